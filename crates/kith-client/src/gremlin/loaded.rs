@@ -22,6 +22,7 @@ use kith_ops::{
     Value as Evaluated,
 };
 use kith_traversal::{
+    evaluate::{Meter, of_edges},
     explain::Asks,
     graph::{Answer, Expansion, Graph, Mutation, Notes, Wanted},
 };
@@ -74,6 +75,8 @@ fn existence(entity_kind: Option<&str>, ids: Vec<u64>, schema: &GraphSchema) -> 
 pub(super) struct LoadedGraph<'a> {
     pub(super) fan_outs: FanOuts<'a>,
     known: Arc<Known>,
+    /// Counts what the graph returns, before it is made.
+    meter: Arc<Meter>,
     /// All members in ascending order, once a scan has asked for them.
     members: OnceCell<Vec<u64>>,
     /// The store of members' properties, once a step has asked for these.
@@ -81,8 +84,8 @@ pub(super) struct LoadedGraph<'a> {
 }
 
 impl<'a> LoadedGraph<'a> {
-    pub fn new(run: Run<'a>, known: Arc<Known>) -> Self {
-        Self { fan_outs: FanOuts::new(run), known, members: OnceCell::new(), joined: OnceCell::new() }
+    pub fn new(run: Run<'a>, known: Arc<Known>, meter: Arc<Meter>) -> Self {
+        Self { fan_outs: FanOuts::new(run), known, meter, members: OnceCell::new(), joined: OnceCell::new() }
     }
 
     /// The version that answered, and the timings if these were requested.
@@ -245,6 +248,9 @@ impl<'a> LoadedGraph<'a> {
         for (entity_kind, ids) in sorts(keys.iter().flatten()) {
             for (kind, side, is_out) in self.lists_of(entity_kind.as_deref(), expansion) {
                 let rows = self.rows(kind, side, &ids, expansion).await?;
+                let count = rows.iter().map(Vec::len).sum();
+                let columns = rows.iter().flatten().next().map_or(0, |(_, columns)| columns.len());
+                self.meter.lend(of_edges(count, columns))?;
                 for (id, row) in ids.iter().zip(rows) {
                     let own = vertex_key(entity_kind.as_deref(), *id);
                     let edges = edges_of(kind, &own, is_out, row);
@@ -259,7 +265,10 @@ impl<'a> LoadedGraph<'a> {
     /// All members in ascending order.
     async fn all_members(&self) -> Result<&[u64], GremlinError> {
         let fetch = async || match self.fan_outs.ask_everyone("members", Operator::Members).await? {
-            Evaluated::Set(ids) => Ok(ids),
+            Evaluated::Set(ids) => {
+                self.meter.charge(size_of_val(&ids[..]) as u64)?;
+                Ok(ids)
+            }
             other => Err(unexpected(&other)),
         };
         Ok(self.members.get_or_try_init(fetch).await?)

@@ -8,6 +8,7 @@ mod ids;
 mod joined;
 mod live;
 mod loaded;
+mod memory;
 mod notes;
 mod options;
 mod reach;
@@ -18,6 +19,7 @@ mod values;
 use crate::{Session, session::RESTARTS_MAX};
 use kith_api::{EarlyResults, GremlinAnswer, GremlinQuery, QueryError, QueryOptions};
 use kith_gremlin::GremlinError;
+use kith_traversal::evaluate::Meter;
 use kith_types::{ErrorCode, OperationName};
 use live::LiveGraph;
 use loaded::LoadedGraph;
@@ -67,8 +69,10 @@ impl Session {
             return explained(&traversal.plan, &known, run);
         }
         let deadline = Deadline::of(&run);
-        let source = LoadedGraph::new(run, known);
-        let results = deadline.keep(traversal.evaluate(&source, options.early.as_ref()), || false).await?;
+        let meter = self.meter(traversal);
+        let source = LoadedGraph::new(run, known, Arc::clone(&meter));
+        let evaluation = traversal.evaluate(&source, meter, options.early.as_ref());
+        let results = deadline.keep(evaluation, || false).await?;
         let cause = |error| source.fan_outs.cause(&error).unwrap_or_else(|| to_query_error(&error));
         let Results { results, metrics } = results.map_err(cause)?;
         let (served, profile) = source.finish();
@@ -96,9 +100,12 @@ impl Session {
                 return explained(&traversal.plan, &known, run);
             }
             let deadline = Deadline::of(&run);
-            let source = LiveGraph::new((self, &shown), run, &live.types, &traversal.limits);
+            let meter = self.meter(traversal);
+            let source =
+                LiveGraph::new((self, &shown), run, &live.types, (&traversal.limits, Arc::clone(&meter)));
             let early = options.early.as_ref();
-            let evaluated = deadline.keep(traversal.evaluate(&source, early), || source.is_writing()).await;
+            let evaluation = traversal.evaluate(&source, meter, early);
+            let evaluated = deadline.keep(evaluation, || source.is_writing()).await;
             let cause = |error| source.cause(&error).unwrap_or_else(|| to_query_error(&error));
             let error = match evaluated.and_then(|results| results.map_err(cause)) {
                 Ok(Results { results, metrics }) => {
@@ -124,6 +131,11 @@ impl Session {
             }
             restarts += 1;
         }
+    }
+
+    /// What counts the memory of a traversal.
+    fn meter(&self, traversal: &Compiled) -> Arc<Meter> {
+        memory::meter(&traversal.limits, self.traversal_memory(), self.settings().traversals.memory)
     }
 
     /// The options of a traversal that also shows the writes which were made through this session.

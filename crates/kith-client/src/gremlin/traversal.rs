@@ -15,7 +15,7 @@ use kith_gremlin::{
     value::{Map, TraversalMetrics, Value},
 };
 use kith_traversal::{
-    evaluate::{Evaluation, Limits},
+    evaluate::{Evaluation, Limits, Meter},
     graph::Graph,
     plan::{self, Plan},
 };
@@ -69,11 +69,12 @@ impl Compiled {
     pub async fn evaluate(
         &self,
         source: &dyn Graph,
+        meter: Arc<Meter>,
         early: Option<&EarlyResults>,
     ) -> Result<Results, GremlinError> {
         let began = Instant::now();
         let clock = || u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        let mut evaluation = Evaluation::new(&self.plan, source, self.limits);
+        let mut evaluation = Evaluation::new(&self.plan, source, self.limits).with_meter(meter);
         if self.is_profiled {
             evaluation = evaluation.with_metrics();
         }

@@ -47,6 +47,8 @@ struct Inner {
     /// Held while the types that a write names are added to an open graph, so that concurrent writes ask for them once.
     adding_types: tokio::sync::Mutex<()>,
     own_writes: OwnWrites,
+    /// The memory that all traversals share.
+    traversal_memory: Arc<kith_net::Budget>,
 }
 
 /// The caches in front of the nodes.
@@ -118,8 +120,10 @@ impl Session {
     ) -> Result<Self, SettingsError> {
         settings.check_bounds()?;
         let executor = Executor::new(topology.clone(), &settings)?;
+        let memory = usize::try_from(settings.traversals.memory).unwrap_or(usize::MAX);
         Ok(Self {
             inner: Arc::new(Inner {
+                traversal_memory: kith_net::Budget::new(memory),
                 topology,
                 executor,
                 settings,
@@ -149,6 +153,11 @@ impl Session {
     /// The schemas of records that the session has fetched.
     pub(crate) fn schemas(&self) -> &Schemas {
         &self.inner.schemas
+    }
+
+    /// The memory that all traversals of the session share.
+    pub(crate) fn traversal_memory(&self) -> &Arc<kith_net::Budget> {
+        &self.inner.traversal_memory
     }
 
     /// The writes that were made through the session lately.

@@ -182,13 +182,20 @@ impl SessionSettings {
     /// # Errors
     /// [`SettingsError::Bound`] if a bound is 0 or above its maximum.
     pub fn check_bounds(&self) -> Result<(), SettingsError> {
-        let &TraversalSettings { elements_max, traversers_max, bytes_max, passes_max, budget_factor_max } =
-            &self.traversals;
+        let &TraversalSettings {
+            elements_max,
+            traversers_max,
+            bytes_max,
+            passes_max,
+            memory,
+            budget_factor_max,
+        } = &self.traversals;
         for (what, got, max) in [
             ("traversals.elements-max", elements_max, u64::MAX),
             ("traversals.traversers-max", traversers_max, u64::MAX),
             ("traversals.bytes-max", bytes_max, u64::MAX),
             ("traversals.passes-max", passes_max.into(), u32::MAX.into()),
+            ("traversals.memory", memory, u64::MAX),
             ("traversals.budget-factor-max", budget_factor_max, u64::MAX),
             ("keys-max", self.keys_max as u64, BATCH_KEYS_MAX as u64),
             ("answer-bytes-max", self.answer_bytes_max, ANSWER_BYTES_LIMIT),

@@ -15,7 +15,9 @@ pub struct TraversalSettings {
     pub bytes_max: u64,
     /// The most passes of one `repeat`.
     pub passes_max: u32,
-    /// The highest multiple of each of these bounds that `kith.budget` may ask for. With 1, it can only lower them.
+    /// The most bytes that all traversals of this process take together.
+    pub memory: u64,
+    /// The highest multiple of each of the bounds of one traversal that `kith.budget` may ask for. With 1, it can only lower them.
     pub budget_factor_max: u64,
 }
 
@@ -27,6 +29,7 @@ impl Default for TraversalSettings {
             traversers_max: traversers,
             bytes_max: bytes,
             passes_max: passes,
+            memory: 1 << 30,
             budget_factor_max: 100,
         }
     }

@@ -7,13 +7,13 @@ use super::{
 };
 use crate::{
     error::{GremlinError, Result},
-    semantics::{self, number},
+    semantics::number,
     value::{Operator, Value},
 };
 
 pub(super) fn barrier(normalises_sacks: bool, all: Batch, context: &Context<'_>) -> Result<Batch> {
     let mut all = match context.source.sack.as_ref().and_then(|(_, operator)| *operator) {
-        Some(operator) => with_sacks(operator, all)?,
+        Some(operator) => with_sacks(operator, all, context)?,
         None => merged(all),
     };
     if !context.source.is_bulked {
@@ -31,12 +31,12 @@ pub(super) fn barrier(normalises_sacks: bool, all: Batch, context: &Context<'_>)
 }
 
 /// Merges traversers that only the bulk and the sack tell apart. An operator makes one sack of theirs.
-fn with_sacks(operator: Operator, all: Batch) -> Result<Batch> {
+fn with_sacks(operator: Operator, all: Batch, context: &Context<'_>) -> Result<Batch> {
     let mut failure = None;
     let same = |known: &Traverser, traverser: &Traverser| known.is_same_but_for_sack(traverser);
     let merged = merged_by(all, same, |known, traverser| {
         let sack = known.sack.take().unwrap_or_default();
-        match semantics::apply(operator, sack, &traverser.sack.unwrap_or_default()) {
+        match context.applied(operator, sack, &traverser.sack.unwrap_or_default()) {
             Ok(sack) => known.sack = Some(sack),
             Err(error) => failure = Some(error),
         }

@@ -74,6 +74,7 @@ async fn coalesce(traversals: &[Traversal], batch: Batch, context: &Context<'_>)
         if open.is_empty() {
             break;
         }
+        context.room_for(open.len())?;
         let entered: Batch = open.iter().map(|at| batch[*at].clone()).collect();
         let each = nested::each(traversal, &entered, context).await?;
         for (at, found) in open.into_iter().zip(each) {
@@ -152,7 +153,9 @@ async fn enter(
             Ok(traversals.chain([identity]).zip(entered).filter_map(chain).collect())
         }
         kind => {
-            let all = options(kind).into_iter().map(|traversal| (traversal.clone(), input.clone()));
+            let options = options(kind);
+            context.room_for(input.len().saturating_mul(options.len()))?;
+            let all = options.into_iter().map(|traversal| (traversal.clone(), input.clone()));
             Ok(all.filter_map(chain).collect())
         }
     }
@@ -167,8 +170,13 @@ async fn chosen(choose: &Choose, input: Batch, context: &Context<'_>) -> Result<
             .map(|exists| Some(exists.into()))
             .collect(),
         Choice::By(by) => by::values(by, &input, context).await?,
-        Choice::Test(test) => input.iter().map(|it| Some(test.is_true(&it.value).into())).collect(),
+        Choice::Test(test) => {
+            input.iter().map(|it| Ok(Some(test.holds(&it.value)?.into()))).collect::<Result<_>>()?
+        }
     };
+    if choose.takes_all {
+        context.room_for(input.len().saturating_mul(choose.options.len()))?;
+    }
     let tests = tests(choose, &values, context).await?;
     let mut entered: Vec<Batch> = choose.options.iter().map(|_| Batch::new()).collect();
     let mut passed = Batch::new();
@@ -190,32 +198,39 @@ async fn chosen(choose: &Choose, input: Batch, context: &Context<'_>) -> Result<
         if is_matched {
             continue;
         }
-        match default(choose, value.is_some()) {
-            Some(option) => entered[option].push(traverser),
-            None if choose.takes_all => {}
-            None => passed.push(traverser),
+        let mut defaults = defaults(choose, value.is_some()).peekable();
+        if defaults.peek().is_none() && !choose.takes_all {
+            passed.push(traverser);
+            continue;
         }
+        defaults.for_each(|option| entered[option].push(traverser.clone()));
     }
     Ok((entered, passed))
 }
 
-/// The option of traversers that no other option takes.
-fn default(choose: &Choose, has_value: bool) -> Option<usize> {
-    choose.options.iter().position(|(key, _)| match key {
+/// The options of traversers that no other option takes.
+fn defaults(choose: &Choose, has_value: bool) -> impl Iterator<Item = usize> {
+    let is_default = move |key: &OptionKey| match key {
         OptionKey::NoMatch => has_value,
         OptionKey::Unproductive => !has_value,
         _ => false,
-    })
+    };
+    let options = choose.options.iter().enumerate();
+    options.filter(move |(_, (key, _))| is_default(key)).map(|(option, _)| option)
 }
 
 /// For each option, whether its key matches the value of each traverser.
 async fn tests(choose: &Choose, values: &[Option<Value>], context: &Context<'_>) -> Result<Vec<Vec<bool>>> {
-    let is_true =
-        |test: &Test, value: &Option<Value>| value.as_ref().is_some_and(|value| test.is_true(value));
+    let is_true = |test: &Test, value: &Option<Value>| match value {
+        Some(value) => test.holds(value),
+        None => Ok(false),
+    };
     let mut all = Vec::with_capacity(choose.options.len());
     for (key, _) in &choose.options {
         all.push(match key {
-            OptionKey::Test(test) => values.iter().map(|value| is_true(test, value)).collect(),
+            OptionKey::Test(test) => {
+                values.iter().map(|value| is_true(test, value)).collect::<Result<_>>()?
+            }
             OptionKey::Traversal(traversal) => {
                 let entered: Batch =
                     values.iter().map(|value| context.traverser(value.clone().unwrap_or_default())).collect();

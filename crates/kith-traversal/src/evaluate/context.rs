@@ -1,10 +1,11 @@
 //! What all steps of an evaluation share.
 
-use super::{tally::Profile, traverser::Traverser, weight};
+use super::{meter::Meter, tally::Profile, traverser::Traverser, weight};
 use crate::{
     error::{GremlinError, Result},
     graph::Graph,
     plan::{Label, Source},
+    semantics,
     value::{ElementId, Operator, Value},
 };
 use kith_types::ErrorCode;
@@ -30,8 +31,8 @@ pub struct Limits {
     pub elements: u64,
     /// Traversers that steps return.
     pub traversers: u64,
-    /// Bytes of properties that the graph returns, of values that steps make of others, of remembered paths, and of results, as
-    /// they take memory.
+    /// Bytes of memory: of values that steps make, of properties that the graph returns, and of results, all together; and of
+    /// elements, traversers and their paths as long as they exist.
     pub bytes: u64,
     /// Passes of one `repeat`.
     pub passes: u32,
@@ -54,7 +55,7 @@ pub(super) struct Context<'a> {
     limits: Limits,
     elements: AtomicU64,
     traversers: AtomicU64,
-    bytes: AtomicU64,
+    pub meter: Arc<Meter>,
     /// The traversers that were returned since the evaluation has last given way.
     since_way: AtomicU64,
     side_effects: Mutex<HashMap<Label, Value>>,
@@ -86,7 +87,7 @@ impl<'a> Context<'a> {
             limits,
             elements: AtomicU64::new(0),
             traversers: AtomicU64::new(0),
-            bytes: AtomicU64::new(0),
+            meter: Meter::new(limits.bytes),
             since_way: AtomicU64::new(0),
             side_effects: Mutex::new(side_effects),
             random: Mutex::new(StdRng::seed_from_u64(source.seed.unwrap_or(limits.seed))),
@@ -98,7 +99,7 @@ impl<'a> Context<'a> {
 
     /// A new traverser, with the sack that the source asks for.
     pub fn traverser(&self, value: Value) -> Traverser {
-        let mut traverser = Traverser::new(value, self.with_paths);
+        let mut traverser = Traverser::new(value, self.with_paths, &self.meter);
         traverser.sack = self.source.sack.as_ref().map(|(value, _)| value.clone());
         traverser
     }
@@ -113,18 +114,45 @@ impl<'a> Context<'a> {
         count_up(&self.traversers, count as u64, self.limits.traversers, "traversers")
     }
 
-    /// Counts values that take this many bytes.
+    /// Counts values that take this many bytes. They are counted until the end, so this comes before they are made.
     pub fn count_bytes(&self, bytes: u64) -> Result<()> {
-        count_up(&self.bytes, bytes, self.limits.bytes, "bytes")
+        self.meter.charge(bytes)
     }
 
     /// Counts the bytes of values.
     pub fn count_values<'v>(&self, values: impl Iterator<Item = &'v Value>) -> Result<()> {
         for value in values {
-            let left = self.limits.bytes.saturating_sub(self.bytes.load(Ordering::Relaxed));
-            self.count_bytes(weight::up_to(value, left))?;
+            self.count_bytes(weight::up_to(value, self.meter.left()))?;
         }
         Ok(())
+    }
+
+    /// Counts a copy of a value whose members stand by themselves, before it is made.
+    pub fn count_copy(&self, value: &Value) -> Result<()> {
+        self.count_bytes(weight::unrolled(value, self.meter.left()))
+    }
+
+    /// Checks that there is room for so many more traversers, before they are made.
+    pub fn room_for(&self, traversers: usize) -> Result<()> {
+        self.meter.room((traversers as u64).saturating_mul(weight::TRAVERSER_BYTES))
+    }
+
+    /// What an operator makes of what is held and a further value. The result is counted.
+    pub fn applied(&self, operator: Operator, held: Value, value: &Value) -> Result<Value> {
+        match operator {
+            Operator::AddAll => {
+                self.count_copy(&held)?;
+                self.count_copy(value)?;
+                semantics::apply(operator, held, value)
+            }
+            _ => {
+                let result = semantics::apply(operator, held, value)?;
+                if matches!(result, Value::BigInteger(_) | Value::BigDecimal(_)) {
+                    self.count_values(std::iter::once(&result))?;
+                }
+                Ok(result)
+            }
+        }
     }
 
     /// Yields to the executor if steps have returned more than [`GIVE_WAY_AFTER`] traversers since it last did. Only while it
@@ -133,6 +161,11 @@ impl<'a> Context<'a> {
         if self.since_way.fetch_add(returned as u64 + 1, Ordering::Relaxed) < GIVE_WAY_AFTER {
             return;
         }
+        self.give_way_now().await;
+    }
+
+    /// Yields to the executor.
+    pub async fn give_way_now(&self) {
         self.since_way.store(0, Ordering::Relaxed);
         let mut has_yielded = false;
         poll_fn(|polling| {
@@ -204,6 +237,6 @@ fn count_up(counter: &AtomicU64, count: u64, most: u64, what: &str) -> Result<()
 }
 
 /// How a traversal asks for ten times as much.
-fn example(what: &str, most: u64) -> String {
+pub(super) fn example(what: &str, most: u64) -> String {
     format!("with(\"kith.budget\", \"{what}={}\")", most.saturating_mul(10))
 }

@@ -122,7 +122,10 @@ fn heads(probability: f64, bulk: i64, random: &mut StdRng) -> i64 {
 
 /// `sample`: some traversers of each origin, drawn at random, those with a greater weight more often.
 pub(super) async fn sample(count: i64, by: Option<&By>, all: Batch, context: &Context<'_>) -> Result<Batch> {
-    context.count_each(all.iter().map(|traverser| traverser.bulk.min(count)))?;
+    let drawn = |traverser: &Traverser| traverser.bulk.min(count).max(0);
+    context.count_each(all.iter().map(drawn))?;
+    let each = all.iter().map(|traverser| usize::try_from(drawn(traverser)).unwrap_or(0));
+    context.room_for(each.fold(0, usize::saturating_add))?;
     let weights = match by {
         None => vec![Some(Value::Double(1.0)); all.len()],
         Some(by) => by::values(by, &all, context).await?,
@@ -138,7 +141,7 @@ pub(super) async fn sample(count: i64, by: Option<&By>, all: Batch, context: &Co
     let mut keyed: Vec<(f64, Traverser)> = weighted
         .flat_map(|(traverser, weight)| {
             let one = Traverser { bulk: 1, ..traverser.clone() };
-            (0..traverser.bulk.min(count)).map(move |_| (weight, one.clone()))
+            (0..drawn(&traverser)).map(move |_| (weight, one.clone()))
         })
         .map(|(weight, traverser)| (random.random::<f64>().powf(1.0 / weight), traverser))
         .collect();

@@ -3,14 +3,15 @@
 use super::{
     by,
     context::Context,
-    cut, nested, path, reach,
+    cut, nested, path, reach, size,
+    step::PART_EFFORT_MAX,
     traverser::{Batch, Traverser},
-    wheres,
+    weight, wheres,
 };
 use crate::{
     error::{GremlinError, Result},
     graph::Wanted,
-    plan::{Condition, HasTest, Kind, Quantifier, Subject},
+    plan::{Condition, HasTest, Kind, Quantifier, Subject, Traversal},
     semantics::{Test, lists},
     value::{Token, Value},
 };
@@ -18,7 +19,9 @@ use std::sync::Arc;
 
 pub(super) async fn apply(kind: &Kind, batch: Batch, context: &Context<'_>) -> Result<Batch> {
     let passes: Vec<bool> = match kind {
-        Kind::Is(test) => batch.iter().map(|traverser| test.is_true(&traverser.value)).collect(),
+        Kind::Is(test) => {
+            batch.iter().map(|traverser| test.holds(&traverser.value)).collect::<Result<_>>()?
+        }
         Kind::Filter { traversal, is_negated } => {
             let exists = nested::exists(traversal, &batch, context).await?;
             exists.into_iter().map(|exists| exists != *is_negated).collect()
@@ -27,24 +30,18 @@ pub(super) async fn apply(kind: &Kind, batch: Batch, context: &Context<'_>) -> R
             let leads = reach::leads_to(wanted, &batch, context).await?;
             leads.into_iter().map(|leads| leads != wanted.is_negated).collect()
         }
-        Kind::Connective { traversals, is_and } => {
-            let mut passes = vec![*is_and; batch.len()];
-            for traversal in traversals {
-                let exists = nested::exists(traversal, &batch, context).await?;
-                for (passes, exists) in passes.iter_mut().zip(exists) {
-                    *passes = if *is_and { *passes && exists } else { *passes || exists };
-                }
-            }
-            passes
-        }
+        Kind::Connective { traversals, is_and } => connective(traversals, *is_and, &batch, context).await?,
         Kind::Where(wanted) => wheres::compare(wanted, &batch, context).await?,
         Kind::WhereStart(label) => return wheres::start(label, batch, context),
         Kind::WhereEnd(label) => {
             batch.iter().map(|traverser| wheres::is_end(label, traverser, context)).collect()
         }
         Kind::Members { quantifier, test } => {
-            let members = |traverser: &Traverser| members(*quantifier, test, &traverser.value);
-            batch.iter().map(members).collect::<Result<_>>()?
+            let mut passes = Vec::with_capacity(batch.len());
+            for traverser in &batch {
+                passes.push(members(*quantifier, test, &traverser.value, context).await?);
+            }
+            passes
         }
         Kind::Coin(probability) => return Ok(cut::coin(*probability, batch, context)),
         Kind::SimplePath { is_simple, between, by } => {
@@ -59,14 +56,45 @@ fn kept(batch: Batch, passes: &[bool]) -> Batch {
     batch.into_iter().zip(passes).filter_map(|(traverser, passes)| passes.then_some(traverser)).collect()
 }
 
+/// `and` and `or`. A traversal is evaluated only for traversers about which those before it have not decided.
+async fn connective(
+    traversals: &[Traversal],
+    is_and: bool,
+    batch: &[Traverser],
+    context: &Context<'_>,
+) -> Result<Vec<bool>> {
+    let mut passes = vec![is_and; batch.len()];
+    let mut open: Vec<usize> = (0..batch.len()).collect();
+    for traversal in traversals {
+        if open.is_empty() {
+            break;
+        }
+        context.room_for(open.len())?;
+        let entered: Batch = open.iter().map(|at| batch[*at].clone()).collect();
+        let exists = nested::exists(traversal, &entered, context).await?;
+        open.iter().zip(&exists).for_each(|(at, exists)| passes[*at] = *exists);
+        open.retain(|at| passes[*at] == is_and);
+    }
+    Ok(passes)
+}
+
 /// `all`, `any` and `none`: only lists pass.
-fn members(quantifier: Quantifier, test: &Test, value: &Value) -> Result<bool> {
+async fn members(quantifier: Quantifier, test: &Test, value: &Value, context: &Context<'_>) -> Result<bool> {
+    context.meter.room(size::members(value).saturating_mul(weight::VALUE_BYTES))?;
     let Some(members) = lists::values(value)? else { return Ok(false) };
-    Ok(match quantifier {
-        Quantifier::All => members.iter().all(|member| test.is_true(member)),
-        Quantifier::Any => members.iter().any(|member| test.is_true(member)),
-        Quantifier::None => !members.iter().any(|member| test.is_true(member)),
-    })
+    let wanted = quantifier != Quantifier::All;
+    let mut effort = 0;
+    for member in &members {
+        if test.holds(member)? == wanted {
+            return Ok(quantifier == Quantifier::Any);
+        }
+        effort += test.effort() + weight::effort(member);
+        if PART_EFFORT_MAX < effort {
+            effort = 0;
+            context.give_way_now().await;
+        }
+    }
+    Ok(quantifier != Quantifier::Any)
 }
 
 /// `has` and `hasNot`.
@@ -81,7 +109,15 @@ pub(super) async fn has(kind: &Kind, batch: Batch, context: &Context<'_>) -> Res
             let values = subjects(subject, &elements, context).await?;
             match condition {
                 Condition::Test(test) => {
-                    values.iter().map(|values| values.iter().any(|value| test.is_true(value))).collect()
+                    let any = |values: &Vec<Value>| {
+                        for value in values {
+                            if test.holds(value)? {
+                                return Ok(true);
+                            }
+                        }
+                        Ok(false)
+                    };
+                    values.iter().map(any).collect::<Result<_>>()?
                 }
                 Condition::Traversal(traversal) => {
                     let entered = |(at, values): (usize, Vec<Value>)| {

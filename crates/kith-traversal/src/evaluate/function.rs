@@ -3,7 +3,7 @@
 use super::{
     by,
     context::Context,
-    nested,
+    nested, size,
     traverser::{Batch, Traverser},
 };
 use crate::{
@@ -31,7 +31,11 @@ pub(super) async fn apply(function: &Function, batch: Batch, context: &Context<'
         }
         Function::Lists(function, given) => of_lists(*function, given, batch, context).await,
         function => {
-            batch.iter().map(|traverser| Ok(traverser.to(of_value(function, &traverser.value)?))).collect()
+            let of = |traverser: &Traverser| {
+                context.count_bytes(size::of_function(function, &traverser.value, context)?)?;
+                Ok(traverser.to(of_value(function, &traverser.value)?))
+            };
+            batch.iter().map(of).collect()
         }
     }
 }
@@ -57,6 +61,7 @@ async fn concat(given: &[Given], batch: Batch, context: &Context<'_>) -> Result<
         parts.iter_mut().zip(values).for_each(|(parts, value)| parts.push(value.unwrap_or_default()));
     }
     let of = |(traverser, parts): (&Traverser, Vec<Value>)| {
+        context.count_bytes(size::of_texts(std::iter::once(&traverser.value).chain(&parts)))?;
         Ok(traverser.to(functions::concat(&traverser.value, parts.iter())?))
     };
     batch.iter().zip(parts).map(of).collect()
@@ -75,6 +80,7 @@ async fn of_lists(
             Given::Value(_) => Argument::Literal(&other),
             _ => Argument::Yielded(&other),
         };
+        context.count_bytes(size::of_lists(function, &traverser.value, &other, context))?;
         Ok(traverser.to(function.apply(&traverser.value, argument)?))
     };
     batch.iter().zip(others).map(of).collect()
@@ -100,10 +106,14 @@ async fn format(template: &Template, by: &[By], batch: Batch, context: &Context<
             });
         }
     }
-    let to = |(traverser, row): (&Traverser, Option<Vec<Value>>)| {
-        row.map(|row| traverser.to(Value::text(template.render(row.iter()))))
-    };
-    Ok(batch.iter().zip(rows).filter_map(to).collect())
+    let mut reached = Batch::new();
+    for (traverser, row) in batch.iter().zip(rows) {
+        if let Some(row) = row {
+            context.count_bytes(size::of_template(template, &row, context))?;
+            reached.push(traverser.to(Value::text(template.render(row.iter()))));
+        }
+    }
+    Ok(reached)
 }
 
 /// What a name means to each traverser: a property of its element, or what has this label.

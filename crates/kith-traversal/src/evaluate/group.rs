@@ -7,11 +7,11 @@ use super::{
     context::Context,
     reduce::{added, single},
     traverser::{Batch, Traverser},
+    weight,
 };
 use crate::{
     error::{GremlinError, Result},
     plan::{By, Group, Kind, Label},
-    semantics,
     value::{Map, Operator, Value},
 };
 use indexmap::IndexMap;
@@ -60,13 +60,17 @@ pub(super) async fn count(by: &By, all: Batch, origins: &[u32], context: &Contex
     let mut maps: IndexMap<u32, Map> = origins.iter().map(|origin| (*origin, Map::new())).collect();
     for (traverser, key) in all.iter().zip(keys) {
         if let (Some(key), Some(map)) = (key, maps.get_mut(&traverser.origin)) {
-            count_up(map, key, traverser.bulk)?;
+            count_up(map, key, traverser.bulk, context)?;
         }
     }
     Ok(maps.into_iter().map(|(origin, map)| single(Value::Map(Arc::new(map)), origin, context)).collect())
 }
 
-fn count_up(map: &mut Map, key: Value, bulk: i64) -> Result<()> {
+fn count_up(map: &mut Map, key: Value, bulk: i64, context: &Context<'_>) -> Result<()> {
+    if !map.contains_key(&key) {
+        context.count_values(std::iter::once(&key))?;
+        context.count_bytes(2 * weight::VALUE_BYTES)?;
+    }
     let count = map.entry(key).or_insert(Value::Long(0));
     let before = if let Value::Long(before) = count { *before } else { 0 };
     *count = Value::Long(added(before, bulk)?);
@@ -82,7 +86,7 @@ pub(super) async fn side_effect(kind: &Kind, batch: Batch, context: &Context<'_>
             context.change_side_effect(key, |before| {
                 let mut map = map_of(before);
                 for (traverser, key) in batch.iter().zip(keys) {
-                    key.into_iter().try_for_each(|key| count_up(&mut map, key, traverser.bulk))?;
+                    key.into_iter().try_for_each(|key| count_up(&mut map, key, traverser.bulk, context))?;
                 }
                 Ok(Value::Map(Arc::new(map)))
             })?;
@@ -91,12 +95,14 @@ pub(super) async fn side_effect(kind: &Kind, batch: Batch, context: &Context<'_>
         Kind::Group(group) => {
             let Some(key) = &group.key else { return Ok(batch) };
             let more = grouped(group, batch.clone(), context).await?;
+            context.count_values(more.keys().chain(more.values()))?;
+            context.count_bytes(more.len() as u64 * weight::VALUE_BYTES)?;
             context.change_side_effect(key, |before| {
                 let mut map = map_of(before);
                 for (key, value) in more {
                     let joined = match map.shift_remove(&key) {
                         None => value,
-                        Some(before) => joined(before, value)?,
+                        Some(before) => joined(before, value, context)?,
                     };
                     map.insert(key, joined);
                 }
@@ -116,11 +122,14 @@ fn map_of(value: Option<Value>) -> Map {
 }
 
 /// The value of a group whose members came in two batches.
-fn joined(before: Value, more: Value) -> Result<Value> {
+fn joined(before: Value, more: Value, context: &Context<'_>) -> Result<Value> {
     match (&before, &more) {
-        (Value::List(a), Value::List(b)) => Ok(Value::list([&a[..], &b[..]].concat())),
-        (Value::Map(_), Value::Map(_)) => semantics::apply(Operator::AddAll, before, &more),
-        _ if before.is_number() && more.is_number() => semantics::apply(Operator::Sum, before, &more),
+        (Value::List(a), Value::List(b)) => {
+            context.meter.room((a.len() + b.len()) as u64 * weight::VALUE_BYTES)?;
+            Ok(Value::list([&a[..], &b[..]].concat()))
+        }
+        (Value::Map(_), Value::Map(_)) => context.applied(Operator::AddAll, before, &more),
+        _ if before.is_number() && more.is_number() => context.applied(Operator::Sum, before, &more),
         _ => Ok(before),
     }
 }
@@ -128,6 +137,8 @@ fn joined(before: Value, more: Value) -> Result<Value> {
 /// `aggregate`: adds values to a side effect.
 pub(super) async fn aggregate(key: &Label, by: &By, batch: Batch, context: &Context<'_>) -> Result<Batch> {
     let values = by::values(by, &batch, context).await?;
+    context.count_values(values.iter().flatten())?;
+    context.count_bytes(values.len() as u64 * weight::VALUE_BYTES)?;
     let operator = context.operator_of(key);
     let last = batch.last().map(|traverser| traverser.origin);
     context.change_side_effect(key, |before| {
@@ -140,13 +151,13 @@ pub(super) async fn aggregate(key: &Label, by: &By, batch: Batch, context: &Cont
             // These take what is added as a whole.
             (Some(operator @ (Operator::AddAll | Operator::Assign)), Some(before)) => {
                 let added = Value::BulkSet(Arc::new(bulk_set(None, added)));
-                semantics::apply(operator, before, &added)
+                context.applied(operator, before, &added)
             }
             (Some(operator), Some(before)) => {
                 context.count_each(batch.iter().map(|traverser| traverser.bulk))?;
                 added
                     .flat_map(|(value, bulk)| std::iter::repeat_n(value, bulk.max(0) as usize))
-                    .try_fold(before, |before, value| semantics::apply(operator, before, &value))
+                    .try_fold(before, |before, value| context.applied(operator, before, &value))
             }
             (_, Some(Value::List(members))) => {
                 context.count_each(batch.iter().map(|traverser| traverser.bulk))?;

@@ -33,6 +33,7 @@ pub(super) async fn scan(
     if !upstream.is_beginning() {
         let Some(batch) = upstream.next(context).await? else { return Ok(None) };
         let elements = elements(kind, context).await?;
+        context.room_for(batch.len().saturating_mul(elements.len()))?;
         let each = |traverser: &Traverser| {
             elements.iter().map(|element| traverser.to(element.clone())).collect::<Batch>()
         };
@@ -161,6 +162,7 @@ pub(super) async fn hop(hop: &Hop, batch: Batch, context: &Context<'_>) -> Resul
     let mut reached = Batch::new();
     for (traverser, at) in batch.iter().zip(places) {
         let (Some(edges), Some(from)) = (edges.get(at), from.get(at)) else { continue };
+        context.room_for(edges.len())?;
         reached.extend(edges.iter().map(|edge| traverser.to(end(hop, edge, from))));
     }
     Ok(merged(reached))

@@ -73,6 +73,8 @@ impl Context<'_> {
         }
         let ids: Vec<ElementId> = ids.into_iter().collect();
         let found = self.graph.vertices(ids.clone(), Wanted::All).await?;
+        let properties = found.iter().flatten().filter_map(|vertex| vertex.properties.as_deref());
+        self.count_bytes(properties.map(super::weight::of_vertex_properties).sum())?;
         self.note_labels(ids.iter().cloned().zip(&found));
         let whole: HashMap<&ElementId, Arc<Vertex>> =
             ids.iter().zip(found).filter_map(|(id, vertex)| Some((id, vertex?))).collect();
@@ -101,6 +103,7 @@ impl Context<'_> {
         self.learn_labels_of(unlabelled).await?;
         for place in places {
             let (value, _) = &mut results[place];
+            self.count_values(std::iter::once(&*value))?;
             *value = self.labelled(value);
         }
         Ok(())

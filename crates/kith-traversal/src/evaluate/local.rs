@@ -4,13 +4,14 @@ use super::{
     by,
     chain::Upstream,
     context::Context,
-    order, reduce,
+    order, reduce, size,
     traverser::{Batch, Traverser},
+    weight,
 };
 use crate::{
     error::{GremlinError, Result},
     plan::{Kind, Label, Reduction},
-    semantics::{self, lists},
+    semantics::lists,
     value::{Map, Value},
 };
 use kith_types::ErrorCode;
@@ -21,6 +22,7 @@ pub(super) async fn apply(kind: &Kind, batch: Batch, context: &Context<'_>) -> R
     let mut reached = Batch::with_capacity(batch.len());
     for traverser in batch {
         let value = &traverser.value;
+        count_copies(kind, value, context)?;
         match kind {
             Kind::Identity => reached.push(traverser),
             Kind::Constant(constant) => reached.push(traverser.to(constant.clone())),
@@ -30,7 +32,7 @@ pub(super) async fn apply(kind: &Kind, batch: Batch, context: &Context<'_>) -> R
             Kind::SackUpdate { operator, by } => {
                 let made = by::values(by, std::slice::from_ref(&traverser), context).await?;
                 let Some(Some(made)) = made.into_iter().next() else { continue };
-                let sack = semantics::apply(*operator, traverser.sack.clone().unwrap_or_default(), &made)?;
+                let sack = context.applied(*operator, traverser.sack.clone().unwrap_or_default(), &made)?;
                 reached.push(Traverser { sack: Some(sack), ..traverser });
             }
             Kind::Fail(message) => return Err(failed(message.as_ref())),
@@ -44,6 +46,37 @@ pub(super) async fn apply(kind: &Kind, batch: Batch, context: &Context<'_>) -> R
         }
     }
     Ok(reached)
+}
+
+/// Counts what a step makes of the members of a value, before it does.
+fn count_copies(kind: &Kind, value: &Value, context: &Context<'_>) -> Result<()> {
+    match kind {
+        Kind::Unfold => {
+            let count = size::members(value);
+            let each = weight::TRAVERSER_BYTES + 2 * weight::VALUE_BYTES;
+            context.meter.room(count.saturating_mul(each))
+        }
+        // The members, the pairs of them and their places, and the list of these.
+        Kind::Index { .. } => {
+            context.count_copy(value)?;
+            context.count_bytes(size::members(value).saturating_mul(4 * weight::VALUE_BYTES))
+        }
+        Kind::DedupLocal
+        | Kind::RangeLocal { .. }
+        | Kind::TailLocal(_)
+        | Kind::SampleLocal(_)
+        | Kind::OrderLocal(_) => match value {
+            Value::List(_) | Value::Set(_) | Value::BulkSet(_) | Value::Path(_) | Value::Map(_) => {
+                context.count_copy(value)
+            }
+            _ => Ok(()),
+        },
+        // A bulk set is not written out to be counted.
+        Kind::ReduceLocal(_) if !matches!(value, Value::BulkSet(_)) => {
+            context.meter.room(size::members(value).saturating_mul(weight::VALUE_BYTES))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// `inject`: its values before those that come from the steps before. In a nested traversal, they follow the first traverser

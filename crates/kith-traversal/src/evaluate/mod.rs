@@ -19,6 +19,7 @@ mod hop;
 mod known;
 mod local;
 mod merge;
+mod meter;
 mod nested;
 mod new;
 mod order;
@@ -32,6 +33,7 @@ mod scope;
 mod search;
 mod select;
 mod shortest;
+mod size;
 mod step;
 mod tally;
 mod traverser;
@@ -40,8 +42,10 @@ mod wheres;
 
 pub(crate) use chain::needs_all_input;
 pub use context::Limits;
+pub use meter::{Meter, SharedMemory};
 pub(crate) use nested::reads_own_side_effects;
 pub use tally::Clock;
+pub use weight::{of_edges, of_vertices};
 
 use crate::{
     error::Result,
@@ -77,6 +81,12 @@ impl<'a> Evaluation<'a> {
         Self { context, chain: Chain::whole(&plan.traversal), with_properties: false }
     }
 
+    /// Sets what counts the memory, in the place of a meter of its own. The graph may share it.
+    pub fn with_meter(mut self, meter: Arc<Meter>) -> Self {
+        self.context.meter = meter;
+        self
+    }
+
     /// Gives the clock by which `profile` tells how long steps take. Without one, all times are 0.
     pub fn with_clock(mut self, clock: Clock<'a>) -> Self {
         self.context.profile = self.context.profile.take().map(|_| Profile::new(clock));
@@ -101,6 +111,9 @@ impl<'a> Evaluation<'a> {
     /// The traversal cannot be evaluated, or exceeds a limit. It must not be asked again afterwards.
     pub async fn next(&mut self) -> Result<Option<Vec<(Value, i64)>>> {
         let Some(batch) = self.chain.next(&self.context).await? else { return Ok(None) };
+        let lent = self.context.meter.lent();
+        // Before anything walks through them: what they share is written out in their coded form.
+        self.context.count_values(batch.iter().map(|traverser| &traverser.value))?;
         let mut results =
             batch.into_iter().map(|traverser| (traverser.value, traverser.bulk)).collect::<Vec<_>>();
         self.context.refresh(&mut results).await?;
@@ -108,7 +121,7 @@ impl<'a> Evaluation<'a> {
             self.context.materialize(&mut results).await?;
         }
         self.context.label_all(&mut results).await?;
-        self.context.count_values(results.iter().map(|(value, _)| value))?;
+        self.context.meter.take_back(lent);
         Ok(Some(results))
     }
 

@@ -31,6 +31,7 @@ pub(super) async fn each(
 }
 
 async fn together(traversal: &Traversal, batch: &[Traverser], context: &Context<'_>) -> Result<Vec<Batch>> {
+    context.room_for(batch.len())?;
     let enter =
         |(at, traverser): (usize, &Traverser)| Traverser { bulk: 1, origin: at as u32, ..traverser.clone() };
     let inputs: Batch = batch.iter().enumerate().map(enter).collect();
@@ -90,6 +91,7 @@ pub(super) fn separate(kind: &Kind, batch: Batch, context: &Context<'_>) -> Resu
     for traverser in batch {
         let count = usize::try_from(traverser.bulk).unwrap_or(0);
         context.count_traversers(count)?;
+        context.room_for(count)?;
         separate.extend(std::iter::repeat_n(Traverser { bulk: 1, ..traverser }, count));
     }
     Ok(separate)

@@ -3,7 +3,10 @@
 use super::{
     by,
     context::Context,
+    size,
+    step::PART_EFFORT_MAX,
     traverser::{Batch, Traverser},
+    weight,
 };
 use crate::{
     error::Result,
@@ -17,27 +20,25 @@ use std::{cmp::Ordering, sync::Arc};
 /// `order`: the traversers of each origin. Those for which a `by` has no value do not pass.
 pub(super) async fn global(by: &[(By, Order)], all: Batch, context: &Context<'_>) -> Result<Batch> {
     let keys = keys(by, &all, context).await?;
-    let mut keyed: Vec<(Vec<Value>, Traverser)> =
+    let keyed: Vec<(Vec<Value>, Traverser)> =
         keys.into_iter().zip(all).filter_map(|(key, traverser)| Some((key?, traverser))).collect();
-    sort(by, &mut keyed, context);
-    Ok(keyed.into_iter().map(|(_, traverser)| traverser).collect())
+    Ok(sorted(by, keyed, context).await)
 }
 
 /// `order(local)`: the members of a list, or the entries of a map. Other values stay as they are.
 pub(super) async fn local(by: &[(By, Order)], value: &Value, context: &Context<'_>) -> Result<Value> {
+    context.room_for(usize::try_from(size::members(value)).unwrap_or(usize::MAX))?;
     if let Value::Map(map) = value {
         let entries: Vec<(Value, Value)> =
             map.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
         let as_values = entries.iter().map(|(key, value)| context.traverser(by::entry(key, value))).collect();
-        let mut keyed = keyed(by, as_values, entries, context).await?;
-        sort(by, &mut keyed, context);
-        return Ok(Value::Map(Arc::new(keyed.into_iter().map(|(_, entry)| entry).collect::<Map>())));
+        let keyed = keyed(by, as_values, entries, context).await?;
+        return Ok(Value::Map(Arc::new(sorted(by, keyed, context).await.into_iter().collect::<Map>())));
     }
     let Some(members) = semantics::lists::values(value)? else { return Ok(value.clone()) };
     let batch = members.iter().map(|member| context.traverser(member.clone())).collect();
-    let mut keyed = keyed(by, batch, members, context).await?;
-    sort(by, &mut keyed, context);
-    Ok(Value::list(keyed.into_iter().map(|(_, member)| member).collect::<Vec<_>>()))
+    let keyed = keyed(by, batch, members, context).await?;
+    Ok(Value::list(sorted(by, keyed, context).await))
 }
 
 async fn keyed<T>(
@@ -77,16 +78,52 @@ fn comparable(value: Value) -> Value {
     }
 }
 
-fn sort<T>(by: &[(By, Order)], keyed: &mut [(Vec<Value>, T)], context: &Context<'_>) {
+/// Sorts by the keys. Items with equal keys stay in their order.
+async fn sorted<T: Send>(
+    by: &[(By, Order)],
+    mut keyed: Vec<(Vec<Value>, T)>,
+    context: &Context<'_>,
+) -> Vec<T> {
     if by.iter().any(|(_, order)| *order == Order::Shuffle) {
         keyed.shuffle(&mut *context.random.lock());
     }
-    keyed.sort_by(|(a, _), (b, _)| {
-        let each = by.iter().zip(a.iter().zip(b)).map(|((_, order), (a, b))| match order {
+    let (keys, items): (Vec<Vec<Value>>, Vec<T>) = keyed.into_iter().unzip();
+    let efforts: Vec<u64> = keys.iter().map(|key| key.iter().map(weight::effort).sum()).collect();
+    let compare = |a: usize, b: usize| {
+        let each = by.iter().zip(keys[a].iter().zip(&keys[b])).map(|((_, order), (a, b))| match order {
             Order::Ascending => semantics::order(a, b),
             Order::Descending => semantics::order(a, b).reverse(),
             Order::Shuffle => Ordering::Equal,
         });
         each.fold(Ordering::Equal, Ordering::then)
-    });
+    };
+    let mut sorted: Vec<usize> = (0..keys.len()).collect();
+    // Merges of ever longer runs. Unlike the standard sort, they can give way in between.
+    let (mut run, mut effort) = (1, 0);
+    while run < sorted.len() {
+        let mut merged = Vec::with_capacity(sorted.len());
+        for pair in sorted.chunks(2 * run) {
+            let (mut a, mut b) = pair.split_at(run.min(pair.len()));
+            while let ([first, rest @ ..], [other, others @ ..]) = (a, b) {
+                effort += efforts[*first].min(efforts[*other]);
+                if compare(*first, *other).is_le() {
+                    merged.push(*first);
+                    a = rest;
+                } else {
+                    merged.push(*other);
+                    b = others;
+                }
+                if PART_EFFORT_MAX < effort {
+                    effort = 0;
+                    context.give_way_now().await;
+                }
+            }
+            merged.extend_from_slice(a);
+            merged.extend_from_slice(b);
+        }
+        sorted = merged;
+        run *= 2;
+    }
+    let mut items: Vec<Option<T>> = items.into_iter().map(Some).collect();
+    sorted.into_iter().filter_map(|at| items[at].take()).collect()
 }

@@ -4,6 +4,7 @@ use super::{
     by,
     context::Context,
     traverser::{Batch, Traverser},
+    weight,
 };
 use crate::{
     error::{GremlinError, Result},
@@ -44,7 +45,10 @@ async fn paths(
     batch: &[Traverser],
     context: &Context<'_>,
 ) -> Result<Vec<Option<Path>>> {
-    let part = |traverser: &Traverser| Ok(Some(part(traverser.path(), between)?));
+    let part = |traverser: &Traverser| {
+        context.meter.room(traverser.nodes().count() as u64 * 2 * weight::VALUE_BYTES)?;
+        Ok(Some(part(traverser.path(), between)?))
+    };
     let mut paths: Vec<Option<Path>> = batch.iter().map(part).collect::<Result<_>>()?;
     if by.is_empty() {
         return Ok(paths);
@@ -54,6 +58,7 @@ async fn paths(
     for turn in 0..by.len().min(longest) {
         let (mut entered, mut places) = (Batch::new(), Vec::new());
         for (at, path) in paths.iter().enumerate() {
+            context.room_for(path.as_ref().map_or(0, |path| path.objects.len()))?;
             let objects = path.iter().flat_map(|path| path.objects.iter().enumerate());
             for (place, object) in objects.filter(|(place, _)| place % by.len() == turn) {
                 entered.push(Traverser { value: object.clone(), bulk: 1, ..batch[at].clone() });

@@ -5,6 +5,7 @@ use super::{
     chain::Upstream,
     context::Context,
     traverser::{Batch, Traverser},
+    weight,
 };
 use crate::{
     error::{GremlinError, Result},
@@ -55,13 +56,15 @@ pub(super) fn fold(
     context: &Context<'_>,
 ) -> Result<Batch> {
     context.count_each(all.iter().map(|traverser| traverser.bulk))?;
+    let count = all.iter().map(|traverser| traverser.bulk.max(0).unsigned_abs());
+    context.meter.room(count.fold(0, u64::saturating_add).saturating_mul(weight::VALUE_BYTES))?;
     let mut collected = by_origin(all);
     let one = |origin: &u32| {
         let batch = collected.remove(origin).unwrap_or_default();
         let value = match seed {
             None => Value::list(repeated(batch).collect::<Vec<_>>()),
             Some((seed, operator)) => repeated(batch)
-                .try_fold(seed.clone(), |folded, value| semantics::apply(*operator, folded, &value))?,
+                .try_fold(seed.clone(), |folded, value| context.applied(*operator, folded, &value))?,
         };
         Ok(single(value, *origin, context))
     };

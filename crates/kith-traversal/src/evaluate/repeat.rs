@@ -23,7 +23,7 @@ pub(super) async fn next(
         passes.is_begun = false;
         let Some(input) = input(repeat, upstream, context).await? else { return Ok(None) };
         let mut input = merged(input);
-        input.iter_mut().for_each(|traverser| traverser.loops.push((repeat.name.clone(), 0)));
+        input.iter_mut().for_each(|traverser| traverser.enter_loop(repeat.name.clone()));
         (passes.entering, passes.pass) = (input, 0);
     }
     let mut returned = Batch::new();
@@ -124,6 +124,7 @@ async fn emit(repeat: &Repeat, batch: &Batch, returned: &mut Batch, context: &Co
         Some(None) => vec![true; batch.len()],
         Some(Some(traversal)) => nested::exists(traversal, batch, context).await?,
     };
+    context.room_for(batch.len())?;
     for (traverser, _) in batch.iter().zip(emitted).filter(|(_, emitted)| *emitted) {
         let mut traverser = traverser.clone();
         traverser.loops.pop();

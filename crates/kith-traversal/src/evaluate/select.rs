@@ -3,8 +3,9 @@
 use super::{
     by,
     context::Context,
-    nested, scope,
+    nested, scope, size,
     traverser::{Batch, Traverser},
+    weight,
 };
 use crate::{
     error::{GremlinError, Result},
@@ -16,7 +17,13 @@ use std::sync::Arc;
 pub(super) async fn apply(kind: &Kind, batch: Batch, context: &Context<'_>) -> Result<Batch> {
     match kind {
         Kind::SelectColumn(column) => {
-            batch.iter().map(|traverser| Ok(traverser.to(by::column(*column, &traverser.value)?))).collect()
+            let of = |traverser: &Traverser| {
+                context
+                    .meter
+                    .room(size::members(&traverser.value).saturating_mul(3 * weight::VALUE_BYTES))?;
+                Ok(traverser.to(by::column(*column, &traverser.value)?))
+            };
+            batch.iter().map(of).collect()
         }
         Kind::Project { keys, by } => project(keys, by, batch, context).await,
         Kind::Select { pop, labels, by } => match &labels[..] {

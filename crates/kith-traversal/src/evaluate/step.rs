@@ -8,11 +8,12 @@ use super::{
     context::Context,
     cut, filter, function, group, hop, local, merge, order, path, profile, property, reach, reduce, repeat,
     select, shortest,
-    traverser::Batch,
+    traverser::{Batch, Traverser},
+    weight,
 };
 use crate::{
     error::{GremlinError, Result},
-    plan::Kind,
+    plan::{Condition, Function, HasTest, Kind},
 };
 use std::collections::VecDeque;
 
@@ -49,9 +50,55 @@ pub(super) async fn next(
                 begun(state, kind, context).await
             }
             None => Ok(None),
-            Some(batch) => apply(kind, state, batch, context).await.map(Some),
+            Some(batch) => in_parts(kind, state, batch, context).await.map(Some),
         },
     }
+}
+
+/// A step gives way after work on this number of simple values, or on fewer large ones.
+pub(super) const PART_EFFORT_MAX: u64 = 64 << 10;
+
+/// What a step makes of a batch. If that is much work, parts of the batch follow one another, and the evaluation gives way in
+/// between. Batches of elements are never so much work, so that the graph is asked once.
+async fn in_parts(kind: &Kind, state: &mut State, batch: Batch, context: &Context<'_>) -> Result<Batch> {
+    let each = effort(kind);
+    let effort = |traverser: &Traverser| each.saturating_mul(weight::effort(&traverser.value));
+    let mut total = 0_u64;
+    if batch.iter().all(|traverser| {
+        total = total.saturating_add(effort(traverser));
+        total <= PART_EFFORT_MAX
+    }) {
+        return apply(kind, state, batch, context).await;
+    }
+    let (mut reached, mut part, mut total) = (Batch::new(), Batch::new(), 0_u64);
+    let mut left = batch.into_iter().peekable();
+    while let Some(traverser) = left.next() {
+        total = total.saturating_add(effort(&traverser));
+        part.push(traverser);
+        if PART_EFFORT_MAX <= total || left.peek().is_none() {
+            total = 0;
+            let part = apply(kind, state, std::mem::take(&mut part), context).await?;
+            context.room_for(part.len())?;
+            reached.extend(part);
+            context.give_way_now().await;
+        }
+    }
+    Ok(reached)
+}
+
+/// How much work a step does for a simple value.
+fn effort(kind: &Kind) -> u64 {
+    let count = match kind {
+        Kind::Project { keys, .. } => keys.len(),
+        Kind::Select { labels, .. } | Kind::Dedup { labels, .. } => labels.len(),
+        Kind::Function(Function::Concat(given)) => given.len(),
+        Kind::Function(Function::Format { template, .. }) => template.parts.len(),
+        Kind::Math { expression, .. } => expression.len(),
+        Kind::Is(test) | Kind::Members { test, .. } => return test.effort().max(1),
+        Kind::Has(HasTest { condition: Condition::Test(test), .. }) => return test.effort().max(1),
+        _ => 1,
+    };
+    (count as u64).max(1)
 }
 
 /// The results of a change that begins a traversal: it is made once.

@@ -1,5 +1,9 @@
 //! What moves through a traversal.
 
+use super::{
+    meter::{Held, Meter},
+    weight,
+};
 use crate::{
     plan::Label,
     value::{Path, Set, Value},
@@ -24,6 +28,8 @@ pub(super) struct Traverser {
     /// The passes through each `repeat` that it is in, the innermost last.
     pub loops: Vec<(Option<Label>, u32)>,
     pub sack: Option<Value>,
+    /// The memory that it takes, apart from values that steps have made, which are charged by themselves.
+    pub held: Held,
 }
 
 /// The values that a traverser had before. Each node knows the one before it.
@@ -42,38 +48,46 @@ pub(super) struct PathNode {
     pub value: Value,
     labels: Vec<Label>,
     before: Option<Arc<PathNode>>,
+    pub held: Held,
 }
 
 impl PathNode {
-    fn after(before: Option<&Arc<PathNode>>, value: &Value) -> Arc<Self> {
-        Arc::new(Self { value: value.clone(), labels: Vec::new(), before: before.cloned() })
+    fn after(before: Option<&Arc<PathNode>>, value: &Value, meter: &Arc<Meter>) -> Arc<Self> {
+        let held = Held::new(meter, weight::PATH_NODE_BYTES + weight::of_element(value));
+        Arc::new(Self { value: value.clone(), labels: Vec::new(), before: before.cloned(), held })
     }
 
     /// The same node with more labels.
     fn labelled(&self, labels: &[Label]) -> Arc<Self> {
         let new = labels.iter().filter(|label| !self.labels.contains(label));
-        let labels = self.labels.iter().chain(new).cloned().collect();
-        Arc::new(Self { value: self.value.clone(), labels, before: self.before.clone() })
+        let labels: Vec<Label> = self.labels.iter().chain(new).cloned().collect();
+        let mut held = Held::clone(&self.held);
+        held.grow((labels.len() - self.labels.len()) as u64 * weight::LABEL_BYTES);
+        Arc::new(Self { value: self.value.clone(), labels, before: self.before.clone(), held })
     }
 }
 
 impl Traverser {
     /// A traverser at the beginning of a traversal.
-    pub fn new(value: Value, with_path: bool) -> Self {
+    pub fn new(value: Value, with_path: bool, meter: &Arc<Meter>) -> Self {
         let trail = match with_path {
-            true => Trail::Path(PathNode::after(None, &value)),
+            true => Trail::Path(PathNode::after(None, &value, meter)),
             false => Trail::Labels { last: None, is_here: false },
         };
-        Self { value, bulk: 1, origin: 0, trail, loops: Vec::new(), sack: None }
+        let held = Held::new(meter, weight::TRAVERSER_BYTES + weight::of_element(&value));
+        Self { value, bulk: 1, origin: 0, trail, loops: Vec::new(), sack: None, held }
     }
 
     /// The same traverser with another value, which is added to its path.
     pub fn to(&self, value: Value) -> Self {
         let trail = match &self.trail {
             Trail::Labels { last, .. } => Trail::Labels { last: last.clone(), is_here: false },
-            Trail::Path(last) => Trail::Path(PathNode::after(Some(last), &value)),
+            Trail::Path(last) => Trail::Path(PathNode::after(Some(last), &value, self.held.meter())),
         };
+        let loops = self.loops.len() as u64 * weight::LOOP_BYTES;
+        let held = Held::new(self.held.meter(), weight::TRAVERSER_BYTES + weight::of_element(&value) + loops);
         Self {
+            held,
             value,
             trail,
             bulk: self.bulk,
@@ -83,6 +97,12 @@ impl Traverser {
         }
     }
 
+    /// Enters a `repeat`.
+    pub fn enter_loop(&mut self, name: Option<Label>) {
+        self.loops.push((name, 0));
+        self.held.grow(weight::LOOP_BYTES);
+    }
+
     /// Gives labels to the present value.
     pub fn label(&mut self, labels: &[Label]) {
         self.trail = match &self.trail {
@@ -90,7 +110,7 @@ impl Traverser {
             Trail::Labels { last, is_here } => {
                 let node = match last {
                     Some(last) if *is_here => last.labelled(labels),
-                    last => PathNode::after(last.as_ref(), &self.value).labelled(labels),
+                    last => PathNode::after(last.as_ref(), &self.value, self.held.meter()).labelled(labels),
                 };
                 Trail::Labels { last: Some(node), is_here: true }
             }

@@ -3,20 +3,85 @@
 use crate::value::{Edge, Property, Value, VertexProperty};
 use std::sync::Arc;
 
-/// What every value takes, whatever it holds.
-const VALUE_BYTES: u64 = 32;
-/// What each value takes that a traverser remembers in its path.
-pub(super) const PATH_NODE_BYTES: u64 = 64;
+/// What every value takes, whatever it holds: its place in a list that has room to grow, and the head of what it points to.
+pub(super) const VALUE_BYTES: u64 = 64;
+/// What each member of a set, and each entry of a map, takes beyond its values.
+const ENTRY_BYTES: u64 = 64;
+/// What a vertex, an edge or a property takes beyond its value.
+const VERTEX_BYTES: u64 = 128;
+const EDGE_BYTES: u64 = 320;
+const PROPERTY_BYTES: u64 = 192;
+/// What each value takes that a traverser remembers in its path, and each of its labels.
+pub(super) const PATH_NODE_BYTES: u64 = 112;
+pub(super) const LABEL_BYTES: u64 = 16;
+/// What a place in a path takes that has become a value.
+const PATH_PLACE_BYTES: u64 = 96;
+/// What a traverser takes in a batch that has room to grow, and each `repeat` that it is in.
+pub(super) const TRAVERSER_BYTES: u64 = 2 * size_of::<super::traverser::Traverser>() as u64;
+pub(super) const LOOP_BYTES: u64 = 32;
 /// How deep lists in lists are looked into. Results nest no deeper than this can be coded.
 const DEPTH_MAX: u32 = 100;
 
+/// The bytes of a value that is an element of the graph, without its properties; 0 for others.
+pub(super) fn of_element(value: &Value) -> u64 {
+    match value {
+        Value::Vertex(_) => VERTEX_BYTES,
+        Value::Edge(_) => EDGE_BYTES,
+        Value::VertexProperty(_) | Value::Property(_) => PROPERTY_BYTES,
+        _ => 0,
+    }
+}
+
+/// What vertices take that a graph returns, without their properties.
+pub fn of_vertices(count: usize) -> u64 {
+    (count as u64).saturating_mul(VERTEX_BYTES)
+}
+
+/// What edges take that a graph returns, with so many properties each and the vertices at their ends.
+pub fn of_edges(count: usize, properties: usize) -> u64 {
+    let each = EDGE_BYTES.saturating_add((properties as u64).saturating_mul(PROPERTY_BYTES + VALUE_BYTES));
+    (count as u64).saturating_mul(each.saturating_add(if properties == 0 { 0 } else { EDGE_BYTES }))
+}
+
 /// The bytes of a value, or a number beyond `most` if it takes more. What several values share counts for each of them. Visits
-/// at most `most / 32` values: values that share their parts may contain more of them than can be visited.
+/// at most `most / 64` values: values that share their parts may contain more of them than can be visited.
 pub(super) fn up_to(value: &Value, most: u64) -> u64 {
     let mut left = most;
     let is_within = take(value, DEPTH_MAX, &mut left).is_some();
     if is_within { most - left } else { most.saturating_add(1) }
 }
+
+/// As [`up_to`], for a value of which each member is made anew: a member of a bulk set counts as often as it occurs.
+pub(super) fn unrolled(value: &Value, most: u64) -> u64 {
+    let Value::BulkSet(members) = value else { return up_to(value, most) };
+    let mut bytes = VALUE_BYTES;
+    for (member, bulk) in members.iter() {
+        let each = up_to(member, most).saturating_add(ENTRY_BYTES);
+        bytes = bytes.saturating_add(each.saturating_mul((*bulk).max(1).unsigned_abs()));
+    }
+    bytes
+}
+
+/// How much work it is to look at a value as a whole, in units of a simple value. Larger values than [`LOOKED_AT_MAX`] count as
+/// that.
+pub(super) fn effort(value: &Value) -> u64 {
+    match value {
+        Value::String(_)
+        | Value::Binary(_)
+        | Value::BigInteger(_)
+        | Value::BigDecimal(_)
+        | Value::List(_)
+        | Value::Set(_)
+        | Value::BulkSet(_)
+        | Value::Path(_)
+        | Value::Map(_)
+        | Value::Entry(_) => 1 + up_to(value, LOOKED_AT_MAX).min(LOOKED_AT_MAX) / VALUE_BYTES,
+        _ => 1,
+    }
+}
+
+/// How far a value is looked into to tell the effort.
+const LOOKED_AT_MAX: u64 = 256 << 10;
 
 fn of_value(value: &Value) -> u64 {
     up_to(value, u64::MAX - 1)
@@ -24,7 +89,7 @@ fn of_value(value: &Value) -> u64 {
 
 /// The bytes of the properties of vertices.
 pub(super) fn of_vertex_properties(properties: &[Arc<VertexProperty>]) -> u64 {
-    properties.iter().map(|property| VALUE_BYTES + of_value(&property.value)).sum()
+    properties.iter().map(|property| PROPERTY_BYTES + of_value(&property.value)).sum()
 }
 
 /// The bytes of the properties of an edge.
@@ -33,7 +98,7 @@ pub(super) fn of_edge(edge: &Edge) -> u64 {
 }
 
 fn of_properties(properties: &[Arc<Property>]) -> u64 {
-    properties.iter().map(|property| VALUE_BYTES + of_value(&property.value)).sum()
+    properties.iter().map(|property| PROPERTY_BYTES + of_value(&property.value)).sum()
 }
 
 /// Takes the bytes of a value from what is left; `None` if they exceed it.
@@ -49,13 +114,29 @@ fn take(value: &Value, depth: u32, left: &mut u64) -> Option<()> {
         Value::Binary(binary) => bytes(binary.len() as u64),
         Value::BigInteger(number) => bytes(number.bits() / 8),
         Value::BigDecimal(number) => bytes(number.digits() / 2),
-        Value::Vertex(vertex) => bytes(vertex.properties.as_deref().map_or(0, of_vertex_properties)),
-        Value::Edge(edge) => bytes(of_edge(edge)),
+        Value::Vertex(vertex) => {
+            bytes(VERTEX_BYTES)?;
+            bytes(vertex.properties.as_deref().map_or(0, of_vertex_properties))
+        }
+        Value::Edge(edge) => {
+            bytes(EDGE_BYTES)?;
+            bytes(of_edge(edge))
+        }
         Value::List(values) => values.iter().try_for_each(|value| take(value, depth, left)),
-        Value::Set(values) => values.iter().try_for_each(|value| take(value, depth, left)),
-        Value::BulkSet(values) => values.iter().try_for_each(|(value, _)| take(value, depth, left)),
-        Value::Path(path) => path.objects.iter().try_for_each(|value| take(value, depth, left)),
+        Value::Set(values) => {
+            bytes(values.len() as u64 * ENTRY_BYTES)?;
+            values.iter().try_for_each(|value| take(value, depth, left))
+        }
+        Value::BulkSet(values) => {
+            bytes(values.len() as u64 * ENTRY_BYTES)?;
+            values.iter().try_for_each(|(value, _)| take(value, depth, left))
+        }
+        Value::Path(path) => {
+            bytes(path.objects.len() as u64 * PATH_PLACE_BYTES)?;
+            path.objects.iter().try_for_each(|value| take(value, depth, left))
+        }
         Value::Map(entries) => entries.iter().try_for_each(|(key, value)| {
+            *left = left.checked_sub(ENTRY_BYTES)?;
             take(key, depth, left)?;
             take(value, depth, left)
         }),
@@ -63,8 +144,14 @@ fn take(value: &Value, depth: u32, left: &mut u64) -> Option<()> {
             take(&both.0, depth, left)?;
             take(&both.1, depth, left)
         }
-        Value::VertexProperty(property) => take(&property.value, depth, left),
-        Value::Property(property) => take(&property.value, depth, left),
+        Value::VertexProperty(property) => {
+            bytes(PROPERTY_BYTES)?;
+            take(&property.value, depth, left)
+        }
+        Value::Property(property) => {
+            bytes(PROPERTY_BYTES)?;
+            take(&property.value, depth, left)
+        }
         _ => Some(()),
     }
 }
@@ -76,8 +163,8 @@ mod tests {
     #[test]
     fn values_take_what_they_hold() {
         let text = Value::text("x".repeat(1_000));
-        assert_eq!(of_value(&text), 1_032);
-        assert_eq!(of_value(&Value::list([text.clone(), text])), 32 + 2 * 1_032);
+        assert_eq!(of_value(&text), 1_064);
+        assert_eq!(of_value(&Value::list([text.clone(), text])), 64 + 2 * 1_064);
         let deep = (0..10_000).fold(Value::Null, |value, _| Value::list([value]));
         assert!(of_value(&deep) < 10_000, "the depth is bounded");
         let many = (0..90).fold(Value::Null, |value, _| Value::list([value.clone(), value]));

@@ -55,6 +55,15 @@ fn choose(call: &Call<'_>, arguments: &mut Arguments<'_>) -> Result<Choose> {
 /// The options of `choose`, of which one is taken.
 fn exclusive(call: &Call<'_>) -> Result<Vec<(OptionKey, Traversal)>> {
     let options = options(call)?;
+    for pick in [Pick::None, Pick::Unproductive] {
+        let is_pick = |it: &Modulator<'_>| it.instruction.arguments.first() == Some(&Value::from(pick));
+        if 1 < call.modulators("option").filter(is_pick).count() {
+            return Err(GremlinError::bad(format!(
+                "Choose step can only have one traversal per pick token: {}",
+                Value::from(pick)
+            )));
+        }
+    }
     match options.iter().find(|(key, _)| matches!(key, OptionKey::Any | OptionKey::Traversal(_))) {
         None => Ok(options),
         Some((OptionKey::Any, _)) => Err(GremlinError::bad(

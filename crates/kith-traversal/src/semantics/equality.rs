@@ -57,6 +57,12 @@ impl Members {
         &self.all
     }
 
+    /// How many of them have to be looked at one by one.
+    pub(super) fn effort(&self) -> u64 {
+        let is_keyed = self.others.len() < self.all.len();
+        self.others.len() as u64 + u64::from(is_keyed)
+    }
+
     /// Whether one of them is equal to the value. `O(1)` unless collections or very large numbers are involved.
     pub(super) fn contain(&self, value: &Value) -> bool {
         match key(value) {

@@ -11,7 +11,8 @@ use crate::{
     value::{GType, Symbol, Value},
 };
 use kith_schema::nearest;
-use regex::Regex;
+use kith_types::ErrorCode;
+use regex::{Regex, RegexBuilder};
 use std::{cmp::Ordering, sync::Arc};
 
 /// The operators of predicates.
@@ -40,6 +41,11 @@ const OPERATORS: &[&str] = &[
     "or",
     "not",
 ];
+
+/// A compiled regular expression takes at most this much memory: the time of a match grows with it and with the text.
+const REGEX_BYTES_MAX: usize = 1 << 20;
+/// A regular expression takes texts of at most this many bytes. Nothing can interrupt it.
+const REGEX_TEXT_BYTES_MAX: usize = 256 << 10;
 
 /// A predicate whose operator and operands have been checked.
 #[derive(Clone, Debug)]
@@ -154,6 +160,47 @@ impl Test {
         }
     }
 
+    /// As [`Test::is_true`].
+    ///
+    /// # Errors
+    /// A regular expression meets a text of more than [`REGEX_TEXT_BYTES_MAX`] bytes.
+    pub fn holds(&self, value: &Value) -> Result<bool> {
+        if let Some(text) = value.as_text()
+            && REGEX_TEXT_BYTES_MAX < text.len()
+            && self.has_regex()
+        {
+            return Err(GremlinError::new(
+                ErrorCode::TooLarge,
+                format!(
+                    "a text of {} bytes is too long for a regular expression, which takes at most {REGEX_TEXT_BYTES_MAX}; \
+                     use containing(), startingWith() or endingWith()",
+                    text.len()
+                ),
+            ));
+        }
+        Ok(self.is_true(value))
+    }
+
+    fn has_regex(&self) -> bool {
+        match &self.0 {
+            Check::Regex(_) => true,
+            Check::And(tests) | Check::Or(tests) => tests.iter().any(Self::has_regex),
+            Check::Not(test) => test.has_regex(),
+            _ => false,
+        }
+    }
+
+    /// How much work it is to test one value, in units of a simple comparison.
+    pub fn effort(&self) -> u64 {
+        match &self.0 {
+            Check::Within(members) => members.effort(),
+            Check::Regex(pattern) => pattern.as_str().len() as u64,
+            Check::And(tests) | Check::Or(tests) => tests.iter().map(Self::effort).sum(),
+            Check::Not(test) => test.effort(),
+            _ => 1,
+        }
+    }
+
     fn order(holds: fn(Ordering) -> bool, operand: Value) -> Self {
         Self(Check::Compare(holds, operand))
     }
@@ -180,7 +227,7 @@ impl Test {
         let Some(pattern) = text_operand(predicate)? else {
             return Ok(Self(Check::Never));
         };
-        let compiled = Regex::new(&pattern).map_err(|error| {
+        let compiled = RegexBuilder::new(&pattern).size_limit(REGEX_BYTES_MAX).build().map_err(|error| {
             GremlinError::bad(format!(
                 "the regular expression of {}() is not valid: {error}. Look-around and back-references are not \
                  available",

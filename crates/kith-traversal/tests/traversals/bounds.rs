@@ -28,8 +28,8 @@ fn paths_count_as_bytes() {
     let limits = Limits { bytes: 10_000, ..Limits::default() };
     let graph = toy();
     for (gremlin, fits) in [
-        ("g.inject(1).repeat(identity()).times(200).count()", true),
-        ("g.withPath().inject(1).repeat(identity()).times(200).count()", false),
+        ("g.inject(1).repeat(constant(1)).times(200).count()", true),
+        ("g.withPath().inject(1).repeat(constant(1)).times(200).count()", false),
     ] {
         let plan = compiled(gremlin).unwrap();
         let results = finished(Evaluation::new(&plan, &graph, limits).all());

@@ -3,6 +3,7 @@
 mod bounds;
 mod changes;
 mod explanations;
+mod growth;
 mod labels;
 mod merges;
 mod profiles;

@@ -1,6 +1,7 @@
 //! Functions of values, sacks, paths, and steps that choose at random. The results are those of TinkerPop's reference server.
 
-use super::check;
+use super::{ask, check, toy};
+use kith_gremlin::value::Value;
 
 #[test]
 fn functions_of_text() {
@@ -118,4 +119,36 @@ fn no_edge_has_null_as_its_label() {
         (&["g.V(1).outE(null, 'knows').count()"], "2"),
         (&["g.V(1).out().count()"], "2"),
     ]);
+}
+
+/// `branch` takes every option for what no other option takes, and `choose` has one such option at most, as in TinkerPop.
+#[test]
+fn options_for_what_no_other_option_takes() {
+    let options = ".option(1, constant('a')).option(none, constant('b')).option(none, constant('c'))";
+    let texts = |texts: &[&str]| texts.iter().map(|text| Value::from(*text)).collect::<Vec<_>>();
+    let mut found = ask(&toy(), &format!("g.inject(1, 2).branch(identity()){options}")).expect("it is right");
+    found.sort_by_key(Value::to_string);
+    assert_eq!(found, texts(&["a", "b", "c"]));
+    for pick in ["none", "unproductive"] {
+        let twice = format!(".option({pick}, constant('b')).option({pick}, constant('c'))");
+        let error =
+            ask(&toy(), &format!("g.inject(1, 2).choose(identity()){twice}")).expect_err("two of them");
+        assert!(error.message.contains("one traversal per pick token"), "{error}");
+    }
+}
+
+/// A traversal that nothing depends on any more is not evaluated, for each traverser by itself.
+#[test]
+fn and_and_or_end_where_they_are_decided() {
+    for (gremlin, expected) in [
+        ("g.inject(1, 7).and(is(P.gt(5)), is(P.lt(9)))", vec![Value::Int(7)]),
+        ("g.inject(1, 7).or(is(P.lt(5)), is(P.gt(5)))", vec![Value::Int(1), Value::Int(7)]),
+        ("g.inject(1).and(is(P.gt(5)), fail('it is evaluated'))", vec![]),
+        ("g.inject(7, 8).or(is(P.gt(5)), fail('it is evaluated'))", vec![Value::Int(7), Value::Int(8)]),
+        ("g.inject(1).where(__.or(is(1), fail('it is evaluated')))", vec![Value::Int(1)]),
+        ("g.inject(1).filter(__.and(is(2), fail('it is evaluated')))", vec![]),
+    ] {
+        assert_eq!(ask(&toy(), gremlin), Ok(expected), "{gremlin}");
+    }
+    assert!(ask(&toy(), "g.inject(1, 7).and(is(P.gt(5)), fail())").is_err(), "7 is not decided");
 }

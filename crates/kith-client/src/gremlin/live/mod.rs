@@ -33,7 +33,7 @@ use kith_gremlin::{
 };
 use kith_live::GraphTypes;
 use kith_traversal::{
-    evaluate::Limits,
+    evaluate::{Limits, Meter},
     graph::{Answer, Expansion, Graph, Mutation, Notes, Sought, Wanted, ends},
 };
 use kith_wire::v1;
@@ -58,6 +58,8 @@ pub(super) struct LiveGraph<'a> {
     deadline: Deadline,
     /// How many elements the traversal may see.
     elements_max: u64,
+    /// Counts what the graph returns, before it is made.
+    meter: Arc<Meter>,
     /// All ids in ascending order, once a scan has asked for them. Forgotten after a vertex is added or removed.
     scanned: Mutex<Option<Arc<[u64]>>>,
     /// The labels of the vertices that the changes under way name.
@@ -73,7 +75,7 @@ impl<'a> LiveGraph<'a> {
         (session, options): (&'a Session, &'a QueryOptions),
         run: Run<'a>,
         types: &Arc<GraphTypes>,
-        limits: &Limits,
+        (limits, meter): (&Limits, Arc<Meter>),
     ) -> Self {
         Self {
             session,
@@ -83,6 +85,7 @@ impl<'a> LiveGraph<'a> {
             fan_outs: FanOuts::new(run.unpinned()),
             types: Lock::new(Arc::clone(types)),
             elements_max: limits.elements,
+            meter,
             scanned: Mutex::default(),
             kinds: Lock::default(),
             changes: Changes::default(),

@@ -16,7 +16,10 @@ use kith_gremlin::{
 };
 use kith_live::{AssociationRead, GraphTypes, ListedAssociation, ObjectAnswer, Select, TypeKind};
 use kith_ops::{ObjectEntry, Operator, Value as Evaluated};
-use kith_traversal::graph::{Expansion, Wanted};
+use kith_traversal::{
+    evaluate::of_edges,
+    graph::{Expansion, Wanted},
+};
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
@@ -24,6 +27,9 @@ use std::{
 
 /// How many edges are looked up by their ids in one fan-out. Every vertex at which one of them begins is asked for all of them.
 const EDGES_AT_ONCE: usize = 64;
+
+/// How many bytes a property takes for each byte of the JSON that it is read from.
+const DATA_FACTOR: u64 = 48;
 
 /// The list that an edge is in at its beginning, and its ends.
 pub(super) type Named<'t> = (List<'t>, u64, u64);
@@ -78,6 +84,12 @@ impl LiveGraph<'_> {
         }
         let wanted = Wholly { with_properties: expansion.with_properties, elements_max: self.elements_max };
         let found = whole_lists(&self.fan_outs, &ids, &lists, wanted).await?;
+        let associations = found.iter().flatten().flatten();
+        let data = |it: &ListedAssociation| it.data.as_ref().map_or(0, |data| data.len() as u64);
+        let data: u64 = associations.clone().map(data).sum();
+        // A field takes no more than this for each byte of its JSON, `"k":1,`.
+        self.meter
+            .lend(of_edges(associations.count(), 0).saturating_add(data.saturating_mul(DATA_FACTOR)))?;
         let labels: Vec<Arc<str>> = lists.iter().map(|list| Arc::from(list.label)).collect();
         let edges = |(id, found): (&u64, &Vec<Vec<ListedAssociation>>)| {
             let own = unknown_vertex(*id);

@@ -5,11 +5,11 @@ mod state;
 pub(crate) use state::needs_all_input;
 pub(super) use state::{Passes, State, is_writing_beginning};
 
-use super::{context::Context, traverser::Batch, weight};
+use super::{context::Context, traverser::Batch};
 use crate::{
     error::Result,
     plan::{Kind, Step, Traversal},
-    value::Value,
+    value::{Pop, Value},
 };
 use futures::future::BoxFuture;
 use std::{
@@ -123,15 +123,15 @@ impl<'a> Upstream<'a> {
             };
             let upstream = Upstream { feed: self.feed, links };
             let running = context.profile.as_ref().map(|it| it.begin(&link.step, context.graph.take_notes()));
+            let lent = context.meter.lent();
             let mut batch = super::advance(link, upstream, context).await?;
+            context.meter.take_back(lent);
+            context.meter.check()?;
             if let (Some(profile), Some(running)) = (&context.profile, &running) {
                 profile.end(running, batch.as_ref(), context.graph.take_notes());
             }
             if let Some(batch) = &mut batch {
                 context.count_traversers(batch.len())?;
-                if context.with_paths {
-                    context.count_bytes(batch.len() as u64 * weight::PATH_NODE_BYTES)?;
-                }
                 if makes_values(&link.step.kind) {
                     context.count_values(batch.iter().map(|traverser| &traverser.value))?;
                 }
@@ -178,19 +178,30 @@ impl<'a> Upstream<'a> {
     }
 }
 
-/// Whether a step makes values of others, which can therefore grow from step to step.
+/// Whether a step makes values of others that are small by themselves, but may hold the others many times. What grows by itself
+/// is counted where it is made.
 fn makes_values(kind: &Kind) -> bool {
-    matches!(
-        kind,
-        Kind::Function(_)
-            | Kind::Path { .. }
-            | Kind::Fold(_)
-            | Kind::Project { .. }
-            | Kind::Select { .. }
-            | Kind::Group(_)
-            | Kind::GroupCount { .. }
-            | Kind::Cap(_)
-    )
+    match kind {
+        Kind::Select { labels, pop, .. } => 1 < labels.len() || is_list(*pop),
+        Kind::SelectKeys { pop, .. } => is_list(*pop),
+        Kind::Path { .. }
+        | Kind::Fold(_)
+        | Kind::Project { .. }
+        | Kind::SelectColumn(_)
+        | Kind::PropertyMap(_)
+        | Kind::ElementMap { .. }
+        | Kind::Reduce(_)
+        | Kind::ReduceLocal(_)
+        | Kind::Group(_)
+        | Kind::GroupCount { .. }
+        | Kind::Cap(_) => true,
+        _ => false,
+    }
+}
+
+/// Whether a selection makes a list of the values of a label.
+fn is_list(pop: Pop) -> bool {
+    matches!(pop, Pop::All | Pop::Mixed)
 }
 
 fn links(traversal: &Traversal) -> Vec<Link> {

@@ -48,6 +48,12 @@ impl Expression {
         parse::parse(text)
     }
 
+    /// The number of its operations.
+    #[allow(clippy::len_without_is_empty, reason = "an expression has at least one operation")]
+    pub fn len(&self) -> usize {
+        self.operations.len()
+    }
+
     /// The names of the variables in the order in which they first occur. `_` stands for the current value.
     pub fn variables(&self) -> &[Arc<str>] {
         &self.variables

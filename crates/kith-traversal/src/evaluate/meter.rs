@@ -1,0 +1,264 @@
+//! The memory of one evaluation: how much it may take, and its part of the memory that all evaluations of a process share.
+
+use crate::error::{GremlinError, Result};
+use kith_types::ErrorCode;
+use parking_lot::Mutex;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+/// The part of the shared memory that an evaluation holds grows and shrinks in steps of this size, so that evaluations seldom
+/// touch what they share.
+const STEP: u64 = 64 << 10;
+/// An evaluation keeps at most this much more of the shared memory than it takes.
+const SPARE_MAX: u64 = 16 << 20;
+
+/// The memory that all evaluations of a process share, as one of them sees it. It is given back when this is dropped.
+pub trait SharedMemory: Send + Sync {
+    /// The most that one evaluation can hold, even if no other one holds anything.
+    fn most(&self) -> u64;
+
+    /// Makes this evaluation hold so many bytes, more or fewer than before. Returns `false`, and changes nothing, if not so many
+    /// are free.
+    fn hold(&self, bytes: u64) -> bool;
+}
+
+/// Counts the bytes that an evaluation takes. Everything that can grow is charged here before it grows.
+///
+/// Values that steps make are charged until the evaluation ends, with all that they contain. Traversers, and the values that
+/// they remember, are charged while they exist. What the graph returns is charged until the step that asked for it has returned.
+pub struct Meter {
+    most: u64,
+    shared: Option<Box<dyn SharedMemory>>,
+    taken: AtomicU64,
+    /// How much of `taken` the graph has returned to steps that have not returned yet.
+    lent: AtomicU64,
+    /// How much of the shared memory is held.
+    held: AtomicU64,
+    holding: Mutex<()>,
+}
+
+impl std::fmt::Debug for Meter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Meter").field("most", &self.most).field("taken", &self.taken).finish_non_exhaustive()
+    }
+}
+
+impl Meter {
+    /// A meter of at most so many bytes, all of them free.
+    pub fn new(most: u64) -> Arc<Self> {
+        Self::with(most, None)
+    }
+
+    /// A meter whose bytes are also taken from a shared memory.
+    pub fn within(most: u64, shared: Box<dyn SharedMemory>) -> Arc<Self> {
+        Self::with(most, Some(shared))
+    }
+
+    fn with(most: u64, shared: Option<Box<dyn SharedMemory>>) -> Arc<Self> {
+        let (taken, lent, held) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
+        Arc::new(Self { most, shared, taken, lent, held, holding: Mutex::new(()) })
+    }
+
+    /// Takes so many bytes.
+    ///
+    /// # Errors
+    /// `too_large` if the evaluation may not take so many; `overloaded` if others have taken what is shared. Nothing is taken then.
+    pub fn charge(&self, bytes: u64) -> Result<()> {
+        if self.left() < bytes {
+            return Err(self.too_large());
+        }
+        self.add(bytes);
+        self.check().inspect_err(|_| self.give_back(bytes))
+    }
+
+    /// Takes bytes for what the graph returns, until the step that asked for it has returned.
+    ///
+    /// # Errors
+    /// As [`Meter::charge`].
+    pub fn lend(&self, bytes: u64) -> Result<()> {
+        self.charge(bytes)?;
+        self.lent.fetch_add(bytes, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Whether so many bytes are free.
+    ///
+    /// # Errors
+    /// As [`Meter::charge`], if they are not.
+    pub fn room(&self, bytes: u64) -> Result<()> {
+        self.charge(bytes)?;
+        self.give_back(bytes);
+        Ok(())
+    }
+
+    /// The bytes that are taken now.
+    pub fn taken(&self) -> u64 {
+        self.taken.load(Ordering::Relaxed)
+    }
+
+    /// The bytes that the evaluation may still take.
+    pub fn left(&self) -> u64 {
+        self.most().saturating_sub(self.taken())
+    }
+
+    fn most(&self) -> u64 {
+        self.shared.as_ref().map_or(self.most, |shared| self.most.min(shared.most()))
+    }
+
+    /// Takes bytes for something small. [`Meter::check`] must follow soon.
+    pub(super) fn add(&self, bytes: u64) {
+        self.taken.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(super) fn give_back(&self, bytes: u64) {
+        self.taken.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// What is lent now, for [`Meter::take_back`].
+    pub(super) fn lent(&self) -> u64 {
+        self.lent.load(Ordering::Relaxed)
+    }
+
+    /// Gives back what was lent after [`Meter::lent`] was asked.
+    pub(super) fn take_back(&self, lent_before: u64) {
+        let lent = self.lent.swap(lent_before, Ordering::Relaxed);
+        self.give_back(lent.saturating_sub(lent_before));
+    }
+
+    /// Checks that no more is taken than is allowed.
+    ///
+    /// # Errors
+    /// As [`Meter::charge`].
+    pub(super) fn check(&self) -> Result<()> {
+        let taken = self.taken();
+        if self.most() < taken {
+            return Err(self.too_large());
+        }
+        let held = self.held.load(Ordering::Relaxed);
+        let is_held = taken <= held && held - taken <= SPARE_MAX;
+        match &self.shared {
+            Some(shared) if !is_held => self.hold(shared.as_ref()),
+            _ => Ok(()),
+        }
+    }
+
+    fn hold(&self, shared: &dyn SharedMemory) -> Result<()> {
+        let _holding = self.holding.lock();
+        let taken = self.taken();
+        let wanted = taken.next_multiple_of(STEP).min(shared.most());
+        if !shared.hold(wanted) {
+            return Err(GremlinError::new(
+                ErrorCode::Overloaded,
+                "the memory that all traversals of this process share is used up; try again in a moment, ask for less, or \
+                 raise `memory` in [session.traversals]",
+            ));
+        }
+        self.held.store(wanted, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn too_large(&self) -> GremlinError {
+        let most = self.most();
+        let advice = match most < self.most {
+            true => "one traversal may take no more of the memory that all share (`memory` in [session.traversals])".to_owned(),
+            false => format!("or allow more with kith.budget: {}", super::context::example("bytes", most)),
+        };
+        GremlinError::new(
+            ErrorCode::TooLarge,
+            format!("the traversal needs more than {most} bytes; ask for less, {advice}"),
+        )
+    }
+}
+
+/// Bytes that something small takes while it exists. Its clones take as many.
+#[derive(Debug)]
+pub(super) struct Held {
+    meter: Arc<Meter>,
+    bytes: u64,
+}
+
+impl Held {
+    pub fn new(meter: &Arc<Meter>, bytes: u64) -> Self {
+        meter.add(bytes);
+        Self { meter: Arc::clone(meter), bytes }
+    }
+
+    pub fn meter(&self) -> &Arc<Meter> {
+        &self.meter
+    }
+
+    /// Takes more.
+    pub fn grow(&mut self, bytes: u64) {
+        self.meter.add(bytes);
+        self.bytes += bytes;
+    }
+}
+
+impl Clone for Held {
+    fn clone(&self) -> Self {
+        Self::new(&self.meter, self.bytes)
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.meter.give_back(self.bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Pool(Arc<AtomicU64>, AtomicU64);
+
+    impl SharedMemory for Pool {
+        fn most(&self) -> u64 {
+            1 << 20
+        }
+
+        fn hold(&self, bytes: u64) -> bool {
+            let others = self.0.load(Ordering::Relaxed) - self.1.load(Ordering::Relaxed);
+            if 1 << 20 < others + bytes {
+                return false;
+            }
+            self.0.store(others + bytes, Ordering::Relaxed);
+            self.1.store(bytes, Ordering::Relaxed);
+            true
+        }
+    }
+
+    #[test]
+    fn what_is_refused_is_not_taken() {
+        let meter = Meter::new(100);
+        assert!(meter.charge(60).is_ok() && meter.charge(41).is_err() && meter.charge(u64::MAX).is_err());
+        assert_eq!((meter.taken(), meter.left()), (60, 40));
+        assert!(meter.room(40).is_ok() && meter.room(41).is_err());
+        let before = meter.lent();
+        meter.lend(30).expect("there is room");
+        let held = Held::new(&meter, 10);
+        assert_eq!(meter.left(), 0);
+        meter.take_back(before);
+        let clone = held.clone();
+        assert_eq!(meter.taken(), 80);
+        drop((held, clone));
+        assert_eq!(meter.taken(), 60);
+    }
+
+    #[test]
+    fn evaluations_take_from_what_they_share() {
+        let all = Arc::new(AtomicU64::new(0));
+        let meter = || Meter::within(u64::MAX, Box::new(Pool(Arc::clone(&all), AtomicU64::new(0))));
+        let (one, other) = (meter(), meter());
+        one.charge(600_000).expect("it is free");
+        let error = other.charge(600_000).expect_err("the other one has it");
+        assert_eq!((error.code, other.taken()), (ErrorCode::Overloaded, 0));
+        let error = other.charge(2 << 20).expect_err("it never fits");
+        assert_eq!(error.code, ErrorCode::TooLarge);
+        one.give_back(600_000);
+        one.charge(1).expect("it is free");
+        assert!(all.load(Ordering::Relaxed) <= SPARE_MAX);
+    }
+}

@@ -1,0 +1,206 @@
+//! What can return more than it takes is measured before it is made, and counted while it exists.
+
+use super::{compiled, toy};
+use futures::FutureExt;
+use kith_gremlin::{GremlinError, value::Value};
+use kith_traversal::{
+    evaluate::{Evaluation, Limits, Meter, SharedMemory},
+    testing::finished,
+};
+use kith_types::ErrorCode;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+/// The limit of the traversals below.
+const BYTES: u64 = 32 << 20;
+/// What the process of these tests may take at most: each of the traversals below would take more by itself.
+const PEAK_KIB_MAX: u64 = 1 << 20;
+
+fn evaluated(gremlin: &str) -> Result<Vec<(Value, i64)>, GremlinError> {
+    let limits = Limits { bytes: BYTES, traversers: 100_000_000, ..Limits::default() };
+    let (plan, graph) = (compiled(gremlin).expect("it is well-formed"), toy());
+    finished(Evaluation::new(&plan, &graph, limits).all())
+}
+
+fn peak_kib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux has it");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("Linux says so");
+    line.trim().trim_end_matches(" kB").parse().expect("a number")
+}
+
+#[test]
+fn no_word_of_the_language_takes_more_than_the_bound_of_bytes() {
+    let a = "a".repeat(40_000);
+    let numbers = (0..5_000).map(|number| number.to_string()).collect::<Vec<_>>().join(",");
+    let many = format!("g.inject([{numbers}])");
+    let often = format!("{many}.as('x').unfold()");
+    let doubled = "repeat(union(identity(), identity()))";
+    let attacks = [
+        format!("g.inject('{a}').replace('a','{a}')"),
+        format!("g.inject('{a}').replace('a','{}').replace('a','{a}')", &a[..500]),
+        format!("g.inject(['{a}','{a}']).replace(local,'a','{a}')"),
+        format!("g.inject('{a}').repeat(toUpper()).times(1000)"),
+        format!("g.inject('{a}').as('t').repeat(concat(select('t'), select('t'))).times(2000)"),
+        format!("g.inject('{a}').repeat(concat(identity())).times(60)"),
+        format!("g.inject('{a}').repeat(format('%{{_}}%{{_}}').by().by()).times(40)"),
+        format!("g.inject('{a}').format('{}').by()", "%{_}".repeat(10_000)),
+        format!("{many}.conjoin('{a}')"),
+        format!("{often}.constant('{a}').fold().conjoin('')"),
+        format!("g.inject('{a}').split('').repeat(asString().split('')).times(5)"),
+        format!("g.inject('{a}').repeat(substring(0)).times(2000)"),
+        format!("g.inject('{a}').repeat(reverse()).times(2000)"),
+        format!("{many}.repeat(local(union(identity(), identity()).fold())).times(30).asString()"),
+        format!("{many}.repeat(combine(identity())).times(30)"),
+        format!("{many}.repeat(combine([{numbers}])).times(10000)"),
+        format!("{many}.product([{numbers}])"),
+        format!("{many}.repeat(merge([{numbers}])).times(2000)"),
+        format!("{many}.repeat(difference([])).times(2000)"),
+        format!("{many}.repeat(intersect([{numbers}])).times(2000)"),
+        format!("{many}.repeat(disjunct(['{a}'])).times(2000)"),
+        format!("{many}.repeat(order(local)).times(2000)"),
+        format!("{many}.repeat(index()).times(30)"),
+        format!("{often}.select('x').unfold().fold()"),
+        format!("{often}.map(select('x')).unfold().barrier().count()"),
+        format!("{often}.flatMap(select('x').unfold()).fold()"),
+        format!("{often}.select('x').unfold().aggregate('y').count()"),
+        format!("{often}.select('x').unfold().group()"),
+        format!("g.withSideEffect('s', [], addAll).inject(1).{doubled}.times(26).aggregate('s').cap('s')"),
+        format!("g.withPath().inject(1).{doubled}.times(26).count()"),
+        format!("g.withPath().inject('{a}').{doubled}.emit().times(26).path()"),
+        format!("g.inject(1).{doubled}.times(26).fold().as('n').unfold().barrier().select('n')"),
+        format!("g.withSack([{numbers}], addAll).inject([{numbers}]).repeat(sack(addAll)).times(10000)"),
+        format!(
+            "{often}.project({}).by()",
+            (0..200).map(|key| format!("'{key}'")).collect::<Vec<_>>().join(",")
+        ),
+        "g.withSack(1.5m).inject(7777777.7777777m).repeat(sack(mult)).times(10000)".to_owned(),
+    ];
+    for gremlin in &attacks {
+        let shown: String = gremlin.chars().rev().take(90).collect::<Vec<_>>().into_iter().rev().collect();
+        match evaluated(gremlin) {
+            Err(error) => {
+                let is_refused = matches!(error.code, ErrorCode::TooLarge | ErrorCode::BadRequest);
+                assert!(is_refused, "{shown}: {error}");
+            }
+            Ok(results) => assert!(results.len() <= 100_000, "{shown}"),
+        }
+        assert!(peak_kib() < PEAK_KIB_MAX, "{shown}: {} KiB", peak_kib());
+    }
+}
+
+#[test]
+fn the_size_of_a_text_is_known_before_it_is_made() {
+    let a = "a".repeat(40_000);
+    let zeros = "0,".repeat(5_000);
+    for gremlin in [
+        format!("g.inject('{a}').replace('a','{a}')"),
+        format!("g.inject('{a}').format('{}').by()", "%{_}".repeat(10_000)),
+        format!("g.inject([{zeros}0]).conjoin('{a}')"),
+        format!("g.inject([{zeros}0]).product([{zeros}0])"),
+    ] {
+        let error = evaluated(&gremlin).expect_err("it is too large");
+        assert_eq!(error.code, ErrorCode::TooLarge, "{error}");
+        assert!(error.message.contains("bytes"), "{error}");
+    }
+}
+
+/// Traversers count while they exist: many may pass one after the other.
+#[test]
+fn traversers_count_while_they_exist() {
+    let doubled =
+        |end: &str| format!("g.withPath().inject(1).repeat(union(identity(), identity())).times(17){end}");
+    let error = evaluated(&doubled(".barrier().count()")).expect_err("131,072 of them are held");
+    assert_eq!(error.code, ErrorCode::TooLarge, "{error}");
+    let numbers = (0..1_000).map(|number| number.to_string()).collect::<Vec<_>>().join(",");
+    let passing = format!("g.inject([{numbers}]).unfold().repeat(math('_ + 1')).times(300).count()");
+    assert_eq!(evaluated(&passing).map(|all| all.len()), Ok(1));
+    let shared = format!("g.inject([{numbers}]).as('x').unfold().select('x').count()");
+    assert_eq!(evaluated(&shared).map(|all| all.len()), Ok(1), "one list is not counted for each traverser");
+}
+
+struct Pool(Arc<AtomicU64>, AtomicU64);
+
+impl SharedMemory for Pool {
+    fn most(&self) -> u64 {
+        16 << 20
+    }
+
+    fn hold(&self, bytes: u64) -> bool {
+        let others = self.0.load(Ordering::Relaxed) - self.1.load(Ordering::Relaxed);
+        let is_free = others + bytes <= 16 << 20;
+        if is_free {
+            self.0.store(others + bytes, Ordering::Relaxed);
+            self.1.store(bytes, Ordering::Relaxed);
+        }
+        is_free
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        self.0.fetch_sub(self.1.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn traversals_share_one_memory_whatever_their_own_bounds_are() {
+    let all = Arc::new(AtomicU64::new(0));
+    let limits = Limits { bytes: u64::MAX, ..Limits::default() };
+    let text = "a".repeat(400_000);
+    let plan = compiled(&format!("g.inject('{text}').repeat(reverse()).times(5)")).expect("well-formed");
+    let graph = toy();
+    let mut codes = Vec::new();
+    let mut running: Vec<_> = (0..20)
+        .map(|_| {
+            let meter = Meter::within(u64::MAX, Box::new(Pool(Arc::clone(&all), AtomicU64::new(0))));
+            Evaluation::new(&plan, &graph, limits).with_meter(meter)
+        })
+        .collect();
+    for evaluation in &mut running {
+        loop {
+            match finished(evaluation.next()) {
+                Ok(Some(_)) => {}
+                Ok(None) => break,
+                Err(error) => {
+                    codes.push(error.code);
+                    break;
+                }
+            }
+        }
+        assert!(all.load(Ordering::Relaxed) <= 16 << 20);
+    }
+    assert!(!codes.is_empty() && codes.iter().all(|code| *code == ErrorCode::Overloaded), "{codes:?}");
+    assert!(codes.len() < 20);
+    drop(running);
+    assert_eq!(all.load(Ordering::Relaxed), 0);
+}
+
+/// A single step with much work gives way, so that a deadline can end it.
+#[test]
+fn single_steps_with_much_work_give_way() {
+    let numbers = (0..2_000).map(|number| number.to_string()).collect::<Vec<_>>().join(",");
+    let lists = format!("g.inject([{numbers}]).as('x').unfold().map(select('x'))");
+    let members = (0..2_000).map(|number| format!("[{number}]")).collect::<Vec<_>>().join(",");
+    let text = "a".repeat(100_000);
+    for gremlin in [
+        format!(
+            "g.inject([{}]).unfold().map(constant([{numbers}])).order().limit(1)",
+            "0,".repeat(300) + "0"
+        ),
+        format!("{lists}.limit(300).dedup()"),
+        format!("g.inject([{numbers}]).any(P.within([{members}]))"),
+        format!("g.inject([{}]).unfold().constant('{text}').is(TextP.regex('b+$'))", "0,".repeat(300) + "0"),
+    ] {
+        let (plan, graph) = (compiled(&gremlin).expect("it is well-formed"), toy());
+        let limits = Limits { bytes: 1 << 40, traversers: 1 << 40, ..Limits::default() };
+        let mut evaluation = Box::pin(Evaluation::new(&plan, &graph, limits).all());
+        let mut polls = 0;
+        while evaluation.as_mut().now_or_never().is_none() {
+            polls += 1;
+            assert!(polls < 1_000_000, "it ends");
+        }
+        assert!(3 < polls, "{polls}: {}", &gremlin[gremlin.len() - 60..]);
+    }
+}
