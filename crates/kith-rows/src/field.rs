@@ -9,8 +9,12 @@ use std::fmt;
 pub enum Field<'a> {
     /// Null, or missing.
     Null,
-    /// A whole number that is not negative, or a time since 1970 in milliseconds.
+    /// A whole number that is not negative.
     Unsigned(u64),
+    /// A time since 1970 in milliseconds.
+    Time(u64),
+    /// A floating-point number that is not known to be an exact whole number from 0.
+    Float(f64),
     /// Everything else as text: text unchanged, other numbers in decimal, lists and objects as JSON or as a description.
     Text(Cow<'a, str>),
 }
@@ -23,7 +27,8 @@ impl Field<'_> {
     pub(crate) fn text(&self) -> Cow<'_, str> {
         match self {
             Field::Null => Cow::Borrowed(""),
-            Field::Unsigned(number) => Cow::Owned(number.to_string()),
+            Field::Unsigned(number) | Field::Time(number) => Cow::Owned(number.to_string()),
+            Field::Float(number) => Cow::Owned(number.to_string()),
             Field::Text(text) => Cow::Borrowed(text),
         }
     }

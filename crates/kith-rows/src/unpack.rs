@@ -1,6 +1,6 @@
 //! The decompressed bytes of a source, and their format.
 
-use crate::codec::Codec;
+use crate::codec::{Codec, LARGE_WINDOW, is_large_window};
 use crate::error::RowsError;
 use crate::options::Format;
 use crate::source::RowSource;
@@ -43,6 +43,7 @@ impl Unpacked {
         let unknown = |found| RowsError::UnknownFormat { file: Arc::clone(&self.file), found };
         let head = self.head.strip_prefix(BOM).unwrap_or(&self.head);
         match head {
+            [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Err(unknown("it is UTF-16 text; write it as UTF-8")),
             [b'P', b'A', b'R', b'1', ..] => Ok(Format::Parquet),
             [b'P', b'A', b'R', b'E', ..] => Err(unknown("it is an encrypted Parquet file")),
             [b'A', b'R', b'R', b'O', b'W', b'1', ..] | [0xff, 0xff, 0xff, 0xff, ..] => Ok(Format::Arrow),
@@ -118,6 +119,9 @@ impl FileErrors {
     pub(crate) fn of(&self, error: io::Error) -> RowsError {
         let file = Arc::clone(&self.file);
         match (self.codec, error.kind()) {
+            (Codec::Zstd, _) if is_large_window(&error) => {
+                RowsError::Unsupported { file, detail: LARGE_WINDOW.to_owned() }
+            }
             (Codec::Gzip | Codec::Zstd, io::ErrorKind::UnexpectedEof) => {
                 RowsError::Truncated { file, codec: self.codec }
             }

@@ -22,7 +22,8 @@ fn fields(file: impl AsRef<[u8]>, columns: &[&str]) -> Vec<String> {
         let fields = fields.map(|fields| {
             let text = |field: &Field<'_>| match field {
                 Field::Null => "null".to_owned(),
-                Field::Unsigned(value) => value.to_string(),
+                Field::Unsigned(value) | Field::Time(value) => value.to_string(),
+                Field::Float(value) => format!("{value:?}"),
                 Field::Text(text) => format!("{text:?}"),
             };
             fields.iter().map(text).collect::<Vec<_>>().join(",")

@@ -45,6 +45,11 @@ fn keys_of(
             return Ok(keys);
         }
         let number = keys.len() + 1;
+        if number == 1 {
+            let mark = kith_types::byte_order_mark(&line)
+                .map_err(|error| unreadable(io::Error::new(io::ErrorKind::InvalidData, error)))?;
+            line.drain(..mark);
+        }
         if most < number {
             let message = format!("there are more than {most} keys");
             return Err(Failure::new(
@@ -83,6 +88,8 @@ mod tests {
     fn each_line_is_a_key_an_empty_one_too() {
         assert_eq!(keys(b"a\n\nb c \r\nd"), Ok(["a", "", "b c ", "d"].map(Value::from).to_vec()));
         assert_eq!(keys(b""), Ok(vec![]));
+        assert_eq!(keys(b"\xef\xbb\xbfa\nb"), Ok(["a", "b"].map(Value::from).to_vec()));
+        assert!(keys(b"\xff\xfea\0").unwrap_err().contains("UTF-16"));
         assert!(keys(b"a\n\xff\n").unwrap_err().contains("line 2"));
         assert!(keys(&vec![b'x'; LINE_BYTES_MAX + 1]).unwrap_err().contains("line 1"));
         assert!(keys(&b"\n".repeat(BATCH_KEYS_MAX + 1)).unwrap_err().contains("more than"));

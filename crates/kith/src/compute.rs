@@ -220,7 +220,7 @@ fn vector(text: &str) -> Result<VectorFields, String> {
         Some(path) => fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?,
         None => numbers.to_owned(),
     };
-    let numbers: Vec<f64> = serde_json::from_str(&json)
+    let numbers: Vec<f64> = serde_json::from_str(json.trim_start_matches('\u{feff}'))
         .map_err(|error| format!("the vector is not a list of numbers: {error}"))?;
     Ok(VectorFields { field, query: single_precision(&numbers)?, name })
 }

@@ -81,9 +81,14 @@ fn unreadable(path: &Path, error: &io::Error) -> Failure {
 
 /// Sends every line until the input ends or the receiver is dropped.
 fn read_lines(mut input: impl BufRead, lines: &mpsc::Sender<Input>) -> io::Result<()> {
+    let mut is_first = true;
     loop {
         let mut line = Vec::new();
         input.by_ref().take(LINE_BYTES_MAX as u64 + 1).read_until(b'\n', &mut line)?;
+        if std::mem::take(&mut is_first) {
+            let mark = kith_types::byte_order_mark(&line);
+            line.drain(..mark.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?);
+        }
         if line.is_empty() {
             return Ok(());
         }

@@ -37,6 +37,11 @@ fn delete_all(file: &dyn RowSource, key: KeyType, builder: &mut DeltaBuilder) ->
             return Ok(number);
         }
         number += 1;
+        if number == 1 {
+            let mark = kith_types::byte_order_mark(&line)
+                .map_err(|error| unreadable(std::io::Error::new(std::io::ErrorKind::InvalidData, error)))?;
+            line.drain(..mark);
+        }
         let text = line.strip_suffix(b"\n").unwrap_or(&line);
         let text = text.strip_suffix(b"\r").unwrap_or(text);
         let bytes = key_bytes(key, text).map_err(|why| {

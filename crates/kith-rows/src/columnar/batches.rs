@@ -1,13 +1,17 @@
 //! Opens a Parquet or Arrow file, and reads its batches of rows.
 
 use super::budget::batch_rows;
+use super::cells::Cells;
+use super::times::{is_duration, with_far_times};
 use super::{messages, pages};
 use crate::error::RowsError;
 use crate::source::RowSource;
 use crate::unpack::Unpacked;
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, SchemaRef};
-use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
+};
 use parquet::arrow::parquet_to_arrow_schema;
 use parquet::file::metadata::RowGroupMetaData;
 use std::fs::File;
@@ -59,6 +63,26 @@ impl Batches {
         guarded(&self.file, || next.next().transpose())
     }
 
+    /// Wraps the column with this index of a batch.
+    pub(super) fn cells<'a>(&self, batch: &'a RecordBatch, index: usize) -> Result<Cells<'a>, RowsError> {
+        self.check(index)?;
+        Cells::of(batch.column(index)).map_err(|got| self.column_type(index, got))
+    }
+
+    /// Refuses a column that the writer declared as one of durations. Parquet stores them as plain numbers.
+    pub(super) fn check(&self, index: usize) -> Result<(), RowsError> {
+        let written = self.declared.field_with_name(self.schema.field(index).name());
+        match written.ok().map(|field| field.data_type()).filter(|it| is_duration(it)) {
+            Some(duration) => Err(self.column_type(index, duration.to_string())),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn column_type(&self, index: usize, got: String) -> RowsError {
+        let (file, column) = (Arc::clone(&self.file), self.schema.field(index).name().clone());
+        RowsError::ColumnType { file, column, got }
+    }
+
     /// The names of the columns.
     pub(super) fn names(&self) -> Vec<String> {
         self.schema.fields().iter().map(|field| field.name().clone()).collect()
@@ -84,7 +108,11 @@ fn parquet(file: File, memory_bytes: u64) -> Result<Bounded, ArrowError> {
     pages::check_footer(&file)?;
     // Without the writer's Arrow schema every column has its plain type: there are no dictionaries and no views.
     let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-    let builder = ParquetRecordBatchReaderBuilder::try_new_with_options(file.try_clone()?, options)?;
+    let mut known = ArrowReaderMetadata::load(&file, options.clone())?;
+    if let Some(schema) = with_far_times(known.schema(), known.parquet_schema()) {
+        known = ArrowReaderMetadata::try_new(Arc::clone(known.metadata()), options.with_schema(schema))?;
+    }
+    let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file.try_clone()?, known);
     let mut rows = BATCH_ROWS;
     for group in builder.metadata().row_groups() {
         match group_rows(&file, group, memory_bytes)? {

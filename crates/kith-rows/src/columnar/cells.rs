@@ -2,9 +2,10 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Date32Type, Date64Type, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
-    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
-    UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    Date32Type, Date64Type, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, Float16Type,
+    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
+    TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type,
+    UInt32Type, UInt64Type,
 };
 use arrow_array::{
     Array, ArrayRef, BinaryArray, BinaryViewArray, BooleanArray, FixedSizeBinaryArray, LargeBinaryArray,
@@ -27,6 +28,10 @@ pub(super) enum Cells<'a> {
     F16(&'a PrimitiveArray<Float16Type>),
     F32(&'a PrimitiveArray<Float32Type>),
     F64(&'a PrimitiveArray<Float64Type>),
+    Decimal32(&'a PrimitiveArray<Decimal32Type>, i8),
+    Decimal64(&'a PrimitiveArray<Decimal64Type>, i8),
+    Decimal128(&'a PrimitiveArray<Decimal128Type>, i8),
+    Decimal256(&'a PrimitiveArray<Decimal256Type>, i8),
     Seconds(&'a PrimitiveArray<TimestampSecondType>),
     Millis(&'a PrimitiveArray<TimestampMillisecondType>),
     Micros(&'a PrimitiveArray<TimestampMicrosecondType>),
@@ -82,6 +87,39 @@ pub(super) enum Cell<'a> {
     Bytes(&'a [u8]),
     /// A list or map.
     Many,
+    /// A decimal or time that no stored type holds exactly, described for messages.
+    Inexact(&'static str),
+}
+
+/// The greatest number of a decimal's digits that an `f64` always gives back unchanged, as a bound of the number.
+const DECIMAL_F64_MAX: u128 = 1_000_000_000_000_000;
+
+impl Cell<'_> {
+    /// A decimal: a whole number if it is one, else the floating-point number that has its digits.
+    fn decimal(unscaled: Option<i128>, scale: i8) -> Self {
+        const TOO_LARGE: Cell<'_> = Cell::Inexact("a decimal that no type holds exactly");
+        let Some(unscaled) = unscaled else { return TOO_LARGE };
+        let power = 10i128.checked_pow(scale.unsigned_abs().into());
+        let whole = match power {
+            Some(power) if scale < 0 => unscaled.checked_mul(power),
+            Some(power) if unscaled % power == 0 => Some(unscaled / power),
+            None if unscaled == 0 => Some(0),
+            _ => None,
+        };
+        if let Some(whole) = whole {
+            let signed = i64::try_from(whole).map(Cell::Signed);
+            return signed.or_else(|_| u64::try_from(whole).map(Cell::Unsigned)).unwrap_or(TOO_LARGE);
+        }
+        match format!("{unscaled}e-{scale}").parse() {
+            Ok(double) if 0 < scale && unscaled.unsigned_abs() < DECIMAL_F64_MAX => Cell::Double(double),
+            _ => TOO_LARGE,
+        }
+    }
+
+    /// A time in seconds.
+    fn seconds(value: i64) -> Self {
+        value.checked_mul(1_000).map_or(Cell::Inexact("a time out of range"), Cell::Timestamp)
+    }
 }
 
 impl Runs<'_> {
@@ -111,6 +149,10 @@ impl<'a> Cells<'a> {
             DataType::Float16 => Cells::F16(array.as_primitive()),
             DataType::Float32 => Cells::F32(array.as_primitive()),
             DataType::Float64 => Cells::F64(array.as_primitive()),
+            DataType::Decimal32(_, scale) => Cells::Decimal32(array.as_primitive(), *scale),
+            DataType::Decimal64(_, scale) => Cells::Decimal64(array.as_primitive(), *scale),
+            DataType::Decimal128(_, scale) => Cells::Decimal128(array.as_primitive(), *scale),
+            DataType::Decimal256(_, scale) => Cells::Decimal256(array.as_primitive(), *scale),
             DataType::Timestamp(TimeUnit::Second, _) => Cells::Seconds(array.as_primitive()),
             DataType::Timestamp(TimeUnit::Millisecond, _) => Cells::Millis(array.as_primitive()),
             DataType::Timestamp(TimeUnit::Microsecond, _) => Cells::Micros(array.as_primitive()),
@@ -203,7 +245,11 @@ impl<'a> Cells<'a> {
             Cells::F16(array) => at!(array, value => Cell::Single(value.to_f32())),
             Cells::F32(array) => at!(array, value => Cell::Single(value)),
             Cells::F64(array) => at!(array, value => Cell::Double(value)),
-            Cells::Seconds(array) => at!(array, value => Cell::Timestamp(value.saturating_mul(1_000))),
+            Cells::Decimal32(array, scale) => at!(array, value => Cell::decimal(Some(value.into()), *scale)),
+            Cells::Decimal64(array, scale) => at!(array, value => Cell::decimal(Some(value.into()), *scale)),
+            Cells::Decimal128(array, scale) => at!(array, value => Cell::decimal(Some(value), *scale)),
+            Cells::Decimal256(array, scale) => at!(array, value => Cell::decimal(value.to_i128(), *scale)),
+            Cells::Seconds(array) => at!(array, value => Cell::seconds(value)),
             Cells::Millis(array) => at!(array, value => Cell::Timestamp(value)),
             Cells::Micros(array) => at!(array, value => Cell::Timestamp(value.div_euclid(1_000))),
             Cells::Nanos(array) => at!(array, value => Cell::Timestamp(value.div_euclid(1_000_000))),

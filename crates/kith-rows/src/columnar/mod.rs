@@ -15,6 +15,7 @@ mod messages;
 mod pages;
 mod set;
 mod thrift;
+mod times;
 mod types;
 
 use crate::error::RowsError;
@@ -48,13 +49,7 @@ pub(crate) fn read(
     sink.columns(&file, &columns)?;
     let mut number = 0u64;
     while let Some(batch) = batches.next()? {
-        let cells_of = |index: usize| {
-            Cells::of(batch.column(index)).map_err(|got| RowsError::ColumnType {
-                file: Arc::clone(&file),
-                column: batch.schema().field(index).name().clone(),
-                got,
-            })
-        };
+        let cells_of = |index: usize| batches.cells(&batch, index);
         let key = cells_of(columns.key)?;
         let value = match &columns.value {
             ValueColumns::One(index) => BatchValue::One(cells_of(*index)?),
@@ -132,11 +127,8 @@ pub(crate) fn infer(
     let key = position(&batches.file, &names, options.key_name())?;
     let mut columns: Vec<(&str, Option<FieldType>, bool)> = Vec::new();
     for (index, field) in batches.schema.fields().iter().enumerate().filter(|(index, _)| *index != key) {
-        let declared = field_type(field.data_type()).map_err(|got| RowsError::ColumnType {
-            file: Arc::clone(&batches.file),
-            column: names[index].clone(),
-            got,
-        })?;
+        batches.check(index)?;
+        let declared = field_type(field.data_type()).map_err(|got| batches.column_type(index, got))?;
         let written = batches.declared.field_with_name(field.name()).ok();
         let declared = written.and_then(|written| vector_type(written.data_type())).or(declared);
         columns.push((&names[index], declared, field.is_nullable()));
@@ -159,6 +151,7 @@ impl Cells<'_> {
             Cell::Timestamp(_) => RawKey::Other("a time"),
             Cell::Bool(_) => RawKey::Other("false or true"),
             Cell::Many => RawKey::Other("a list"),
+            Cell::Inexact(what) => RawKey::Other(what),
         })
     }
 }

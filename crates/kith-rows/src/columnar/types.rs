@@ -60,6 +60,21 @@ fn scalar_type(column: &DataType) -> Option<ScalarType> {
         DataType::UInt64 => ScalarType::U64,
         DataType::Float16 | DataType::Float32 => ScalarType::F32,
         DataType::Float64 => ScalarType::F64,
+        // Spark has no unsigned type: it writes those of 64 bits as decimals of 20 digits.
+        DataType::Decimal32(digits, 0)
+        | DataType::Decimal64(digits, 0)
+        | DataType::Decimal128(digits, 0)
+        | DataType::Decimal256(digits, 0) => {
+            if *digits <= 18 {
+                ScalarType::I64
+            } else {
+                ScalarType::U64
+            }
+        }
+        DataType::Decimal32(..)
+        | DataType::Decimal64(..)
+        | DataType::Decimal128(..)
+        | DataType::Decimal256(..) => ScalarType::F64,
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => ScalarType::Text,
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
             ScalarType::Bytes

@@ -1,6 +1,6 @@
 //! The columns of a text file that are read, and the conversion of their texts to stored values.
 
-use chrono::DateTime;
+use chrono::{DateTime, NaiveDate};
 use kith_schema::{Column, ColumnKind, ColumnNumber};
 use std::fmt;
 use std::str::FromStr;
@@ -10,18 +10,81 @@ use thiserror::Error;
 /// 3339 from 1970 on; other numbers are decimal.
 pub fn store_text(kind: ColumnKind, text: &str) -> Option<u64> {
     kind.store(match kind {
-        ColumnKind::Time if text.contains('-') => {
-            ColumnNumber::I64(DateTime::parse_from_rfc3339(text).ok()?.timestamp_millis())
-        }
+        ColumnKind::Time if text.contains('-') => ColumnNumber::I64(date_millis(text)?),
         ColumnKind::Time | ColumnKind::U64 => ColumnNumber::U64(digits_only(text)?.parse().ok()?),
         ColumnKind::I64 => ColumnNumber::I64(text.parse().ok()?),
-        ColumnKind::F64 => ColumnNumber::F64(text.parse().ok()?),
+        ColumnKind::F64 => ColumnNumber::F64(exact_f64(text)?),
     })
+}
+
+/// A date (its midnight UTC), or RFC 3339, in which offsets may also be written as `+01` and `+0100`.
+fn date_millis(text: &str) -> Option<i64> {
+    if let Ok(date) = NaiveDate::parse_from_str(text, "%Y-%m-%d") {
+        return Some(date.and_hms_opt(0, 0, 0)?.and_utc().timestamp_millis());
+    }
+    if let Ok(time) = DateTime::parse_from_rfc3339(text) {
+        return Some(time.timestamp_millis());
+    }
+    let (time, offset) = text.split_at_checked(text.rfind(['+', '-'])?)?;
+    let offset = match offset.len() {
+        3 => format!("{offset}:00"),
+        5 => format!("{}:{}", offset.get(..3)?, offset.get(3..)?),
+        _ => return None,
+    };
+    DateTime::parse_from_rfc3339(&format!("{time}{offset}")).ok().map(|time| time.timestamp_millis())
+}
+
+/// The number that a text spells; `None` for a whole number that an `f64` would round.
+fn exact_f64(text: &str) -> Option<f64> {
+    let number: f64 = text.parse().ok()?;
+    match text.parse::<i128>() {
+        Ok(whole) if number as i128 != whole => None,
+        _ => Some(number),
+    }
 }
 
 /// `str::parse` would accept a plus sign, but ids and columns consist of decimal digits only.
 fn digits_only(text: &str) -> Option<&str> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then_some(text)
+}
+
+/// The unit of times that are plain numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TimeUnit {
+    /// Milliseconds, as they are stored.
+    #[default]
+    Millis,
+    /// Seconds.
+    Seconds,
+    /// Microseconds.
+    Micros,
+}
+
+impl TimeUnit {
+    /// A number in this unit in milliseconds; `None` if it is out of range.
+    pub fn millis(self, number: u64) -> Option<u64> {
+        match self {
+            TimeUnit::Millis => Some(number),
+            TimeUnit::Seconds => number.checked_mul(1_000),
+            TimeUnit::Micros => Some(number / 1_000),
+        }
+    }
+
+    /// What to say about a number that is unlikely to be a time in milliseconds: one before 1973, or after 2200.
+    pub(super) fn doubt(column: &str, number: u64) -> Option<String> {
+        let unit = match number {
+            100_000_000..100_000_000_000 => ("seconds", "time-s"),
+            7_258_118_400_000.. => ("microseconds", "time-us"),
+            _ => return None,
+        };
+        let millis = i64::try_from(number).ok().and_then(DateTime::from_timestamp_millis);
+        let date = millis
+            .map_or("a time that is out of range".to_owned(), |time| time.format("%Y-%m-%d").to_string());
+        Some(format!(
+            "{column} {number} is {date} in milliseconds; if it is in {}, write the column as {column}:{}",
+            unit.0, unit.1
+        ))
+    }
 }
 
 /// A column to keep beside the ids: `name[=position][:kind]`, as in `created_ms:time` or `weight=3:f64`.
@@ -31,6 +94,8 @@ pub struct ColumnSpec {
     pub name: String,
     /// The kind of its values.
     pub kind: ColumnKind,
+    /// The unit of times that are plain numbers.
+    pub unit: TimeUnit,
     /// Its place in a line, from 0; `None` looks it up by name in the header.
     pub position: Option<usize>,
 }
@@ -46,7 +111,7 @@ pub enum ColumnSpecError {
         text: String,
     },
     /// The kind after the colon is unknown.
-    #[error("column {text:?} has an unknown kind (time, u64, i64 or f64)")]
+    #[error("column {text:?} has an unknown kind (time, time-s, time-us, u64, i64 or f64)")]
     Kind {
         /// The specification as written.
         text: String,
@@ -72,7 +137,11 @@ impl FromStr for ColumnSpec {
     fn from_str(text: &str) -> Result<Self, ColumnSpecError> {
         let owned = || text.to_owned();
         let (rest, kind) = text.rsplit_once(':').unwrap_or((text, "u64"));
-        let kind = kind.parse().map_err(|_| ColumnSpecError::Kind { text: owned() })?;
+        let (kind, unit) = match kind {
+            "time-s" => (ColumnKind::Time, TimeUnit::Seconds),
+            "time-us" => (ColumnKind::Time, TimeUnit::Micros),
+            kind => (kind.parse().map_err(|_| ColumnSpecError::Kind { text: owned() })?, TimeUnit::Millis),
+        };
         let (name, position) = match rest.split_once('=') {
             None => (rest, None),
             Some((name, position)) => (name, Some(position)),
@@ -85,7 +154,7 @@ impl FromStr for ColumnSpec {
             .map(|p| p.parse::<usize>().ok().and_then(|p| p.checked_sub(1)))
             .map(|p| p.ok_or_else(|| ColumnSpecError::Position { text: owned() }))
             .transpose()?;
-        Ok(ColumnSpec { name: name.to_owned(), kind, position })
+        Ok(ColumnSpec { name: name.to_owned(), kind, unit, position })
     }
 }
 
@@ -126,7 +195,17 @@ mod tests {
     #[test]
     fn specifications_are_parsed() {
         let spec = |text: &str| text.parse::<ColumnSpec>();
-        let of = |name: &str, kind, position| Ok(ColumnSpec { name: name.to_owned(), kind, position });
+        let of = |name: &str, kind, position| {
+            Ok(ColumnSpec { name: name.to_owned(), kind, unit: TimeUnit::Millis, position })
+        };
+        let seconds = spec("since:time-s").unwrap();
+        assert_eq!((seconds.kind, seconds.unit), (ColumnKind::Time, TimeUnit::Seconds));
+        assert_eq!(TimeUnit::Seconds.millis(1_700_000_000), Some(1_700_000_000_000));
+        assert_eq!(TimeUnit::Seconds.millis(u64::MAX), None);
+        assert_eq!(TimeUnit::Micros.millis(1_700_000_000_000_000), Some(1_700_000_000_000));
+        assert!(TimeUnit::doubt("since", 1_700_000_000).unwrap().contains("1970-01-20"));
+        assert!(TimeUnit::doubt("since", 1_700_000_000_000_000).unwrap().contains("time-us"));
+        assert_eq!(TimeUnit::doubt("since", 1_700_000_000_000), None);
         assert_eq!(spec("created_ms:time"), of("created_ms", ColumnKind::Time, None));
         assert_eq!(spec("weight=3:f64"), of("weight", ColumnKind::F64, Some(2)));
         assert_eq!(spec("year"), of("year", ColumnKind::U64, None));
@@ -158,8 +237,11 @@ mod tests {
         assert_eq!(time("1766000000000"), Some(1_766_000_000_000));
         assert_eq!(time("1970-01-01T00:00:00.0019Z"), Some(1));
         assert_eq!(time("2025-12-17T19:33:20Z"), Some(1_766_000_000_000));
+        assert_eq!(time("2025-12-17"), Some(1_765_929_600_000));
+        assert_eq!(time("2025-12-17T20:33:20+01"), Some(1_766_000_000_000));
+        assert_eq!(time("2025-12-17 20:33:20+0100"), Some(1_766_000_000_000));
         assert_eq!(time("2025-12-17 20:33:20.500+01:00"), Some(1_766_000_000_500));
-        for text in ["1969-12-31T23:59:59Z", "2025-12-17", "2025-12-17T19:33:20", "2025-13-17T19:33:20Z", "-"]
+        for text in ["1969-12-31T23:59:59Z", "2025-13-17", "2025-12-17T19:33:20", "2025-13-17T19:33:20Z", "-"]
         {
             assert_eq!(time(text), None, "{text}");
         }

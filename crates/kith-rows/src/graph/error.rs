@@ -91,6 +91,22 @@ pub enum FileError {
         /// The header line, or the places of the columns if there is none.
         header: Vec<String>,
     },
+    /// Two columns have the name of a column that is needed.
+    #[error("{} has two columns that can be {column:?}", path.display())]
+    RepeatedColumn {
+        path: PathBuf,
+        /// The name.
+        column: String,
+    },
+    /// The header does not say which columns are meant.
+    #[error("{} does not say which columns are {}: its columns are {}", path.display(), roles.join(" and "), header.join(", "))]
+    UnknownHeader {
+        path: PathBuf,
+        /// The roles of the columns that were not found.
+        roles: Vec<String>,
+        /// The names of the columns.
+        header: Vec<String>,
+    },
     /// More lines are wrong than allowed.
     #[error("{} has {}, {max_errors} allowed; {}", path.display(), count(errors, *complete),
             errors.first[0])]
@@ -127,6 +143,12 @@ impl FileError {
             FileError::Rows(_) => "write it again, or as CSV",
             FileError::LineTooLong { .. } => "check that the file is CSV or TSV with one edge a line",
             FileError::NoColumn { .. } => "name a column of the header, or give its place (from 1)",
+            FileError::RepeatedColumn { .. } => {
+                "rename one of them, or give the place of the column (from 1)"
+            }
+            FileError::UnknownHeader { .. } => {
+                "name them: --src and --dst for edges, --column for members, --columns for imports; or name the columns as in docs/loading.md"
+            }
             FileError::BadLines { .. } => "correct the lines, or allow some with --max-errors",
         }
     }

@@ -27,6 +27,8 @@ pub enum LineFault {
     NegativeId,
     /// An id needs more than 64 bits.
     IdTooLarge,
+    /// An id is a floating-point number that is too large to be exact.
+    Rounded,
     /// The value of a kept column is not of the column's kind.
     ColumnValue(ColumnKind),
     /// A column that must be text is not UTF-8.
@@ -54,6 +56,7 @@ impl LineFault {
             LineFault::NotANumber => "id not a number",
             LineFault::NegativeId => "negative id",
             LineFault::IdTooLarge => "id too large",
+            LineFault::Rounded => "id in a floating-point column",
             LineFault::ColumnValue(_) => "bad column value",
             LineFault::NotText => "not UTF-8 text",
             LineFault::Fields(_) => "bad data",
@@ -104,6 +107,10 @@ impl fmt::Display for LineError {
             LineFault::NotANumber => write!(f, "{column} is not a whole number"),
             LineFault::NegativeId => write!(f, "{column} is negative"),
             LineFault::IdTooLarge => write!(f, "{column} is above {}", u64::MAX),
+            LineFault::Rounded => write!(
+                f,
+                "{column} is a floating-point number above 2^53 and may have been rounded; write the ids as whole numbers or text"
+            ),
             LineFault::ColumnValue(ColumnKind::Time) => {
                 write!(f, "{column} is not a time from 1970 on, in milliseconds or as 2026-11-25T08:00:00Z")
             }

@@ -4,8 +4,9 @@ use super::fault::LineFault;
 use super::header::Wanted;
 use super::row::{ColumnFault, Row};
 use super::table::Table;
-use super::{ColumnRef, ColumnSpec, FileError, FileOptions, FileReport, ReadProgress};
+use super::{ColumnRef, ColumnSpec, FileError, FileOptions, FileReport, ReadProgress, TimeUnit};
 use crate::error::ReadError;
+use kith_schema::ColumnKind;
 use kith_types::check_component_name;
 use std::borrow::Cow;
 use std::path::Path;
@@ -41,13 +42,16 @@ pub fn read_edges<E>(
         return table.pairs(progress, |src, dst| each(src, dst, &[]));
     }
     let mut values = Vec::with_capacity(columns.columns.len());
-    table.rows(progress, |row| {
+    let mut doubt = None;
+    let read = table.rows(progress, |row| {
         let ids = row.id(0).and_then(|src| Ok((src, row.id(1)?)));
-        match ids.and_then(|ids| take_values(row, 2, &columns.columns, &mut values).map(|()| ids)) {
+        match ids.and_then(|ids| take_values(row, 2, &columns.columns, &mut values, &mut doubt).map(|()| ids))
+        {
             Ok((src, dst)) => each(src, dst, &values).map(Ok),
             Err(fault) => Ok(Err(fault)),
         }
-    })
+    });
+    read.map(|report| FileReport { unlikely_time: doubt, ..report })
 }
 
 /// Calls `each(member, kind, entity, columns)` for every good line of a file of member-to-entity edges.
@@ -65,13 +69,16 @@ pub fn read_entities<E>(
     let mut wanted = vec![Wanted::id("member", None, 0), kind, Wanted::id("entity", None, 2)];
     wanted.extend(columns.iter().map(Wanted::kept));
     let mut values = Vec::with_capacity(columns.len());
-    Table::open(path, options, wanted)?.rows(progress, |row| {
+    let mut doubt = None;
+    let read = Table::open(path, options, wanted)?.rows(progress, |row| {
         let fields = row.id(0).and_then(|member| Ok((member, kind_name(row)?, row.id(2)?)));
-        match fields.and_then(|fields| take_values(row, 3, columns, &mut values).map(|()| fields)) {
+        match fields.and_then(|fields| take_values(row, 3, columns, &mut values, &mut doubt).map(|()| fields))
+        {
             Ok((member, kind, entity)) => each(member, &kind, entity, &values).map(Ok),
             Err(fault) => Ok(Err(fault)),
         }
-    })
+    });
+    read.map(|report| FileReport { unlikely_time: doubt, ..report })
 }
 
 /// Calls `each(id)` for every good line of a list of members. The id is in the column `id`: by default the column of that
@@ -97,16 +104,29 @@ fn kind_name<'a>(row: &'a Row<'_>) -> Result<Cow<'a, str>, ColumnFault> {
     row.text(1).filter(|name| check_component_name(name).is_ok()).ok_or(ColumnFault(1, LineFault::KindName))
 }
 
-/// Reads the kept columns, which follow the first `from` wanted ones, into `values`.
+/// Reads the kept columns, which follow the first `from` wanted ones, into `values`. Notes the first time in `doubt` that is
+/// unlikely to be in its column's unit.
 fn take_values(
     row: &Row<'_>,
     from: usize,
     columns: &[ColumnSpec],
     values: &mut Vec<u64>,
+    doubt: &mut Option<String>,
 ) -> Result<(), ColumnFault> {
     values.clear();
     for (index, column) in columns.iter().enumerate() {
-        values.push(row.value(from + index, column.kind)?);
+        let at = from + index;
+        let mut value = row.value(at, column.kind)?;
+        if column.kind == ColumnKind::Time && (column.unit != TimeUnit::Millis || doubt.is_none()) {
+            let is_number = row.is_number(at);
+            if is_number && column.unit == TimeUnit::Millis {
+                *doubt = TimeUnit::doubt(&column.name, value);
+            } else if is_number {
+                let millis = column.unit.millis(value);
+                value = millis.ok_or(ColumnFault(at, LineFault::ColumnValue(column.kind)))?;
+            }
+        }
+        values.push(value);
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ pub(super) struct Wanted {
     pub(super) label: String,
     /// The place that the user gives.
     pub(super) at: Option<ColumnRef>,
-    /// The place otherwise: the column of this name if the header has *all* default names, else this place.
+    /// The place otherwise: the column of this name or another usual one, else this place.
     pub(super) default: Option<(&'static str, usize)>,
     /// Whether it holds ids, which help to tell a header line from data.
     pub(super) is_id: bool,
@@ -41,13 +41,20 @@ impl Wanted {
     }
 }
 
-/// A wanted column is missing.
-pub(super) struct NoColumn {
-    pub(super) column: ColumnRef,
-    /// The purpose of the column.
-    pub(super) role: String,
-    /// The header line, or the places of the columns if there is none.
-    pub(super) header: Vec<String>,
+/// Why the wanted columns are not found.
+pub(super) enum HeaderFault {
+    /// A wanted column is missing.
+    Missing {
+        column: ColumnRef,
+        /// The purpose of the column.
+        role: String,
+        /// The header line, or the places of the columns if there is none.
+        header: Vec<String>,
+    },
+    /// Two columns have the name of a wanted one.
+    Repeated { column: String },
+    /// The header does not say which columns have these roles.
+    Unknown { roles: Vec<String>, header: Vec<String> },
 }
 
 /// Whether the first line, with these fields, is a header.
@@ -80,34 +87,197 @@ pub(super) fn find_columns(
     wanted: &[Wanted],
     names: &[String],
     width: usize,
-) -> Result<Vec<usize>, NoColumn> {
-    let find = |name: &str| names.iter().position(|known| known == name);
-    let mut defaults = wanted.iter().filter(|column| column.at.is_none() && !column.is_optional);
-    let all_named = defaults.all(|column| column.default.is_some_and(|(name, _)| find(name).is_some()));
-    let place = |column: &Wanted| {
-        let at = match (&column.at, column.default) {
-            (Some(at), _) => at.clone(),
-            (None, Some((name, _))) if all_named => ColumnRef::Name(name.to_owned()),
-            (None, Some((_, place))) => ColumnRef::Position(place),
-            (None, None) => unreachable!("a column without a default is asked for by name or place"),
-        };
+) -> Result<Vec<usize>, HeaderFault> {
+    let by_default = default_places(wanted, names, width)?;
+    let place = |(index, column): (usize, &Wanted)| {
+        let at = column.at.clone().or(by_default[index].map(ColumnRef::Position));
+        let Some(at) = at else { return Ok(None) };
         let found = match &at {
-            ColumnRef::Name(name) => find(name),
+            ColumnRef::Name(name) => named(names, name)?,
             ColumnRef::Position(place) => Some(*place).filter(|&place| place < width || width == 0),
         };
         let places = || (1..=width).map(|place| place.to_string()).collect();
         let header = || if names.is_empty() { places() } else { names.to_vec() };
         match found {
             None if column.is_optional => Ok(None),
-            None => Err(NoColumn { column: at, role: column.label.clone(), header: header() }),
+            None => Err(HeaderFault::Missing { column: at, role: column.label.clone(), header: header() }),
             found => Ok(found),
         }
     };
-    wanted.iter().filter_map(|column| place(column).transpose()).collect()
+    wanted.iter().enumerate().filter_map(|column| place(column).transpose()).collect()
+}
+
+/// The place of the column with this name, which must not be the name of two columns.
+fn named(names: &[String], name: &str) -> Result<Option<usize>, HeaderFault> {
+    let mut found = names.iter().enumerate().filter(|(_, known)| *known == name).map(|(place, _)| place);
+    match (found.next(), found.next()) {
+        (_, Some(_)) => Err(HeaderFault::Repeated { column: name.to_owned() }),
+        (place, None) => Ok(place),
+    }
+}
+
+/// The places of the columns for which the user gives none. They are found by their usual names. A header without these
+/// names says nothing about the order of its columns, so it is refused unless every column of the file is needed.
+fn default_places(
+    wanted: &[Wanted],
+    names: &[String],
+    width: usize,
+) -> Result<Vec<Option<usize>>, HeaderFault> {
+    let by_place = || wanted.iter().map(|column| column.default.map(|(_, place)| place)).collect();
+    if names.is_empty() {
+        return Ok(by_place());
+    }
+    let open: Vec<&Wanted> = wanted.iter().filter(|column| column.at.is_none()).collect();
+    let mut found = Vec::with_capacity(wanted.len());
+    for column in wanted {
+        found.push(match column.default.filter(|_| column.at.is_none()) {
+            Some((label, _)) => usual(names, label)?,
+            None => None,
+        });
+    }
+    let needed = |column: &&Wanted| !column.is_optional;
+    let is_known = wanted
+        .iter()
+        .zip(&found)
+        .all(|(column, place)| column.at.is_some() || column.is_optional || place.is_some());
+    if is_known {
+        return Ok(found);
+    }
+    // The columns that the user names are not among those that are left to take by place.
+    let taken = |place: &usize| {
+        wanted.iter().any(|column| match &column.at {
+            Some(ColumnRef::Name(name)) => names[*place] == *name,
+            Some(ColumnRef::Position(at)) => at == place,
+            None => false,
+        })
+    };
+    let left: Vec<usize> = (0..width).filter(|place| !taken(place)).collect();
+    let (least, most) = (open.iter().copied().filter(|column| needed(column)).count(), open.len());
+    let unknown = || HeaderFault::Unknown {
+        roles: open.iter().filter(|column| needed(column)).map(|column| column.label.clone()).collect(),
+        header: names.to_vec(),
+    };
+    if left.len() < least {
+        return Ok(by_place());
+    }
+    if most < left.len() {
+        return Err(unknown());
+    }
+    let mut rest = left.into_iter();
+    let places: Vec<Option<usize>> =
+        wanted.iter().map(|column| if column.at.is_none() { rest.next() } else { None }).collect();
+    // A usual name in another place contradicts the order.
+    let agrees = found.iter().zip(&places).all(|(found, place)| found.is_none() || found == place);
+    if agrees { Ok(places) } else { Err(unknown()) }
+}
+
+/// The usual names of the columns, without regard to case, blanks and punctuation.
+const USUAL: [(&str, &[&str]); 9] = [
+    (
+        "src",
+        &[
+            "src",
+            "source",
+            "from",
+            "start",
+            "startid",
+            "srcid",
+            "sourceid",
+            "fromid",
+            "fromnodeid",
+            "follower",
+            "followerid",
+            "person1id",
+            "personid1",
+            "user1",
+            "user1id",
+            "userid1",
+            "id1",
+            "node1",
+            "nodeid1",
+            "member1",
+            "memberid1",
+            "outv",
+        ],
+    ),
+    (
+        "dst",
+        &[
+            "dst",
+            "target",
+            "to",
+            "end",
+            "endid",
+            "dstid",
+            "targetid",
+            "toid",
+            "tonodeid",
+            "dest",
+            "destination",
+            "destinationid",
+            "followee",
+            "followeeid",
+            "followed",
+            "person2id",
+            "personid2",
+            "user2",
+            "user2id",
+            "userid2",
+            "id2",
+            "node2",
+            "nodeid2",
+            "member2",
+            "memberid2",
+            "inv",
+        ],
+    ),
+    (
+        "member",
+        &["member", "memberid", "user", "userid", "person", "personid", "src", "source", "from", "startid"],
+    ),
+    ("kind", &["kind", "type", "label", "entitykind", "entitytype"]),
+    ("entity", &["entity", "entityid", "dst", "target", "to", "endid"]),
+    ("id", &["id", "memberid", "member", "userid", "user", "personid", "nodeid", "node"]),
+    ("id1", &["id1", "src", "source", "from", "fromid", "srcid", "sourceid", "startid", "follower"]),
+    ("id2", &["id2", "dst", "target", "to", "toid", "dstid", "targetid", "endid", "followee"]),
+    ("time", &["time", "timestamp", "createdat", "created", "creationdate"]),
+];
+
+/// The place of the column that is called `label`, or else of the only one that has one of its usual names.
+fn usual(names: &[String], label: &str) -> Result<Option<usize>, HeaderFault> {
+    if let Some(place) = named(names, label)? {
+        return Ok(Some(place));
+    }
+    let known = USUAL.iter().find(|(known, _)| *known == label).map_or(&[] as &[&str], |(_, usual)| usual);
+    for name in known {
+        let mut found = (0..names.len()).filter(|place| plain(&names[*place]) == *name);
+        match (found.next(), found.next()) {
+            (_, Some(second)) => return Err(HeaderFault::Repeated { column: names[second].clone() }),
+            (Some(place), None) => return Ok(Some(place)),
+            (None, _) => {}
+        }
+    }
+    Ok(None)
+}
+
+/// A name without case, blanks and punctuation. Of the headers of Neo4j, such as `:START_ID(Person)` and `weight:int`, it is
+/// the role if the column has one, else the name.
+fn plain(name: &str) -> String {
+    let name = name.split('(').next().unwrap_or_default();
+    let letters = |text: &str| -> String {
+        text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+    };
+    match name.rsplit_once(':') {
+        None => letters(name),
+        Some((before, after)) => match letters(after) {
+            role if before.is_empty() || matches!(role.as_str(), "startid" | "endid" | "id") => role,
+            _ => letters(before),
+        },
+    }
 }
 
 /// The first of tab, comma, `;`, `|` and space that the first line contains outside quotes; comma if there is none, for a
-/// single column.
+/// single column. A space stands for any run of spaces and tabs.
 pub(super) fn detect_delimiter(bytes: &[u8]) -> u8 {
     let text = bytes.trim_ascii_start();
     let line = text.split(|&byte| byte == b'\n').next().unwrap_or_default().trim_ascii();
@@ -120,5 +290,61 @@ pub(super) fn detect_delimiter(bytes: &[u8]) -> u8 {
             !is_quoted
         })
         .collect();
+    let has_both = bare.contains(&b'\t') && bare.contains(&b' ');
+    let is_number = |byte: &u8| byte.is_ascii_digit() || b" \t.+-eE".contains(byte);
+    if has_both && line.iter().all(is_number) {
+        return b' ';
+    }
     [b'\t', b',', b';', b'|', b' '].into_iter().find(|delimiter| bare.contains(delimiter)).unwrap_or(b',')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn edges(header: &str) -> Option<Vec<usize>> {
+        let names: Vec<String> = header.split([',', '|']).map(str::to_owned).collect();
+        find_columns(&[Wanted::id("src", None, 0), Wanted::id("dst", None, 1)], &names, names.len()).ok()
+    }
+
+    #[test]
+    fn usual_names_are_known_in_any_order_and_case() {
+        for (header, places) in [
+            ("src,dst", [0, 1]),
+            ("target,source", [1, 0]),
+            ("to,from", [1, 0]),
+            ("DST,SRC", [1, 0]),
+            ("creationDate|Person1Id|Person2Id", [1, 2]),
+            ("Id,Source,Target,Type", [1, 2]),
+            (":START_ID(Body-ID),weight:int,:END_ID(Body-ID)", [0, 2]),
+            (":END_ID,:START_ID,:TYPE", [1, 0]),
+            ("followee,since,Follower", [2, 0]),
+            ("~id,~from,~to,~label", [1, 2]),
+            ("FromNodeId,ToNodeId", [0, 1]),
+            ("a,b", [0, 1]),
+            ("src,b", [0, 1]),
+        ] {
+            assert_eq!(edges(header), Some(places.to_vec()), "{header}");
+        }
+    }
+
+    #[test]
+    fn a_header_that_does_not_say_which_columns_are_meant_is_refused() {
+        for header in ["a,b,c", "weight,x,y", "dst,x", "x,source", "src,src", "Person.id,Person.id,date"] {
+            assert_eq!(edges(header), None, "{header}");
+        }
+    }
+
+    #[test]
+    fn runs_of_blanks_separate_numbers() {
+        for (line, delimiter) in [
+            (&b"1 2\t1 1212\n"[..], b' '),
+            (b"1\t2\n", b'\t'),
+            (b"1 2\n", b' '),
+            (b"a b\tc\n", b'\t'),
+            (b"1,2\n", b','),
+        ] {
+            assert_eq!(detect_delimiter(line), delimiter, "{line:?}");
+        }
+    }
 }

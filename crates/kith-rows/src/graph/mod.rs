@@ -28,7 +28,7 @@ mod tally;
 mod tests;
 mod text;
 
-pub use columns::{ColumnRef, ColumnSpec, ColumnSpecError, store_text};
+pub use columns::{ColumnRef, ColumnSpec, ColumnSpecError, TimeUnit, store_text};
 pub use error::FileError;
 pub use fault::{LineError, LineErrors, LineFault};
 pub use files::{EdgeColumns, read_edges, read_entities, read_members};

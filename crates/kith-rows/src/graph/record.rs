@@ -27,6 +27,8 @@ pub(super) enum Next {
 pub(super) struct RecordReader {
     pub(super) source: Source,
     pub(super) delimiter: u8,
+    /// Whether lines that begin with `#` or `%` are skipped.
+    pub(super) has_comments: bool,
     /// The longest line or quoted record that is accepted.
     line_bytes_max: usize,
     /// Decompressed bytes; those before `at` are done.
@@ -50,6 +52,7 @@ impl RecordReader {
         RecordReader {
             source,
             delimiter,
+            has_comments: false,
             line_bytes_max,
             buffer: Vec::new(),
             at: 0,
@@ -83,6 +86,10 @@ impl RecordReader {
             let rest = &self.buffer[self.at..];
             let Some(length) = self.line_length(rest) else { return Next::More };
             let line = trim_end(&rest[..length]);
+            if self.has_comments && matches!(line.first(), Some(b'#' | b'%')) {
+                self.begin_record(length, 1);
+                continue;
+            }
             if memchr(b'"', line).is_some() {
                 return self.next_quoted(length);
             }
@@ -116,6 +123,16 @@ impl RecordReader {
         let from = self.record.start;
         let line = &self.buffer[from..from + width];
         let mut start = from;
+        if self.delimiter == b' ' {
+            let words = line.split(|byte| matches!(byte, b' ' | b'\t'));
+            for word in words {
+                if !word.is_empty() {
+                    self.fields.push(start..start + word.len());
+                }
+                start += word.len() + 1;
+            }
+            return;
+        }
         for end in memchr_iter(self.delimiter, line) {
             self.fields.push(start..from + end);
             start = from + end + 1;

@@ -21,6 +21,10 @@ pub struct ReadProgress {
 pub struct FileReport {
     /// The file.
     pub path: PathBuf,
+    /// The columns that were read: the role of each, and its name in the file or its place.
+    pub taken: Vec<(String, String)>,
+    /// A time that is probably in another unit than the column says, with a proposal; for people.
+    pub unlikely_time: Option<String>,
     /// The number of data lines, including wrong ones, without the header, comments and blank lines.
     pub rows: u64,
     /// The number of all lines.

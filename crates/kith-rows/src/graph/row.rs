@@ -5,7 +5,7 @@ use super::fault::LineFault;
 use super::record::RecordReader;
 use crate::field::Field;
 use crate::id::parse_id;
-use kith_schema::ColumnKind;
+use kith_schema::{ColumnKind, ColumnNumber};
 use std::borrow::Cow;
 
 /// One line of data: the wanted columns.
@@ -54,10 +54,19 @@ impl Row<'_> {
             Row::Text { reader, places } => parse_id(reader.field(places[column]).trim_ascii()),
             Row::Fields { fields, .. } => match &fields[column] {
                 Field::Unsigned(id) => Ok(*id),
+                Field::Float(number) => return Err(ColumnFault(column, float_id(*number))),
                 field => parse_id(field.text().as_bytes().trim_ascii()),
             },
         };
         id.map_err(|fault| ColumnFault(column, fault.into()))
+    }
+
+    /// Whether the wanted column with this index is a plain number, which says nothing about its unit.
+    pub(super) fn is_number(&self, column: usize) -> bool {
+        match self {
+            Row::Fields { fields, .. } if matches!(fields[column], Field::Time(_)) => false,
+            _ => self.text(column).is_some_and(|text| text.bytes().all(|byte| byte.is_ascii_digit())),
+        }
     }
 
     /// The wanted column with this index as the stored form of a value of `kind`.
@@ -84,10 +93,20 @@ pub(super) fn pair<E>(
     }
 }
 
+/// Why a floating-point number is no id. Whole numbers that were not rounded are no longer floating-point here.
+fn float_id(number: f64) -> LineFault {
+    match number {
+        _ if number.is_finite() && number.fract() == 0.0 => LineFault::Rounded,
+        _ => LineFault::NotANumber,
+    }
+}
+
 /// The stored form of a field as a value of `kind`; `None` if it is not such a value.
 fn stored(field: &Field<'_>, kind: ColumnKind) -> Option<u64> {
     match (field, kind) {
-        (Field::Unsigned(number), ColumnKind::Time | ColumnKind::U64) => Some(*number),
+        (Field::Unsigned(number) | Field::Time(number), ColumnKind::Time | ColumnKind::U64) => Some(*number),
+        (Field::Float(number), ColumnKind::F64) => kind.store(ColumnNumber::F64(*number)),
+        (Field::Float(_), _) => None,
         _ => store_text(kind, field.text().trim_ascii()),
     }
 }

@@ -40,12 +40,14 @@ pub(super) struct RowTable {
 
 impl RowTable {
     /// Finds the wanted columns.
-    pub(super) fn new(mut file: RowFile, tally: Tally) -> Result<Self, FileError> {
+    pub(super) fn new(mut file: RowFile, mut tally: Tally) -> Result<Self, FileError> {
         for (name, _) in tally.wanted.iter().filter(|it| it.is_optional).filter_map(|it| it.default) {
             file.table.expect(name);
         }
         let names = file.table.columns();
-        let places = tally.find_columns(names, names.len())?;
+        // A file that has no members in its first lines, such as JSON that spans lines, has no columns to take by place.
+        let places = tally.find_named(names)?;
+        tally.taken(names, &places);
         Ok(RowTable { file, places, tally })
     }
 

@@ -5,7 +5,8 @@
 //! blocks of [`BLOCK_BYTES`] wait between the threads.
 
 use super::FileError;
-use crate::codec::Codec;
+use crate::codec::{Codec, LARGE_WINDOW, is_large_window};
+use crate::error::RowsError;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -80,6 +81,10 @@ impl Source {
 
     fn fault(&self, source: io::Error, line: u64) -> FileError {
         let (path, bytes, codec) = (self.path.clone(), self.bytes_read(), self.codec);
+        if is_large_window(&source) {
+            let file = path.display().to_string().into();
+            return FileError::Rows(RowsError::Unsupported { file, detail: LARGE_WINDOW.to_owned() });
+        }
         if codec == Codec::Plain || source.raw_os_error().is_some() {
             FileError::Read { path, bytes, line, source }
         } else if source.kind() == io::ErrorKind::UnexpectedEof {

@@ -1,8 +1,8 @@
 //! Counts the lines of a file, and refuses it if too many are wrong.
 
 use super::fault::{LineError, LineFault};
-use super::header::{self, NoColumn, Wanted};
-use super::{FileError, FileReport};
+use super::header::{self, HeaderFault, Wanted};
+use super::{ColumnRef, FileError, FileReport};
 use crate::wrong::ROW_ERRORS_SHOWN;
 use std::path::Path;
 
@@ -22,9 +22,34 @@ impl Tally {
     /// The index of each wanted column, in a file with these column names and `width` columns.
     pub(super) fn find_columns(&self, names: &[String], width: usize) -> Result<Vec<usize>, FileError> {
         let found = header::find_columns(&self.wanted, names, width);
-        found.map_err(|NoColumn { column, role, header }| {
-            let path = self.report.path.clone();
-            FileError::NoColumn { path, column, role, header }
+        let path = self.report.path.clone();
+        found.map_err(|fault| match fault {
+            HeaderFault::Missing { column, role, header } => {
+                FileError::NoColumn { path, column, role, header }
+            }
+            HeaderFault::Repeated { column } => FileError::RepeatedColumn { path, column },
+            HeaderFault::Unknown { roles, header } => FileError::UnknownHeader { path, roles, header },
+        })
+    }
+
+    /// Notes which columns of the file are taken, for the report.
+    pub(super) fn taken(&mut self, names: &[String], places: &[usize]) {
+        let name =
+            |place: &usize| names.get(*place).cloned().unwrap_or_else(|| format!("column {}", place + 1));
+        let labels = self.wanted.iter().map(|column| column.label.clone());
+        self.report.taken = labels.zip(places.iter().map(name)).collect();
+    }
+
+    /// The index of each wanted column, in a file whose columns all have names.
+    pub(super) fn find_named(&self, names: &[String]) -> Result<Vec<usize>, FileError> {
+        let places = self.find_columns(names, names.len())?;
+        let Some(missing) = places.iter().position(|place| names.len() <= *place) else { return Ok(places) };
+        let (path, column) = (self.report.path.clone(), ColumnRef::Position(places[missing]));
+        Err(FileError::NoColumn {
+            path,
+            column,
+            role: self.wanted[missing].label.clone(),
+            header: names.to_vec(),
         })
     }
 

@@ -9,6 +9,7 @@ use super::tally::Tally;
 use super::{FileError, FileOptions, FileReport, ReadProgress};
 use crate::error::ReadError;
 use crate::options::HeaderMode;
+use crate::text::table::named_delimiter;
 use crate::unpack::BOM;
 use std::path::Path;
 
@@ -32,31 +33,43 @@ impl TextTable {
             width: None,
             tally,
         };
-        table.skip_preamble()?;
+        let named = table.skip_preamble()?;
         if options.delimiter.is_none() {
-            table.reader.delimiter = detect_delimiter(table.reader.peek());
+            table.reader.delimiter = named.unwrap_or_else(|| detect_delimiter(table.reader.peek()));
         }
         table.read_header(options.header)?;
         Ok(table)
     }
 
-    /// Skips a byte order mark and the `#` lines at the top, until a whole line is buffered.
-    fn skip_preamble(&mut self) -> Result<(), FileError> {
-        let mut is_start = true;
+    /// Skips what precedes the first line of the table, until a whole line is buffered: a byte order mark, comments, blank
+    /// lines, the size line of Matrix Market, and the line with which Excel names the delimiter, which is returned.
+    fn skip_preamble(&mut self) -> Result<Option<u8>, FileError> {
+        let (mut is_start, mut is_matrix, mut delimiter) = (true, false, None);
         loop {
             let bytes = self.reader.peek();
-            if bytes.contains(&b'\n') || self.reader.at_end() {
-                if is_start && bytes.starts_with(BOM) {
-                    self.reader.skip(BOM.len());
-                }
-                is_start = false;
-                if self.reader.peek().first() != Some(&b'#') {
-                    return Ok(());
-                }
-                self.reader.skip_line();
-            } else {
+            if !bytes.contains(&b'\n') && !self.reader.at_end() {
                 self.reader.fill()?;
+                continue;
             }
+            if is_start && bytes.starts_with(BOM) {
+                self.reader.skip(BOM.len());
+            }
+            is_start = false;
+            let bytes = self.reader.peek();
+            let line = bytes.split(|&byte| byte == b'\n').next().unwrap_or_default();
+            if bytes.is_empty() {
+                return Ok(delimiter);
+            } else if line.starts_with(b"%%MatrixMarket") {
+                is_matrix = true;
+            } else if let Some(named) = named_delimiter(line) {
+                delimiter = Some(named);
+            } else if line.trim_ascii().is_empty() || matches!(line[0], b'#' | b'%') {
+            } else if is_matrix {
+                is_matrix = false;
+            } else {
+                return Ok(delimiter);
+            }
+            self.reader.skip_line();
         }
     }
 
@@ -82,6 +95,10 @@ impl TextTable {
         };
         self.width = Some(fields.len()).filter(|&width| 0 < width);
         self.places = self.tally.find_columns(&names, fields.len())?;
+        self.tally.taken(&names, &self.places);
+        // No id begins as a comment does. Elsewhere such a line may be data.
+        let first = self.places.iter().position(|place| *place == 0);
+        self.reader.has_comments = first.is_some_and(|index| self.tally.wanted[index].is_id);
         Ok(())
     }
 

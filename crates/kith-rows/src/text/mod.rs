@@ -3,4 +3,4 @@
 pub(crate) mod columns;
 pub(crate) mod csv;
 pub(crate) mod json;
-mod table;
+pub(crate) mod table;

@@ -7,7 +7,7 @@
 use crate::error::RowsError;
 use crate::fault::{RowFault, RowLocation};
 use crate::limits::ROW_BYTES_MAX;
-use crate::unpack::{FileErrors, Unpacked};
+use crate::unpack::{BOM, FileErrors, Unpacked};
 use csv::{ByteRecord, ReaderBuilder};
 use std::cell::Cell;
 use std::io::{self, BufRead, Read};
@@ -24,6 +24,8 @@ pub(crate) struct Table {
     record: ByteRecord,
     /// Whether lines end in two bytes, as the first one does.
     windows: bool,
+    /// The lines before the table.
+    skipped: u64,
     /// Whether the first record must be returned again.
     again: bool,
 }
@@ -65,16 +67,23 @@ impl Read for Guarded {
 
 impl Table {
     pub(crate) fn open(unpacked: Unpacked, delimiter: Option<u8>) -> Self {
-        let delimiter = delimiter.unwrap_or_else(|| guess_delimiter(&unpacked.head));
+        let head = unpacked.head.strip_prefix(BOM).unwrap_or(&unpacked.head);
+        let line = head.split_inclusive(|&byte| byte == b'\n').next().unwrap_or_default();
+        let named = named_delimiter(line);
+        let preamble = if named.is_some() { line.len() } else { 0 };
+        let delimiter = delimiter.or(named).unwrap_or_else(|| guess_delimiter(head));
         let first = unpacked.head.split_inclusive(|&byte| byte == b'\n').next();
         let windows = first.is_some_and(|line| line.ends_with(b"\r\n"));
-        let (errors, bytes) = unpacked.into_text();
+        let (errors, mut bytes) = unpacked.into_text();
+        // These bytes were read before and are in memory.
+        let _ = bytes.read_exact(&mut vec![0; preamble]);
         let state = Rc::new(State { left: Cell::new(ROW_BYTES_MAX), end: Cell::new(None) });
         let guarded = Guarded { bytes: Box::new(bytes), state: Rc::clone(&state), read: 0, mark: MARK };
         let mut builder = ReaderBuilder::new();
         builder.has_headers(false).flexible(true).delimiter(delimiter).buffer_capacity(256 << 10);
         let reader = builder.from_reader(guarded);
-        Table { reader, errors, state, record: ByteRecord::new(), windows, again: false }
+        let skipped = u64::from(0 < preamble);
+        Table { reader, errors, state, record: ByteRecord::new(), windows, skipped, again: false }
     }
 
     pub(crate) fn file(&self) -> &std::sync::Arc<str> {
@@ -108,7 +117,7 @@ impl Table {
     fn line(&self, after: &csv::Position) -> u64 {
         let breaks = memchr::memchr_iter(b'\n', self.record.as_slice()).count() as u64;
         let past_break = !self.windows || self.state.end.get().is_some_and(|end| end < after.byte());
-        after.line().saturating_sub(breaks + u64::from(past_break)).max(1)
+        after.line().saturating_sub(breaks + u64::from(past_break)).max(1) + self.skipped
     }
 
     /// Returns the last record once more.
@@ -128,8 +137,21 @@ impl Table {
     }
 }
 
+/// The delimiter that Excel names in a first line such as `sep=;`.
+pub(crate) fn named_delimiter(line: &[u8]) -> Option<u8> {
+    match line.trim_ascii_end() {
+        [b's' | b'S', b'e' | b'E', b'p' | b'P', b'=', delimiter] => Some(*delimiter),
+        [b's' | b'S', b'e' | b'E', b'p' | b'P', b'='] if line.starts_with(b"sep=\t") => Some(b'\t'),
+        _ => None,
+    }
+}
+
 fn guess_delimiter(head: &[u8]) -> u8 {
     let line = head.split(|&byte| byte == b'\n').next().unwrap_or_default();
     let count = |wanted: u8| line.iter().filter(|&&byte| byte == wanted).count();
-    if 0 < count(b'\t') && count(b',') <= count(b'\t') { b'\t' } else { b',' }
+    match (count(b'\t'), count(b','), count(b';')) {
+        (tabs @ 1.., commas, _) if commas <= tabs => b'\t',
+        (0, 0, 1..) => b';',
+        _ => b',',
+    }
 }

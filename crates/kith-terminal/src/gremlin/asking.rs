@@ -63,10 +63,12 @@ impl Asking {
         let mut exit = Exit::Done;
         for line in input.lines() {
             let line = line.context("read standard input")?;
-            if line.trim().is_empty() {
+            // A byte order mark can only precede the first line; no traversal begins with one.
+            let line = line.trim_start_matches('\u{feff}').trim();
+            if line.is_empty() {
                 continue;
             }
-            match self.answer(line.trim(), false).await {
+            match self.answer(line, false).await {
                 Ok(text) => output::print_bytes(text.as_bytes())?,
                 Err(error) => {
                     output::fail(self.format, &ErrorReport::of(&error));

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::{
     fs::{self, File, TryLockError},
     io::{self, Read},
-    os::unix::fs::FileExt,
+    os::unix::fs::{FileExt, OpenOptionsExt},
     path::{Path, PathBuf},
 };
 
@@ -74,7 +74,9 @@ impl Checkpoint {
         note: &mut dyn FnMut(&str),
     ) -> Result<(Self, Option<Progress>), Failure> {
         let mut options = File::options();
-        let file = options.read(true).write(true).create(true).truncate(false).open(path);
+        // The file is in a folder that others may write to: a link there must not make it another file.
+        options.read(true).write(true).create(true).truncate(false).mode(0o600);
+        let file = options.custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32).open(path);
         let mut file = file.map_err(|error| unwritable(path, &error))?;
         match file.try_lock() {
             Ok(()) => {}
@@ -192,6 +194,21 @@ mod tests {
         fs::write(&path, "{\"format\":1").unwrap();
         let (_, known, notes) = open(&path, &subject("a"));
         assert!(known.is_none() && notes.contains("cannot be read"), "{notes}");
+    }
+
+    #[test]
+    fn a_link_is_not_followed_and_the_file_is_private() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let (path, other) = (folder.path().join("c"), folder.path().join("other"));
+        fs::write(&other, "kept").unwrap();
+        std::os::unix::fs::symlink(&other, &path).unwrap();
+        let refused = Checkpoint::open(&path, &subject("a"), &mut |_| ());
+        assert_eq!(refused.unwrap_err().code, ErrorCode::CannotWrite);
+        assert_eq!(fs::read_to_string(&other).unwrap(), "kept");
+        fs::remove_file(&path).unwrap();
+        let _held = open(&path, &subject("a"));
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     }
 
     #[test]

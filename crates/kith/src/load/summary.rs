@@ -41,6 +41,10 @@ pub struct ReadFile {
     pub dropped: u64,
     pub self_loops: u64,
     pub bytes: u64,
+    /// The columns that were read: the role of each, and its name in the file or its place.
+    pub columns: Vec<(String, String)>,
+    /// A time that is probably in another unit than the column says.
+    pub warning: Option<String>,
 }
 
 impl LoadReply {
@@ -80,6 +84,8 @@ impl From<&LoadedFile> for ReadFile {
             dropped: file.report.errors.total(),
             self_loops: file.self_loops,
             bytes: file.report.bytes,
+            columns: file.report.taken.clone(),
+            warning: file.report.unlikely_time.clone(),
         }
     }
 }

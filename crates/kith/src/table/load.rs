@@ -1,7 +1,10 @@
 //! The result of a load, as text for people.
 
 use super::{Side, bytes, count, plural, table};
-use crate::{load::LoadReply, publish::Dropped};
+use crate::{
+    load::{LoadReply, ReadFile},
+    publish::Dropped,
+};
 
 /// Returns the components, the files with dropped lines and their reasons, then a one-line summary.
 pub fn summary(reply: &LoadReply) -> String {
@@ -14,6 +17,7 @@ pub fn summary(reply: &LoadReply) -> String {
         text += &dropped("dropped lines", &reply.dropped);
         text += "\n";
     }
+    text += &taken(&reply.files);
     let rows = reply.files.iter().map(|file| file.rows).sum();
     let read = match reply.files.len() as u64 {
         0 => format!("{} built before", plural(reply.components.len() as u64, "component")),
@@ -26,6 +30,27 @@ pub fn summary(reply: &LoadReply) -> String {
         None => format!("dry run: {read} checked, nothing built, {:.1} s\n", reply.seconds),
     };
     text
+}
+
+/// Returns a line for every role and set of columns, and the warnings about times.
+fn taken(files: &[ReadFile]) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for file in files {
+        // The two ends of an edge show its direction; every other column, what it is read as.
+        let ends = if file.role == "edges" { file.columns.iter().take(2).count() } else { 0 };
+        let arrow =
+            file.columns.iter().take(ends).map(|(_, name)| name.clone()).collect::<Vec<_>>().join(" → ");
+        let rest = file.columns.iter().skip(ends).map(|(role, name)| format!("{role} = {name}"));
+        let parts: Vec<String> =
+            Some(arrow).filter(|arrow| !arrow.is_empty()).into_iter().chain(rest).collect();
+        if !parts.is_empty() {
+            lines.push(format!("{}: {}\n", file.role, parts.join("; ")));
+        }
+        lines.extend(file.warning.iter().map(|warning| format!("warning: {}: {warning}\n", file.path)));
+    }
+    let mut seen = std::collections::BTreeSet::new();
+    lines.retain(|line| seen.insert(line.clone()));
+    lines.concat()
 }
 
 fn components(reply: &LoadReply) -> String {
@@ -94,6 +119,12 @@ mod tests {
             dropped: 1,
             self_loops: 3,
             bytes: 900_000,
+            columns: vec![
+                ("src".to_owned(), "follower".to_owned()),
+                ("dst".to_owned(), "followee".to_owned()),
+                ("since".to_owned(), "column 3".to_owned()),
+            ],
+            warning: None,
         };
         LoadReply {
             graph: "v".to_owned(),
@@ -116,6 +147,7 @@ dropped lines  why
             1  negative id
   edges.csv: line 7: src is negative: \"-1,2\"
 
+edges: follower → followee; since = column 3
 graph v now serves version 1700000000000: 77,101 lines in 1 file, 0.2 s
 ";
         assert_eq!(summary(&reply), expected);

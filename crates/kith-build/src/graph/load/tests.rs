@@ -58,7 +58,12 @@ fn a_load_builds_every_component_of_its_files() {
         "e.csv",
         "member,kind,entity,year\n1,school,5,2017\n2,school,5,2019\n7,company,5,0\n",
     )];
-    options.entity_columns = vec![ColumnSpec { name: "year".into(), kind: ColumnKind::U64, position: None }];
+    options.entity_columns = vec![ColumnSpec {
+        name: "year".into(),
+        kind: ColumnKind::U64,
+        unit: kith_rows::graph::TimeUnit::Millis,
+        position: None,
+    }];
     options.members = vec![file(&dir, "m.csv", "name,id\n\"B, A\",1\nC,100\n")];
     let mut events = Vec::new();
     let report = load_graph(&options, &mut |progress| {
