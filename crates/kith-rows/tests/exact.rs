@@ -1,0 +1,166 @@
+//! Numbers, times and layouts of files: taken exactly, or refused by name.
+
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use arrow_array::{
+    ArrayRef, Decimal128Array, DurationSecondArray, Float64Array, RecordBatch, StringArray,
+    TimestampSecondArray, UInt64Array,
+};
+use kith_rows::graph::{EdgeColumns, FileOptions, read_edges};
+use kith_rows::{KeyType, RowOptions, ValueShape};
+use parquet::basic::Compression;
+use parquet::data_type::{Int64Type, Int96, Int96Type};
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
+use std::sync::Arc;
+use support::containers::{arrow_file, parquet};
+use support::{options, read_inferred, shown, source};
+
+fn by_id() -> RowOptions {
+    RowOptions { key_field: Some("id".to_owned()), ..options(KeyType::Id, ValueShape::Json) }
+}
+
+/// The edges of a file with these bytes, or why it is refused.
+fn edges(bytes: &[u8], columns: &EdgeColumns) -> Result<Vec<(u64, u64, Vec<u64>)>, String> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("edges");
+    std::fs::write(&path, bytes).unwrap();
+    let mut edges = Vec::new();
+    let read = read_edges(&path, &FileOptions::default(), columns, &mut |_| {}, |src, dst, values| {
+        edges.push((src, dst, values.to_vec()));
+        Ok::<(), std::convert::Infallible>(())
+    });
+    read.map(|_| edges).map_err(|error| error.to_string())
+}
+
+fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
+    RecordBatch::try_from_iter(columns).unwrap()
+}
+
+fn ids() -> ArrayRef {
+    Arc::new(UInt64Array::from(vec![1, 2]))
+}
+
+#[test]
+fn floats_that_may_be_rounded_are_no_ids_and_no_whole_columns() {
+    let floats: ArrayRef = Arc::new(Float64Array::from(vec![3.0, 1_234_567_890_123_456_768.0]));
+    let small: ArrayRef = Arc::new(Float64Array::from(vec![3.0, 4.0]));
+    let plain = EdgeColumns::default();
+    for container in [arrow_file, |batch: &RecordBatch| parquet(batch, Compression::UNCOMPRESSED)] {
+        let wrong = container(&batch(vec![("src", ids()), ("dst", Arc::clone(&floats))]));
+        assert!(edges(&wrong, &plain).unwrap_err().contains("2^53"));
+        let good = container(&batch(vec![("src", ids()), ("dst", Arc::clone(&small))]));
+        assert_eq!(edges(&good, &plain).unwrap(), [(1, 3, vec![]), (2, 4, vec![])]);
+        let column = container(&batch(vec![("src", ids()), ("dst", ids()), ("w", Arc::clone(&floats))]));
+        for kind in ["u64", "i64", "time"] {
+            let columns =
+                EdgeColumns { columns: vec![format!("w:{kind}").parse().unwrap()], ..plain.clone() };
+            assert!(edges(&column, &columns).is_err(), "{kind}");
+        }
+        let columns = EdgeColumns { columns: vec!["w:f64".parse().unwrap()], ..plain.clone() };
+        assert!(edges(&column, &columns).is_ok());
+    }
+    let json = b"{\"src\":1,\"dst\":2,\"w\":18446744073709551617}\n";
+    let columns = EdgeColumns { columns: vec!["w:f64".parse().unwrap()], ..plain };
+    assert!(edges(json, &columns).is_err(), "an f64 would round it");
+}
+
+#[test]
+fn decimals_are_read_exactly() {
+    let decimal = |values: Vec<i128>, digits, scale| -> ArrayRef {
+        Arc::new(Decimal128Array::from(values).with_precision_and_scale(digits, scale).unwrap())
+    };
+    let keys = decimal(vec![1, u64::MAX.into()], 20, 0);
+    let file = parquet(
+        &batch(vec![("id", Arc::clone(&keys)), ("price", decimal(vec![1_999, -200], 18, 2))]),
+        Compression::UNCOMPRESSED,
+    );
+    let rows = read_inferred(&source("in", file), &by_id()).unwrap();
+    assert_eq!(shown(&rows), [r#"1 {"price":19.99}"#, r#"18446744073709551615 {"price":-2.0}"#]);
+    let long = batch(vec![("id", ids()), ("price", decimal(vec![1, 12_345_678_901_234_567], 18, 2))]);
+    assert!(read_inferred(&source("in", arrow_file(&long)), &by_id()).is_err(), "an f64 would round it");
+    let file = arrow_file(&batch(vec![("src", ids()), ("dst", keys)]));
+    assert_eq!(edges(&file, &EdgeColumns::default()).unwrap()[1].1, u64::MAX);
+}
+
+#[test]
+fn times_far_from_now_are_right_or_refused() {
+    let schema = parse_message_type("message m { required int64 id; required int96 until; }").unwrap();
+    let properties = Arc::new(WriterProperties::builder().build());
+    let mut file = SerializedFileWriter::new(Vec::new(), Arc::new(schema), properties).unwrap();
+    let mut group = file.next_row_group().unwrap();
+    let mut column = group.next_column().unwrap().unwrap();
+    column.typed::<Int64Type>().write_batch(&[1, 2], None, None).unwrap();
+    column.close().unwrap();
+    let day = |day: u32| {
+        let mut time = Int96::new();
+        time.set_data(0, 0, day);
+        time
+    };
+    let mut column = group.next_column().unwrap().unwrap();
+    // 9999-12-31 and 1500-06-01 as days of the Julian calendar.
+    column.typed::<Int96Type>().write_batch(&[day(5_373_484), day(2_269_075)], None, None).unwrap();
+    column.close().unwrap();
+    group.close().unwrap();
+    let rows = read_inferred(&source("in", file.into_inner().unwrap()), &by_id()).unwrap();
+    assert_eq!(shown(&rows), [r#"1 {"until":253402214400000}"#, r#"2 {"until":-14818723200000}"#]);
+
+    let seconds: ArrayRef = Arc::new(TimestampSecondArray::from(vec![0, i64::MAX / 1_000 + 1]));
+    let file = arrow_file(&batch(vec![("id", ids()), ("until", seconds)]));
+    let refused = read_inferred(&source("in", file), &by_id()).unwrap_err().to_string();
+    assert!(refused.contains("a time out of range"), "{refused}");
+}
+
+#[test]
+fn durations_are_refused_by_name() {
+    let durations: ArrayRef = Arc::new(DurationSecondArray::from(vec![1, 2]));
+    let batch =
+        batch(vec![("id", ids()), ("took", durations), ("t", Arc::new(StringArray::from(vec!["a", "b"])))]);
+    for file in [arrow_file(&batch), parquet(&batch, Compression::UNCOMPRESSED)] {
+        let refused = read_inferred(&source("in", file), &by_id()).unwrap_err().to_string();
+        assert!(refused.contains("took"), "{refused}");
+    }
+}
+
+#[test]
+fn layouts_of_other_programs_are_read() {
+    let two = [(1, 2, vec![]), (2, 3, vec![])];
+    for text in [
+        "% sym positive\n% 2 3 3\n1 2 1 1212\n2 3 1 1213\n",
+        "% sym\n1 2\t1 1212\n2 3\t1 1213\n",
+        "%%MatrixMarket matrix coordinate pattern general\n% c\n5 5 2\n1 2\n2 3\n",
+        "# a\n1\t2\n# b\n2\t3\n# end",
+        "\n# a\n1\t2\n2\t3\n",
+        "  1   2\n 2\t3 \n",
+        "sep=;\nsrc;dst\n1;2\n2;3\n",
+        "\u{feff}sep=;\r\nsrc;dst\r\n1;2\r\n2;3\r\n",
+        "target,source\n2,1\n3,2\n",
+        "creationDate|Person1Id|Person2Id\n9|1|2\n9|2|3\n",
+        "{\"weight\":5,\"source\":1,\"target\":2}\n{\"weight\":6,\"source\":2,\"target\":3}\n",
+    ] {
+        assert_eq!(edges(text.as_bytes(), &EdgeColumns::default()).unwrap(), two, "{text}");
+    }
+    for text in
+        ["a,b,c\n1,2,3\n", "{\n  \"src\": 1,\n  \"dst\": 2\n}\n", "{}\n", "{\"src\":\n1}\n", "src,src\n1,2\n"]
+    {
+        assert!(edges(text.as_bytes(), &EdgeColumns::default()).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn stores_read_semicolons_and_the_line_that_names_them() {
+    for text in [
+        "key;value\na;1\nb;2\n",
+        "sep=;\nkey;value\na;1\nb;2\n",
+        "\u{feff}sep=;\r\nkey;value\r\na;1\r\nb;2\r\n",
+    ] {
+        let rows = support::read(&source("in", text), &options(KeyType::String, ValueShape::Text)).unwrap().0;
+        assert_eq!(shown(&rows), ["a 1", "b 2"], "{text}");
+    }
+    let utf16 = b"\xff\xfek\0e\0y\0";
+    let refused = support::read(&source("in", utf16), &options(KeyType::String, ValueShape::Text));
+    assert!(refused.unwrap_err().to_string().contains("UTF-16"));
+}
