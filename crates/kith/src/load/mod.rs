@@ -11,9 +11,9 @@ mod summary;
 mod taken;
 
 pub use flags::GraphLoadFlags;
-pub use summary::LoadReply;
 #[cfg(test)]
-pub use summary::{LoadedComponent, ReadFile};
+pub use summary::LoadedComponent;
+pub use summary::{LoadReply, ReadFile};
 
 use crate::{
     connect::{self, TargetFlags},

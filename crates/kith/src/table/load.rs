@@ -93,7 +93,7 @@ pub fn dropped(heading: &str, dropped: &[Dropped]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::{LoadedComponent, ReadFile};
+    use crate::load::LoadedComponent;
 
     /// A load of one file, of which one line was dropped.
     fn loaded() -> LoadReply {
