@@ -7,6 +7,7 @@
 #   openssl:    the certificates of those tests
 #   redis-tools, python3-redis: redis-cli, redis-benchmark and redis-py, for the tests of the RESP endpoint; the server that
 #               benchmarks compare with is in redis-tools too
+#   prometheus: promtool, which tests the alerting rules
 #   sqlite3:    backups of live graphs, as the documents make them
 #   python3:    the Python client, its tests and its notebook
 #   mariadb-server-core: a database of live graphs, for its tests; a rival of `make bench` too
@@ -26,6 +27,7 @@ need etcdctl etcd-client
 need openssl openssl
 need redis-cli redis-tools
 need sqlite3 sqlite3
+need promtool prometheus
 [[ -x /usr/sbin/mariadbd ]] || missing+=(mariadb-server-core)
 if ! /usr/bin/python3 -c 'import redis' 2>/dev/null; then
   missing+=(python3-redis)

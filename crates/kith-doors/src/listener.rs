@@ -43,6 +43,14 @@ struct Metrics {
 
 impl Metrics {
     fn new(door: &str, role: &'static str) -> Self {
+        for (what, help) in [
+            ("connections", "open connections of this door"),
+            ("connections_total", "connections of this door since the process started"),
+            ("auth_failures_total", "failed authentications at this door"),
+            ("refused_connections_total", "connections that this door refused because there were too many"),
+        ] {
+            metrics::describe_gauge!(format!("kith_{door}_{what}"), help);
+        }
         let counter = |what| counter!(format!("kith_{door}_{what}_total"), "role" => role);
         Self {
             auth_failures: counter("auth_failures"),

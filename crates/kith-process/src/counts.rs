@@ -26,7 +26,12 @@ pub struct Labelled {
 }
 
 /// Counters with one label that every process has.
-const LABELLED: [Labelled; 4] = [
+const LABELLED: [Labelled; 5] = [
+    Labelled {
+        name: "kith_server_reload_failures_total",
+        label: "file",
+        values: &["certificates", "access"],
+    },
     Labelled {
         name: "kith_server_connections_total",
         label: "protocol",

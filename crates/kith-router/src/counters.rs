@@ -1,5 +1,6 @@
 //! What a router has done since it started, for `kith top` and other observers (`docs/design/0014-live-view.md`).
 
+use super::recent::Recent;
 use kith_client::Executor;
 use kith_process::micros_since_1970;
 use kith_routing::{NodeLoad, ReportedLatencies};
@@ -8,20 +9,69 @@ use parking_lot::Mutex;
 use std::{
     collections::BTreeMap,
     sync::atomic::{AtomicU64, Ordering},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// Counts queries. The numbers only grow.
 #[derive(Debug)]
 pub(crate) struct RouterCounters {
     started_us: u64,
+    started: Instant,
     queries: AtomicU64,
     failed: AtomicU64,
     partial: AtomicU64,
     /// The durations of all queries. Written once per query.
     latencies: Mutex<ReportedLatencies>,
     /// The durations of answered queries by store. Only existing stores have an entry.
-    stores: Mutex<BTreeMap<String, ReportedLatencies>>,
+    stores: Mutex<Stores>,
+}
+
+/// The durations of answers, by store.
+#[derive(Debug, Default)]
+struct Stores {
+    stores: BTreeMap<String, OfStore>,
+    /// How many histograms there are.
+    histograms: usize,
+}
+
+/// The durations of a store's answers.
+#[derive(Debug, Default)]
+struct OfStore {
+    answers: u64,
+    recent: Recent,
+    /// Metrics, by operation.
+    ops: BTreeMap<&'static str, Timer>,
+}
+
+/// A histogram of the metrics.
+struct Timer(metrics::Histogram);
+
+impl std::fmt::Debug for Timer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Timer")
+    }
+}
+
+/// How many histograms a router keeps for pairs of a store and an operation, of 16 series each. Further pairs share one
+/// histogram for each operation, under this name of a store, which no store can have.
+const HISTOGRAMS_MAX: usize = 1_000;
+const OTHERS: &str = "(others)";
+
+impl Stores {
+    fn record(&mut self, store: &str, op: &'static str, took: Duration, now: Duration) {
+        if !self.stores.contains_key(store) {
+            self.stores.insert(store.to_owned(), OfStore::default());
+        }
+        let Some(of) = self.stores.get_mut(store) else { return };
+        of.answers += 1;
+        of.recent.record(took, now);
+        let timer = of.ops.entry(op).or_insert_with(|| {
+            let label = if self.histograms < HISTOGRAMS_MAX { store } else { OTHERS };
+            self.histograms += 1;
+            Timer(metrics::histogram!("kith_router_store_latency_seconds", "store" => label.to_owned(), "op" => op))
+        });
+        timer.0.record(took.as_secs_f64());
+    }
 }
 
 impl RouterCounters {
@@ -29,6 +79,7 @@ impl RouterCounters {
     pub fn new() -> Self {
         Self {
             started_us: micros_since_1970(),
+            started: Instant::now(),
             queries: AtomicU64::new(0),
             failed: AtomicU64::new(0),
             partial: AtomicU64::new(0),
@@ -51,32 +102,24 @@ impl RouterCounters {
     }
 
     /// Counts an answered query of a store.
-    pub fn store(&self, store: &str, took: Duration) {
-        let mut stores = self.stores.lock();
-        match stores.get_mut(store) {
-            Some(latencies) => latencies.record(took),
-            None => stores.entry(store.to_owned()).or_default().record(took),
-        }
+    pub fn store(&self, store: &str, op: &'static str, took: Duration) {
+        self.stores.lock().record(store, op, took, self.started.elapsed());
     }
 
-    /// The number of answers of a store since this router started, and the p50 and p99 of their durations.
+    /// The number of answers of a store since this router started, and the p50 and p99 of the durations in the last one
+    /// to two minutes.
     pub fn latencies_of(&self, store: &str) -> (u64, Duration, Duration) {
-        let stores = self.stores.lock();
-        let Some(latencies) = stores.get(store) else { return Default::default() };
-        let share = |per_mille| latencies.per_mille(per_mille).unwrap_or_default();
-        (latencies.count(), share(500), share(990))
+        let mut stores = self.stores.lock();
+        let Some(of) = stores.stores.get_mut(store) else { return Default::default() };
+        let [p50, p99] = of.recent.per_mille([500, 990], self.started.elapsed());
+        (of.answers, p50, p99)
     }
 
-    /// Publishes the numbers and durations of answers by store as metrics.
+    /// Publishes the numbers of answers by store as metrics.
     pub fn show(&self) {
-        let names: Vec<String> = self.stores.lock().keys().cloned().collect();
-        for store in names {
-            let (count, p50, p99) = self.latencies_of(&store);
-            let labels =
-                |quantile: &'static str| [("store", store.clone()), ("quantile", quantile.to_owned())];
-            metrics::gauge!("kith_router_store_latency_seconds", &labels("0.5")).set(p50.as_secs_f64());
-            metrics::gauge!("kith_router_store_latency_seconds", &labels("0.99")).set(p99.as_secs_f64());
-            metrics::counter!("kith_router_store_answers_total", "store" => store.clone()).absolute(count);
+        for (store, of) in &self.stores.lock().stores {
+            let answers = metrics::counter!("kith_router_store_answers_total", "store" => store.clone());
+            answers.absolute(of.answers);
         }
     }
 
@@ -145,9 +188,9 @@ mod tests {
     fn answers_are_timed_by_store() {
         let counters = RouterCounters::new();
         for millis in [2, 2, 2, 64] {
-            counters.store("people", Duration::from_millis(millis));
+            counters.store("people", "mget", Duration::from_millis(millis));
         }
-        counters.store("pages", Duration::from_millis(8));
+        counters.store("pages", "gremlin", Duration::from_millis(8));
         let (count, p50, p99) = counters.latencies_of("people");
         assert!(count == 4 && p50 < Duration::from_millis(3) && Duration::from_millis(60) < p99);
         assert_eq!((counters.latencies_of("pages").0, counters.latencies_of("none").0), (1, 0));
@@ -175,5 +218,18 @@ mod tests {
             overtaken: 6,
         };
         assert_eq!(asked(&node), expected);
+    }
+
+    #[test]
+    fn histograms_are_by_store_and_operation_and_bounded() {
+        let mut stores = Stores::default();
+        for number in 0..HISTOGRAMS_MAX + 10 {
+            let name = format!("s{number}");
+            stores.record(&name, "mget", Duration::from_millis(1), Duration::ZERO);
+            stores.record(&name, "mget", Duration::from_millis(1), Duration::ZERO);
+        }
+        stores.record("s0", "write", Duration::from_millis(1), Duration::ZERO);
+        assert_eq!(stores.histograms, HISTOGRAMS_MAX + 11);
+        assert_eq!(stores.stores["s0"].ops.keys().copied().collect::<Vec<_>>(), ["mget", "write"]);
     }
 }

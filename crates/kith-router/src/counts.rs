@@ -5,11 +5,11 @@ use kith_process::{
     topology::TopologyReceiver,
 };
 use kith_routing::execution::HedgeAbort;
-use metrics::{counter, gauge};
+use metrics::counter;
 use tokio_util::sync::CancellationToken;
 
 /// The names of queries in metrics.
-const QUERIES: [&str; 16] = [
+const QUERIES: [&str; 17] = [
     "connections",
     "entities",
     "members",
@@ -26,6 +26,7 @@ const QUERIES: [&str; 16] = [
     "aggregate",
     "resp",
     "gremlin",
+    "write",
 ];
 
 /// Counters without labels.
@@ -94,10 +95,6 @@ fn store_of_router(store: &str) {
         ["kith_router_read_keys_total", "kith_router_read_bytes_total", "kith_router_store_answers_total"]
     {
         counter!(name, "store" => store.to_owned()).increment(0);
-    }
-    for quantile in ["0.5", "0.99"] {
-        gauge!("kith_router_store_latency_seconds", "store" => store.to_owned(), "quantile" => quantile)
-            .increment(0.0);
     }
     refusals_of_router(store);
 }

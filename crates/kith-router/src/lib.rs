@@ -15,6 +15,7 @@ mod origin;
 mod parts;
 mod pieces;
 mod pipeline;
+mod recent;
 mod record;
 mod service;
 mod settings;

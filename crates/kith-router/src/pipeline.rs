@@ -104,7 +104,7 @@ impl Passage {
         self.note_end(ended);
         let mut reply = answered.map_err(|error| self.refused(error))?;
         let Entered { pipeline, request, started, .. } = &self.entered;
-        pipeline.counters.store(request.question.of(), started.elapsed());
+        pipeline.counters.store(request.question.of(), self.op, started.elapsed());
         if let Some(batch) = reply.batch() {
             self.charge(batch.records.value_bytes());
         }

@@ -1,6 +1,7 @@
 //! `kith top`: shows the load, latencies, pending keys, hedges, partial answers and failures of a cluster, and refreshes
 //! them every second (`docs/design/0014-live-view.md`).
 
+mod keys;
 mod rates;
 mod sample;
 mod screen;
@@ -53,7 +54,7 @@ fn interval(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Shows the cluster until the process is told to end. Without a terminal, prints one table, or one line of JSON, per
+/// Shows the cluster until `q` is pressed or the process is told to end. Without a terminal, prints one table, or one line of JSON, per
 /// interval.
 ///
 /// # Errors
@@ -63,6 +64,7 @@ pub async fn run(target: &TargetFlags, format: Format, flags: &TopFlags) -> anyh
     let mut before = sampler.sample().await?;
     let live = !flags.once && format == Format::Table && io::stdout().is_terminal();
     let mut screen = live.then(Screen::open).transpose()?;
+    let mut pressed_keys = keys::read(live);
     let mut ended = signal(SignalKind::terminate()).context("wait for signals")?;
     let mut tick = interval_at(Instant::now() + flags.interval, flags.interval);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -70,6 +72,12 @@ pub async fn run(target: &TargetFlags, format: Format, flags: &TopFlags) -> anyh
         tokio::select! {
             _ = tick.tick() => {}
             _ = ended.recv() => return Ok(Exit::Done),
+            Some(key) = pressed_keys.recv() => {
+                if matches!(key, b'q' | b'Q') {
+                    return Ok(Exit::Done);
+                }
+                continue;
+            }
             pressed = tokio::signal::ctrl_c() => {
                 pressed.context("wait for signals")?;
                 return Ok(Exit::Done);
@@ -86,8 +94,11 @@ pub async fn run(target: &TargetFlags, format: Format, flags: &TopFlags) -> anyh
         };
         let view = view::view(&before, &after);
         match &mut screen {
-            Some(screen) => screen.show(&table::render(&view))?,
-            None => output::print(format, &view, table::render)?,
+            Some(screen) => {
+                let width = screen.width();
+                screen.show(&table::render(&view, Some(width)))?;
+            }
+            None => output::print(format, &view, |view| table::render(view, None))?,
         }
         if flags.once {
             return Ok(Exit::Done);

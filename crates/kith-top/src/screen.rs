@@ -26,6 +26,11 @@ impl Screen {
         Ok(screen)
     }
 
+    /// The number of columns.
+    pub fn width(&self) -> usize {
+        self.terminal.size().1.into()
+    }
+
     /// Replaces the text on the screen; what does not fit is cut off.
     ///
     /// # Errors

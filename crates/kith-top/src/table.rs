@@ -3,6 +3,11 @@
 use crate::{DatabaseView, LiveGraphView, LiveNodeView, NodeView, Rates, RouterView, View};
 use kith_terminal::table::{Side, count, micros, plural, table};
 
+/// Makes a table of columns and rows.
+trait Tables: Fn(&[(&str, Side)], Vec<Vec<String>>) -> String {}
+
+impl<F: Fn(&[(&str, Side)], Vec<Vec<String>>) -> String> Tables for F {}
+
 const RATES: [(&str, Side); 11] = [
     ("requests/s", Side::Right),
     ("keys/s", Side::Right),
@@ -17,8 +22,25 @@ const RATES: [(&str, Side); 11] = [
     ("failed/s", Side::Right),
 ];
 
-/// Returns the tables of the cluster and its groups, followed by nodes, routers, live graphs and databases.
-pub fn render(view: &View) -> String {
+/// The columns that are left out of tables that are wider than the terminal, the least important first. The columns that
+/// show what is wrong with a cluster are not among them.
+const LESS_IMPORTANT: [&str; 10] = [
+    "p50",
+    "in flight",
+    "hedged",
+    "position",
+    "keys/s",
+    "follows",
+    "pending keys",
+    "requests/s",
+    "leads",
+    "changes/s",
+];
+
+/// Returns the tables of the cluster and its groups, followed by nodes, routers, live graphs and databases. If `width` is
+/// given, less important columns are left out of tables that would be wider.
+pub fn render(view: &View, width: Option<usize>) -> String {
+    let table = |columns: &[(&str, Side)], rows: Vec<Vec<String>>| fitted(columns, rows, width);
     let all = view.nodes.iter().filter(|node| node.group.is_some());
     let up = all.clone().filter(|node| node.state == "up").count();
     let head = format!(
@@ -29,32 +51,51 @@ pub fn render(view: &View) -> String {
         plural(view.routers.len() as u64, "router"),
         view.interval_s
     );
-    let (live_graphs, databases) = (live_graphs(&view.live_graphs), databases(&view.databases));
-    let (groups, nodes, routers) = (groups(view), nodes(&view.nodes), routers(&view.routers));
+    let (live_graphs, databases) = (live_graphs(&view.live_graphs, table), databases(&view.databases, table));
+    let (groups, nodes, routers) =
+        (groups(view, table), nodes(&view.nodes, table), routers(&view.routers, table));
     format!("{head}\n\n{groups}\n{nodes}\n{routers}{live_graphs}{databases}")
 }
 
+/// Returns a table that is at most `width` wide, if leaving out less important columns can achieve that.
+fn fitted(columns: &[(&str, Side)], rows: Vec<Vec<String>>, width: Option<usize>) -> String {
+    let (mut columns, mut rows) = (columns.to_vec(), rows);
+    let mut spare = LESS_IMPORTANT.iter();
+    loop {
+        let text = table(&columns, rows.iter().cloned());
+        let is_too_wide = |width| text.lines().any(|line| width < line.chars().count());
+        if !width.is_some_and(is_too_wide) {
+            return text;
+        }
+        let Some(name) = spare.next() else { return text };
+        if let Some(at) = columns.iter().position(|(column, _)| column == name) {
+            columns.remove(at);
+            rows.iter_mut().for_each(|row| drop(row.remove(at)));
+        }
+    }
+}
+
 /// Returns one row for the whole cluster, and one for each group.
-fn groups(view: &View) -> String {
+fn groups(view: &View, table: impl Tables) -> String {
     let all = [vec!["all".to_owned(), String::new()], rates(&view.cluster)].concat();
     let groups = view.groups.iter().map(|group| {
         let up = format!("{}/{}", group.nodes_up, group.nodes);
         [vec![group.group.to_string(), up], rates(&group.rates)].concat()
     });
     let columns = [&[("group", Side::Right), ("up", Side::Right)][..], &RATES].concat();
-    table(&columns, std::iter::once(all).chain(groups))
+    table(&columns, std::iter::once(all).chain(groups).collect())
 }
 
-fn nodes(nodes: &[NodeView]) -> String {
+fn nodes(nodes: &[NodeView], table: impl Tables) -> String {
     let rows = nodes.iter().map(|node| {
         let group = node.group.map_or_else(|| "spare".to_owned(), |group| group.to_string());
         [vec![group, node.node.to_string(), node.state.clone()], rates(&node.rates)].concat()
     });
     let columns = [&[("group", Side::Right), ("node", Side::Right), ("state", Side::Left)][..], &RATES];
-    table(&columns.concat(), rows)
+    table(&columns.concat(), rows.collect())
 }
 
-fn routers(routers: &[RouterView]) -> String {
+fn routers(routers: &[RouterView], table: impl Tables) -> String {
     let columns = [
         ("router", Side::Left),
         ("state", Side::Left),
@@ -81,11 +122,11 @@ fn routers(routers: &[RouterView]) -> String {
             rate(router.failed_per_second),
         ]
     });
-    table(&columns, rows)
+    table(&columns, rows.collect())
 }
 
 /// Returns, for each live graph, one row for the graph and one for each of its nodes.
-fn live_graphs(graphs: &[LiveGraphView]) -> String {
+fn live_graphs(graphs: &[LiveGraphView], table: impl Tables) -> String {
     if graphs.is_empty() {
         return String::new();
     }
@@ -122,16 +163,16 @@ fn live_graphs(graphs: &[LiveGraphView]) -> String {
         });
         std::iter::once(all).chain(nodes).collect::<Vec<_>>()
     });
-    "\n".to_owned() + &table(&columns, rows)
+    "\n".to_owned() + &table(&columns, rows.collect())
 }
 
-fn databases(databases: &[DatabaseView]) -> String {
+fn databases(databases: &[DatabaseView], table: impl Tables) -> String {
     if databases.is_empty() {
         return String::new();
     }
     let columns = [("database", Side::Right), ("state", Side::Left), ("address", Side::Left)];
     let rows = databases.iter().map(|it| vec![it.database.to_string(), it.state.clone(), it.addr.clone()]);
-    "\n".to_owned() + &table(&columns, rows)
+    "\n".to_owned() + &table(&columns, rows.collect())
 }
 
 fn rates(rates: &Rates) -> Vec<String> {
@@ -179,5 +220,36 @@ mod tests {
         );
         assert_eq!([time(None), time(Some(1_500))], ["-", "1.50 ms"]);
         assert_eq!(percent(0.0625), "6.2 %");
+    }
+
+    /// These are the columns that `docs/operating/top.md` tells people to watch.
+    #[test]
+    fn what_people_watch_fits_80_columns() {
+        let columns = [&[("group", Side::Right), ("node", Side::Right), ("state", Side::Left)][..], &RATES];
+        let row = [
+            "0",
+            "100",
+            "up",
+            "123,456",
+            "1,234,567",
+            "12.34 ms",
+            "123.45 ms",
+            "4,096",
+            "123,456",
+            "1,234",
+            "12.5 %",
+            "1,234",
+            "1,234",
+            "1,234",
+        ];
+        let rows = vec![row.map(str::to_owned).to_vec()];
+        let whole = fitted(&columns.concat(), rows.clone(), None);
+        let narrow = fitted(&columns.concat(), rows, Some(80));
+        assert!(whole.lines().all(|line| 80 < line.len()) && whole.contains("p50"), "{whole}");
+        assert!(narrow.lines().all(|line| line.len() <= 80), "{narrow}");
+        for watched in ["node", "state", "p99", "hedges/s", "overtaken/s", "errors/s", "failed/s"] {
+            assert!(narrow.contains(watched), "{watched} is not in {narrow}");
+        }
+        assert!(narrow.contains("123.45 ms"), "{narrow}");
     }
 }

@@ -1,6 +1,8 @@
 //! The documents describe what there is: every error code, and nothing else, is in `docs/errors.md`, every check that 0008 lists
 //! has the tests that it names, and the README's store of values is made as it says. Their code blocks are run by `scripts/docs.py`, whose tests are here.
 
+#[path = "support/alerts.rs"]
+mod alerts;
 mod support;
 
 use kith_routing::execution::{FailureClass, Retry};
@@ -49,6 +51,9 @@ fn metrics(text: &str) -> BTreeSet<String> {
 fn every_alert_is_about_a_metric_that_there_is() {
     let read = |path: &str| fs::read_to_string(root().join(path)).expect("a document");
     let alerts = metrics(&read("docs/operating/alerts.md"));
+    // A histogram has series with suffixes.
+    let alerts: BTreeSet<_> =
+        alerts.iter().map(|name| name.strip_suffix("_bucket").unwrap_or(name)).collect();
     assert!(10 < alerts.len());
     let explained = metrics(&read("docs/operating/metrics.md"));
     let mut paths = Vec::new();
@@ -57,10 +62,35 @@ fn every_alert_is_about_a_metric_that_there_is() {
     }
     let code: Vec<String> = paths.iter().map(|path| fs::read_to_string(path).expect("a source")).collect();
     for metric in alerts {
-        assert!(explained.contains(&metric), "{metric} is not in metrics.md");
+        assert!(explained.contains(metric), "{metric} is not in metrics.md");
         let quoted = format!("\"{metric}\"");
         assert!(code.iter().any(|text| text.contains(&quoted)), "no source has {metric}");
     }
+}
+
+#[test]
+fn every_alert_fires_on_its_series_and_none_on_a_healthy_cluster() {
+    alerts::check(&fs::read_to_string(root().join("docs/operating/alerts.md")).expect("a document"));
+}
+
+#[test]
+fn every_metric_has_a_help_line() {
+    let mut paths = Vec::new();
+    for name in SERVING {
+        sources(&root().join("crates").join(name).join("src"), &mut paths);
+    }
+    let help = root().join("crates/kith-net/src/server/metric_help.rs");
+    let described = fs::read_to_string(&help).expect("a source");
+    paths.retain(|path| *path != help);
+    let quoted = |text: String| {
+        let parts: Vec<String> = text.split('"').map(str::to_owned).collect();
+        parts.into_iter().filter(|part| metrics(part).contains(part) || part.starts_with("kith_live_"))
+    };
+    let used: BTreeSet<String> =
+        paths.iter().flat_map(|path| quoted(fs::read_to_string(path).expect("a source"))).collect();
+    assert!(60 < used.len());
+    let missing: Vec<_> = used.iter().filter(|name| !described.contains(&format!("\"{name}\","))).collect();
+    assert!(missing.is_empty(), "metric_help.rs lacks {missing:?}");
 }
 
 /// The metrics that a source names first in calls of `counter!`.

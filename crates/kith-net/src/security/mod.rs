@@ -73,6 +73,16 @@ pub enum SecurityError {
 }
 
 impl SecurityError {
+    /// The option that named the file, or that requires another one.
+    pub fn option(&self) -> &'static str {
+        match self {
+            Self::File { option, .. }
+            | Self::Content { option, .. }
+            | Self::Tls { option, .. }
+            | Self::Option { option, .. } => option,
+        }
+    }
+
     /// The stable error code.
     pub fn code(&self) -> ErrorCode {
         match self {

@@ -5,7 +5,7 @@ use crate::server::{
     connections::{Connected, Watched, farewell, requests},
     front_page::FrontPage,
     hosts::{self, Site},
-    listen,
+    listen, metric_help, process_metrics,
 };
 use axum::{
     Router,
@@ -71,11 +71,14 @@ const UPKEEP: Duration = Duration::from_secs(5);
 fn recorder() -> &'static PrometheusHandle {
     static HANDLE: OnceLock<PrometheusHandle> = OnceLock::new();
     HANDLE.get_or_init(|| {
-        let recorder = PrometheusBuilder::new().build_recorder();
+        process_metrics::started();
+        let recorder = metric_help::with_buckets(PrometheusBuilder::new()).build_recorder();
         let handle = recorder.handle();
         if metrics::set_global_recorder(recorder).is_err() {
             tracing::warn!("another metrics recorder is installed: /metrics stays empty");
         }
+        metric_help::describe();
+        metrics::gauge!("kith_build_info", "version" => env!("CARGO_PKG_VERSION")).set(1.0);
         handle
     })
 }
@@ -105,7 +108,7 @@ pub fn serve(bound: Bound, front: FrontPage, readiness: Readiness, stop: Cancell
             "/metrics",
             get(move || async move {
                 handle.run_upkeep();
-                handle.render()
+                handle.render() + &process_metrics::render()
             }),
         );
     tokio::spawn(async move {

@@ -9,6 +9,8 @@ mod front_page;
 pub mod hosts;
 pub mod http;
 pub mod listen;
+mod metric_help;
+mod process_metrics;
 pub mod security;
 mod stream;
 mod undecoded;

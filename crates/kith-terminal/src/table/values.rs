@@ -3,8 +3,9 @@
 use super::{Side, plan, plural, table as rows};
 use crate::reply::{Footer, FooterLine, KeyReply, reason};
 use serde_json::Value;
+use std::io::{self, IsTerminal};
 
-/// The maximum length of a printed value. Longer values are truncated; `kith get` prints a whole value.
+/// The maximum length of a value on a terminal. Longer values are truncated there; `kith get` prints a whole value.
 const VALUE_CHARACTERS_MAX: usize = 80;
 
 /// Returns one line per key: its value or its state, and the reason if the key failed.
@@ -60,10 +61,15 @@ pub fn footer(last: &FooterLine) -> String {
     )
 }
 
-/// Returns the text on one line, truncated, and with control characters escaped.
+/// Returns the text on one line, with control characters escaped. On a terminal, a long text is cut; a program that reads
+/// the output gets all of it.
 pub(super) fn shown(text: &str) -> String {
-    let mut shown: String = text.chars().take(VALUE_CHARACTERS_MAX).flat_map(visible).collect();
-    if text.chars().nth(VALUE_CHARACTERS_MAX).is_some() {
+    one_line(text, if io::stdout().is_terminal() { VALUE_CHARACTERS_MAX } else { usize::MAX })
+}
+
+fn one_line(text: &str, characters_max: usize) -> String {
+    let mut shown: String = text.chars().take(characters_max).flat_map(visible).collect();
+    if text.chars().nth(characters_max).is_some() {
         shown.push('…');
     }
     shown
@@ -96,8 +102,9 @@ mod tests {
 
     #[test]
     fn values_stay_on_their_line() {
-        assert_eq!(shown("a\nb\u{1b}[31m"), "a\\nb\\u{1b}[31m");
+        assert_eq!(one_line("a\nb\u{1b}[31m", usize::MAX), "a\\nb\\u{1b}[31m");
         let long = "é".repeat(VALUE_CHARACTERS_MAX + 1);
-        assert_eq!(shown(&long), "é".repeat(VALUE_CHARACTERS_MAX) + "…");
+        assert_eq!(one_line(&long, VALUE_CHARACTERS_MAX), "é".repeat(VALUE_CHARACTERS_MAX) + "…");
+        assert_eq!(one_line(&long, usize::MAX), long);
     }
 }

@@ -76,6 +76,13 @@ impl Gate {
         Ok(())
     }
 
+    /// The files with certificates, by the option that names them.
+    pub(super) fn certificate_files(&self) -> Vec<(&'static str, PathBuf)> {
+        let Files { cert, client_ca, .. } = &self.files;
+        let client_ca = client_ca.iter().map(|path| ("tls-client-ca", path.clone()));
+        [("tls-cert", cert.clone())].into_iter().chain(client_ca).collect()
+    }
+
     /// The modification time and length of each file. A change of the result means that a file has changed.
     pub fn state_of_files(&self) -> Vec<Option<(SystemTime, u64)>> {
         let Files { cert, key, client_ca, access } = &self.files;

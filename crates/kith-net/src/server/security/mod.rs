@@ -4,6 +4,7 @@
 mod access;
 pub mod audit;
 mod caller;
+mod expiry;
 mod gate;
 mod guarded;
 mod layer;
@@ -21,7 +22,7 @@ pub(crate) use layer::behind;
 pub use need::{Need, Right};
 pub use subject::{Asker, is_pattern, matches};
 
-use super::Addresses;
+use super::{Addresses, http};
 use crate::{
     security::{Dialer, SecurityError, SecurityOptions},
     server::ListenError,
@@ -162,8 +163,15 @@ impl Security {
     pub fn follow(&self, stop: CancellationToken) {
         let Some(gate) = self.gate.clone() else { return };
         let dialer = self.dialer.clone();
+        // The recorder must be installed before anything is recorded.
+        http::count();
+        for file in ["certificates", "access"] {
+            metrics::counter!("kith_server_reload_failures_total", "file" => file).increment(0);
+            metrics::gauge!("kith_server_reload_failed", "file" => file).set(0.0);
+        }
+        expiry::show(&gate.certificate_files());
         tokio::spawn(async move {
-            let mut seen = gate.state_of_files();
+            let (mut seen, mut failed) = (gate.state_of_files(), None);
             loop {
                 tokio::select! {
                     () = stop.cancelled() => return,
@@ -176,15 +184,36 @@ impl Security {
                 match gate.reload().and_then(|()| dialer.reload()) {
                     Ok(()) => {
                         tracing::info!("certificates and rights were reloaded");
+                        reload_failed(None);
+                        expiry::show(&gate.certificate_files());
                         seen = now;
+                        failed = None;
                     }
-                    // It is tried again at the next check, because a file may be half written.
+                    // It is tried again at the next check, because a file may be half written. The same error is
+                    // logged once.
                     Err(error) => {
-                        tracing::error!(%error, "certificates and rights cannot be reloaded: the previous ones stay in use")
+                        reload_failed(Some(&error));
+                        let text = error.to_string();
+                        if failed.as_ref() != Some(&text) {
+                            tracing::error!(%error, "certificates and rights cannot be reloaded: the previous ones stay in use");
+                            failed = Some(text);
+                        }
                     }
                 }
             }
         });
+    }
+}
+
+/// Records in the metrics whether the files that changed could be reloaded.
+fn reload_failed(error: Option<&SecurityError>) {
+    let culprit = error.map(|error| if error.option() == "access" { "access" } else { "certificates" });
+    for file in ["certificates", "access"] {
+        let has_failed = culprit == Some(file);
+        metrics::gauge!("kith_server_reload_failed", "file" => file).set(f64::from(u8::from(has_failed)));
+        if has_failed {
+            metrics::counter!("kith_server_reload_failures_total", "file" => file).increment(1);
+        }
     }
 }
 
