@@ -17,7 +17,7 @@ pub fn read(live: bool) -> Keys {
     if before.is_some() {
         // The thread ends with the process: a read from a terminal cannot be cancelled.
         thread::spawn(move || {
-            for key in io::stdin().bytes().map_while(Result::ok) {
+            for key in io::stdin().lock().bytes().map_while(Result::ok) {
                 if sender.blocking_send(key).is_err() {
                     return;
                 }
