@@ -4,7 +4,7 @@
 use super::entry::{Entry, Value};
 use super::guards::Guard;
 use super::key::{FillKey, Key};
-use super::partition::PartitionCache;
+use super::partition::{Filled, PartitionCache};
 use super::query::{Answer, Answered, Memory, Need, Query, Readiness, Reply};
 use kith_live::{ListKey, RowQuery};
 use kith_types::{LogPoint, Timestamp};
@@ -113,8 +113,18 @@ impl<W> PartitionCache<'_, W> {
         let wait = self.partition.guards.hold(Guard::WaitApplied);
         let reaches = |at: LogPoint| need.after <= at || !wait;
         let current = |at: LogPoint| reaches(at.max(applied)) && self.is_current(key, at);
-        let read = need.filled.iter().find(|filled| filled.key == key && current(filled.entry.at));
-        if let Some(filled) = read {
+        let first = need.filled.partition_point(|filled| filled.key < key);
+        let mut of_key = need.filled[first..].iter().take_while(|filled| filled.key == key);
+        let read = of_key.find(|filled| current(filled.entry.at));
+        let is_shorter = |filled: &Filled| match key {
+            FillKey::Entry(key) if need.memory != Memory::Bypass => {
+                let kept = self.store.get((self.id, key), self.partition.epoch);
+                kept.is_some_and(|kept| reaches(kept.at.max(applied)) && kept.knows_more_than(&filled.entry))
+            }
+            FillKey::Entry(_) | FillKey::Page(..) => false,
+        };
+        // A read that another query has begun may have fetched a shorter part of the list.
+        if let Some(filled) = read.filter(|filled| !is_shorter(filled)) {
             return Some((Arc::clone(&filled.entry), filled.entry.at.max(applied)));
         }
         let FillKey::Entry(key) = key else { return None };

@@ -70,6 +70,12 @@ impl Entry {
         }
     }
 
+    /// Whether both entries are prefixes of a list, and this one is longer.
+    pub(crate) fn knows_more_than(&self, other: &Entry) -> bool {
+        let both = self.prefix().zip(other.prefix());
+        both.is_some_and(|(this, other)| this.covers_all_of(other) && !other.covers_all_of(this))
+    }
+
     /// Keeps at most `most` associations of a prefix.
     pub(crate) fn truncate(&mut self, most: usize) {
         if let Value::List(prefix) = &mut self.value {

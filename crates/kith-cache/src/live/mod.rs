@@ -80,19 +80,19 @@ pub struct LiveCacheOptions {
     pub recent_for: Duration,
     /// The most changes that are remembered per partition, at about 100 bytes each.
     pub recent_max: usize,
-    /// The most reads of the database under way per partition.
+    /// The most rows that are being read from the database per partition.
     pub fills_max: usize,
 }
 
 impl Default for LiveCacheOptions {
-    /// 256 MiB; fresh for 2 seconds; 3 minutes and 16,384 changes are remembered; 64 fills.
+    /// 256 MiB; fresh for 2 seconds; 3 minutes and 16,384 changes are remembered; 65,536 rows are being read.
     fn default() -> Self {
         Self {
             bytes_max: 256 << 20,
             stale_max: Duration::from_secs(2),
             recent_for: Duration::from_secs(180),
             recent_max: 16_384,
-            fills_max: 64,
+            fills_max: 1 << 16,
         }
     }
 }

@@ -100,7 +100,7 @@ pub enum Begin {
     Fetch(FlightId),
     /// The rows are being read; call [`PartitionCache::join`].
     Join(FlightId),
-    /// The partition has as many reads under way as allowed. Refuse the request as overloaded.
+    /// As many rows of the partition are being read as allowed. Refuse the request as overloaded.
     Busy,
     /// Rows of this kind are not cached. Read them without a flight.
     Uncached,
@@ -317,11 +317,7 @@ impl<W> PartitionCache<'_, W> {
         let Partition { epoch, applied, ahead, .. } = &mut *self.partition;
         if let Some(held) = self.store.get((self.id, key), *epoch) {
             let newer = entry.at.max(*applied) < held.at;
-            let longer = held
-                .prefix()
-                .zip(entry.prefix())
-                .is_some_and(|(held, new)| held.covers_all_of(new) && !new.covers_all_of(held));
-            if newer || longer {
+            if newer || held.knows_more_than(entry) {
                 return;
             }
         }

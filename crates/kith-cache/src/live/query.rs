@@ -61,7 +61,7 @@ pub struct Need<'a> {
     pub after: LogPoint,
     /// Whether entries in memory may be used.
     pub memory: Memory,
-    /// Rows that were read for this query. They are used in any case if they are current and have reached `after`.
+    /// Rows that were read for this query, sorted by key. They are used in any case if they are current and have reached `after`.
     pub filled: &'a [Filled],
 }
 

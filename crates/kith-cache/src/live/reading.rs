@@ -6,8 +6,18 @@ use super::query::{Answered, Memory, Need, Query, Reply};
 use kith_live::RowQuery;
 use kith_types::{LogPoint, Timestamp};
 
-/// The most attempts of a read whose rows change while they are read.
+/// The most attempts in a row that bring a read no further, because its rows change while they are read. A read that
+/// makes progress goes on, however many rows it needs.
 const ATTEMPTS_MAX: u32 = 16;
+
+/// The most rows that are read at a time before anything is known about their sizes.
+const ROWS_FIRST: usize = 128;
+
+/// The most rows that are read at a time.
+const ROWS_MAX: usize = 2_048;
+
+/// The most bytes that the rows of one fetch have, if they are as long as those that were read before.
+const FETCH_BYTES: u64 = 16 << 20;
 
 /// A read under way.
 #[derive(Clone, Debug)]
@@ -17,7 +27,11 @@ pub struct Reading {
     ticket: LogPoint,
     /// For a critical read, the end of the log after the read arrived.
     verified: Option<LogPoint>,
+    /// The rows that were read for this query, by key.
     filled: Vec<Filled>,
+    /// The number of rows that were missing when the fewest were.
+    least: usize,
+    /// The attempts since the read made progress.
     attempts: u32,
 }
 
@@ -43,7 +57,7 @@ impl Reading {
     /// Returns a read that must reflect the place `ticket`. For a critical read, `verified` is the end of the log,
     /// which was read from the database after the read arrived.
     pub fn new(query: Query, ticket: LogPoint, verified: Option<LogPoint>) -> Self {
-        Self { query, ticket, verified, filled: Vec::new(), attempts: 0 }
+        Self { query, ticket, verified, filled: Vec::new(), least: usize::MAX, attempts: 0 }
     }
 
     /// Asks the cache, and returns the next step. The answer comes only from a cache whose log contains the place of
@@ -56,26 +70,53 @@ impl Reading {
         if let Shows::Unknown(search) = cache.shows(self.ticket, cache.applied()) {
             return ReadingStep::Find(search);
         }
-        self.attempts += 1;
-        if ATTEMPTS_MAX < self.attempts {
-            return ReadingStep::GiveUp;
-        }
         let memory = if self.verified.is_some() { Memory::Verified } else { Memory::IfFresh };
-        match cache.ask(&self.query, Need { after, memory, filled: &self.filled }, now) {
+        let step = match cache.ask(&self.query, Need { after, memory, filled: &self.filled }, now) {
             // The rows may be from a later history than the one that the cache follows.
             Reply::Answer(answered) => match cache.shows(self.ticket, answered.until) {
-                Shows::Yes => ReadingStep::Answer(answered),
+                Shows::Yes => return ReadingStep::Answer(answered),
                 Shows::Unknown(search) => ReadingStep::Find(search),
                 Shows::OtherTerm => ReadingStep::CatchUp(answered.until),
             },
             Reply::Wait => ReadingStep::CatchUp(after),
             Reply::NotFresh => ReadingStep::Freshen,
-            Reply::Missing(rows) => ReadingStep::Fetch(rows),
+            Reply::Missing(mut rows) => {
+                if rows.len() < self.least {
+                    (self.least, self.attempts) = (rows.len(), 0);
+                }
+                rows.truncate(self.rows_max());
+                ReadingStep::Fetch(rows)
+            }
+        };
+        match step {
+            _ if ATTEMPTS_MAX <= self.attempts => ReadingStep::GiveUp,
+            // An attempt ends when its rows arrive.
+            ReadingStep::Fetch(_) => step,
+            _ => {
+                self.attempts += 1;
+                step
+            }
         }
     }
 
     /// Adds rows that were read for this query.
-    pub fn filled(&mut self, rows: Vec<Filled>) {
-        self.filled.extend(rows);
+    pub fn filled(&mut self, mut rows: Vec<Filled>) {
+        self.attempts += 1;
+        // Of several rows with the same key, the newest comes first.
+        rows.append(&mut self.filled);
+        rows.sort_by_key(|filled| filled.key);
+        self.filled = rows;
+    }
+
+    /// Returns the bytes of all rows that were read for this query.
+    pub fn bytes(&self) -> u64 {
+        self.filled.iter().map(|filled| filled.entry.weight()).sum()
+    }
+
+    /// Returns how many rows to read at a time, so that they take a bounded memory.
+    fn rows_max(&self) -> usize {
+        let Some(average) = self.bytes().checked_div(self.filled.len() as u64) else { return ROWS_FIRST };
+        let fit = FETCH_BYTES / average.max(1);
+        usize::try_from(fit).unwrap_or(ROWS_MAX).clamp(1, ROWS_MAX)
     }
 }

@@ -43,9 +43,12 @@ pub(crate) enum LiveError {
     /// Stored fields cannot be decoded.
     #[error(transparent)]
     Fields(#[from] FieldsFault),
-    /// The maximum number of database reads is in progress for the partition.
+    /// As many reads wait for the database as may, or the rows of all reads have taken the memory for them.
     #[error("too many reads of partition {} wait for the database", .0.0)]
     Busy(PartitionId),
+    /// The rows of one partition that a read needs take too much memory.
+    #[error("the rows of partition {} that the read needs take more than {most} bytes", partition.0)]
+    TooLarge { partition: PartitionId, most: u64 },
     /// Changes arrive faster than this node can read them.
     #[error("partition {} cannot keep up with its log", .0.0)]
     Behind(PartitionId),
@@ -79,6 +82,9 @@ impl LiveError {
             }
             LiveError::Lists(_) => (ErrorCode::Unavailable, "ask another replica"),
             LiveError::Busy(_) => (ErrorCode::Overloaded, "send less, or ask another replica"),
+            LiveError::TooLarge { .. } => {
+                (ErrorCode::TooLarge, "read fewer objects or associations at a time")
+            }
             LiveError::Behind(_) | LiveError::OldTypes => (ErrorCode::Unavailable, "ask another replica"),
         };
         kith_wire::status(code, self.to_string(), help)

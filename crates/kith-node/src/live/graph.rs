@@ -1,11 +1,11 @@
 //! One live graph on a node: its database, the caches and adjacency lists of the held partitions, and the channel to the
 //! task that leads.
 
-use super::{ends::Ends, message::LeadMessage, types::KnownTypes};
+use super::{ends::Ends, message::LeadMessage, turns::Turns, types::KnownTypes};
 use kith_api::topology::leaders_of;
 use kith_cache::{
     adjacency::{Adjacency, AdjacencyOptions},
-    live::{LiveCacheOptions, LiveCaches, Progress},
+    live::{Filled, LiveCacheOptions, LiveCaches, Progress},
 };
 use kith_database::{Database, DatabaseError};
 use kith_live::{Change, GraphTypes};
@@ -21,8 +21,9 @@ use std::{
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-/// A read that waits for rows that another read fetches.
-pub(super) type Waiter = oneshot::Sender<()>;
+/// A read that waits for rows that another read fetches. It gets the rows, which need not be kept in memory; `None` if a
+/// change has overtaken them.
+pub(super) type Waiter = oneshot::Sender<Result<Option<Filled>, DatabaseError>>;
 
 /// The parts of a live graph.
 pub(super) struct LiveGraphParts {
@@ -43,6 +44,8 @@ pub(crate) struct LiveGraph {
     database_error: Mutex<Option<DatabaseError>>,
     /// The caches of all held partitions. The lock is only held for microseconds.
     pub(super) caches: Mutex<LiveCaches<Waiter>>,
+    /// The turns of reads that fetch rows from the database.
+    pub(super) turns: Turns,
     /// The reads of the ends of logs.
     pub(super) ends: Arc<Ends>,
     /// The adjacency lists that graph queries read.
@@ -74,6 +77,7 @@ impl LiveGraph {
             database: parts.database,
             database_error: Mutex::default(),
             caches: Mutex::new(LiveCaches::new(LiveCacheOptions::default())),
+            turns: Turns::default(),
             ends: Arc::default(),
             building: Mutex::default(),
             partitions: RwLock::default(),

@@ -22,6 +22,7 @@ mod tail;
 #[cfg(test)]
 mod tests;
 mod trim;
+mod turns;
 mod types;
 mod unopened;
 

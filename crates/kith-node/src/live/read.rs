@@ -3,12 +3,14 @@
 use super::{
     errors::LiveError,
     graph::{LiveGraph, Waiter},
+    turns::Turn,
 };
 use futures::{StreamExt, TryStreamExt, future::join_all, stream};
 use kith_cache::{
     Failure, FlightId, Landing,
     live::{Answer, Answered, Begin, Filled, Query, Reading, ReadingStep, Start},
 };
+use kith_database::DatabaseError;
 use kith_live::{
     Association, AssociationAnswer, AssociationRead, FieldsFault, GraphTypes, ListKey, ListedAssociation,
     Object, ObjectAnswer, RowQuery, RowsAt, Select, Start as AskedStart, TypeId,
@@ -150,6 +152,7 @@ impl LiveGraph {
             false => None,
         };
         let mut reading = Reading::new(query, ticket, verified);
+        let (mut turn, mut memory) = (None, self.turns.memory());
         loop {
             let step = {
                 let mut caches = self.caches.lock();
@@ -161,7 +164,14 @@ impl LiveGraph {
                 ReadingStep::CatchUp(place) => self.catch_up(partition, place).await?,
                 ReadingStep::Find(search) => self.look_for(partition, search).await?,
                 ReadingStep::Freshen => self.freshen_one(partition).await?,
-                ReadingStep::Fetch(rows) => reading.filled(self.bring(partition, rows).await?),
+                ReadingStep::Fetch(rows) => match turn.take().or_else(|| self.turns.now()) {
+                    Some(turn) => {
+                        reading.filled(self.bring(partition, rows, turn).await?);
+                        memory.grow_to(partition, reading.bytes())?;
+                    }
+                    // Other reads may have fetched the rows by then, so the cache is asked again.
+                    None => turn = Some(self.turns.wait(partition).await?),
+                },
                 ReadingStep::GiveUp => return Err(LiveError::Behind(partition)),
             }
         }
@@ -172,6 +182,7 @@ impl LiveGraph {
         self: &Arc<Self>,
         partition: PartitionId,
         rows: Vec<RowQuery>,
+        turn: Turn,
     ) -> Result<Vec<Filled>, LiveError> {
         let (mut fetch, mut waits) = (Fetch::new(), Vec::new());
         {
@@ -195,19 +206,24 @@ impl LiveGraph {
             }
         }
         // The fetch runs in a task of its own, so that other reads get the rows even if this caller goes away.
-        let fetched = match fetch.is_empty() {
-            true => Vec::new(),
-            false => {
-                let graph = Arc::clone(self);
-                let fetching = tokio::spawn(async move { graph.fetch(partition, fetch).await });
-                fetching.await.map_err(|_| LiveError::Busy(partition))??
-            }
-        };
-        for wait in waits {
-            // The other read may have failed. In this case, the next step fetches the rows.
-            let _ = wait.await;
+        let mut rows = Vec::new();
+        if fetch.is_empty() {
+            drop(turn);
+        } else {
+            let graph = Arc::clone(self);
+            let fetching = tokio::spawn(async move {
+                let _turn = turn;
+                graph.fetch(partition, fetch).await
+            });
+            rows = fetching.await.map_err(|_| LiveError::Busy(partition))??;
         }
-        Ok(fetched)
+        for wait in waits {
+            // If the flight ended otherwise, because the partition was closed, the next step says so.
+            if let Ok(arrived) = wait.await {
+                rows.extend(arrived?);
+            }
+        }
+        Ok(rows)
     }
 
     async fn fetch(&self, partition: PartitionId, fetch: Fetch) -> Result<Vec<Filled>, LiveError> {
@@ -227,7 +243,7 @@ impl LiveGraph {
             match answers.next() {
                 Some(answer) => {
                     let landed = cache.land(*flight, rows.at, query, answer);
-                    wake(landed.waiters);
+                    wake(landed.waiters, &Ok(landed.filled.clone()));
                     match landed.filled {
                         Some(rows) => filled.push(rows),
                         None => metrics::counter!("kith_live_fills_refused_total").increment(1),
@@ -235,7 +251,9 @@ impl LiveGraph {
                 }
                 None => {
                     if let Landing::Wake(waiters) = cache.failed(*flight, query, Failure::Everyone) {
-                        wake(waiters);
+                        let short =
+                            || DatabaseError::Damaged { detail: "it returned too few rows".to_owned() };
+                        wake(waiters, &Err(error.clone().unwrap_or_else(short)));
                     }
                 }
             }
@@ -244,11 +262,11 @@ impl LiveGraph {
     }
 }
 
-/// Wakes the reads that waited for rows.
-fn wake(waiters: Vec<Waiter>) {
+/// Gives rows, or the reason why there are none, to the reads that waited for them.
+fn wake(waiters: Vec<Waiter>, arrived: &Result<Option<Filled>, DatabaseError>) {
     for waiter in waiters {
         // The read may have been cancelled.
-        let _ = waiter.send(());
+        let _ = waiter.send(arrived.clone());
     }
 }
 

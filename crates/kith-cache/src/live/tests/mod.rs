@@ -3,6 +3,7 @@
 mod dice;
 mod examples;
 mod herd;
+mod progress;
 mod random;
 mod stale;
 mod tickets;

@@ -260,6 +260,7 @@ impl Run {
         let Some(filled) = filled else { return Ok(()) };
         self.kept.truncate(2);
         self.kept.insert(0, filled.clone());
+        self.kept.sort_by_key(|filled| filled.key);
         let filled = [filled];
         let after = if self.dice.once_in(4) { self.truth.end } else { LogPoint::default() };
         let memory = if self.dice.once_in(2) { Memory::Verified } else { Memory::Bypass };
@@ -319,6 +320,7 @@ impl Run {
                         for row in rows {
                             let rows = self.truth.read(end, &row);
                             filled.extend(cache(&mut self.caches).fill(end, &row, &rows));
+                            filled.sort_by_key(|filled: &Filled| filled.key);
                         }
                     }
                     other => return Err(format!("{query:?}: {other:?}")),
