@@ -241,10 +241,12 @@ fn every_threat_has_the_tests_that_are_named() {
     for (file, test) in named {
         let source = fs::read_to_string(root().join("crates").join(&file));
         let source = source.unwrap_or_else(|error| panic!("{file}: {error}"));
-        let has_it = source
-            .split("#[test]")
-            .skip(1)
-            .any(|after| after.trim_start().starts_with(&format!("fn {test}(")));
+        let lines: Vec<&str> = source.lines().map(str::trim).collect();
+        let begins = format!("fn {test}(");
+        let has_it = lines.windows(2).any(|pair| {
+            let is_test = pair[0].starts_with("#[test]") || pair[0].starts_with("#[tokio::test");
+            is_test && pair[1].trim_start_matches("async ").starts_with(&begins)
+        });
         assert!(has_it, "{file} has no test {test}");
     }
 }

@@ -152,6 +152,10 @@ graph v now serves version 1700000000000: 77,101 lines in 1 file, 0.2 s
 ";
         assert_eq!(summary(&reply), expected);
         let dry = LoadReply { version: None, components: Vec::new(), dropped: Vec::new(), ..reply };
-        assert_eq!(summary(&dry), "dry run: 77,101 lines in 1 file checked, nothing built, 0.2 s\n");
+        let expected = "\
+edges: follower → followee; since = column 3
+dry run: 77,101 lines in 1 file checked, nothing built, 0.2 s
+";
+        assert_eq!(summary(&dry), expected);
     }
 }

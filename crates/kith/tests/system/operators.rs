@@ -51,6 +51,12 @@ fn named(page: &str) -> Vec<Named> {
 
 #[test]
 fn every_metric_that_an_alert_is_about_is_there_before_its_first_event() {
+    // A histogram is shown from its first read on, and the others where there is TLS.
+    const LATER: [&str; 3] = [
+        "kith_router_store_latency_seconds_bucket",
+        "kith_server_reload_failed",
+        "kith_server_certificate_expiry_timestamp_seconds",
+    ];
     let mut cluster = Cluster::start(&["--processes", "--groups", "1", "--nodes", "1"]);
     create(&cluster, "words", KeyType::String, ValueType::Text);
     let page = fs::read_to_string(root().join("docs/operating/alerts.md")).expect("the page");
@@ -63,7 +69,7 @@ fn every_metric_that_an_alert_is_about_is_there_before_its_first_event() {
         [(router, ["kith_router_", "kith_server_"]), (node, ["kith_node_", "kith_server_"])]
     {
         let its = named.iter().filter(|it| prefixes.iter().any(|prefix| it.name.starts_with(prefix)));
-        let its: Vec<&Named> = its.collect();
+        let its: Vec<&Named> = its.filter(|it| !LATER.contains(&it.name.as_str())).collect();
         assert!(!its.is_empty());
         // Gauges are set, and a store is known, within a second or so; nothing has happened by then.
         cluster.wait_until("every metric is there", |_| {

@@ -147,16 +147,19 @@ fn reloading_under_load_never_fails_or_mixes_versions() {
 fn a_file_without_an_edge_does_not_empty_an_edge_type() {
     let cluster = village(&[]);
     let folder = tempfile::tempdir().expect("a temporary folder");
-    for (name, content) in
-        [("empty.csv", ""), ("header.csv", "src,dst\n"), ("cr.csv", "src,dst\r1,2\r"), ("loops.csv", "1,1\n")]
-    {
+    for (name, content, code) in [
+        ("empty.csv", "", "no_edges"),
+        ("header.csv", "src,dst\n", "no_edges"),
+        ("cr.csv", "src,dst\r1,2\r", "bad_input"),
+        ("loops.csv", "1,1\n", "no_edges"),
+    ] {
         let path = folder.path().join(name);
         fs::write(&path, content).expect("written");
         let load = ["load", "graph", path.to_str().expect("UTF-8"), "--graph", "kith-village"];
         let output = cluster.kith(&load).output().expect("kith runs");
         assert_eq!(output.status.code(), Some(1), "{name}: {}", text(&output));
         assert!(
-            String::from_utf8_lossy(&output.stderr).contains("error[no_edges]"),
+            String::from_utf8_lossy(&output.stderr).contains(&format!("error[{code}]")),
             "{name}: {}",
             text(&output)
         );

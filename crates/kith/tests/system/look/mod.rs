@@ -225,7 +225,8 @@ fn a_table_of_edges_is_loaded_as_a_graph() {
     let connections = world.json(&["graph", "connections", "7", "--graph", "people"]);
     let expected: Vec<u64> = (0..10).map(|turn| 1_007 + 500 * turn).collect();
     assert_eq!(connections["ids"], json!(expected));
-    let wrong = world.cluster.kith(&["load", "graph", &table, "--graph", "people", "--src", "name"]).output();
+    let wrong = ["load", "graph", &table, "--graph", "people", "--src", "name", "--columns", "since:time"];
+    let wrong = world.cluster.kith(&wrong).output();
     let told = text(&wrong.expect("kith runs"));
     assert!(told.contains("no column \"name\" for src (its columns: key, since, dst, src)"), "{told}");
 }
