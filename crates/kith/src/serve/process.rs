@@ -81,7 +81,7 @@ pub struct ProcessArgs {
     #[arg(long, value_name = "SIZE", value_parser = reply_memory)]
     reply_memory: Option<ReplyMemory>,
     /// Hosts whose web pages may send requests, and under whose names HTTP clients may ask this process, besides its own
-    /// addresses: names, IP addresses, *.DOMAIN, or origins such as https://console.example
+    /// addresses: names, IP addresses, *.DOMAIN, or origins such as `https://console.example`
     #[arg(long, value_name = "HOST,…", value_delimiter = ',')]
     accepted_hosts: Vec<AcceptedHost>,
     /// Exit when standard input ends, so that a supervisor's children exit with it
