@@ -163,7 +163,7 @@ impl Test {
     /// As [`Test::is_true`].
     ///
     /// # Errors
-    /// A regular expression meets a text of more than [`REGEX_TEXT_BYTES_MAX`] bytes.
+    /// A regular expression meets a text of more than `REGEX_TEXT_BYTES_MAX` bytes.
     pub fn holds(&self, value: &Value) -> Result<bool> {
         if let Some(text) = value.as_text()
             && REGEX_TEXT_BYTES_MAX < text.len()
