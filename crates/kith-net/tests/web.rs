@@ -144,15 +144,15 @@ fn health_is_answered_within_a_second_beside_a_thousand_slow_connections() {
             let _ = stream.write_all(kind.as_bytes());
             held.push(stream);
         }
-        // A busy machine may delay one of them, and a connection that is pushed out asks again.
-        let mut answered = 0;
+        let kind = &kind[..kind.len().min(30)];
         for _ in 0..5 {
             let begun = Instant::now();
             let told = process
                 .told(process.http, "GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
-            answered += usize::from(told == "HTTP/1.1 200 OK" && begun.elapsed() < Duration::from_secs(1));
+            let after = begun.elapsed();
+            assert_eq!(told, "HTTP/1.1 200 OK", "{kind:?} after {after:?}");
+            assert!(after < Duration::from_secs(1), "{kind:?}: {after:?}");
             thread::sleep(Duration::from_millis(50));
         }
-        assert!(0 < answered, "{kind:.30?}");
     }
 }

@@ -124,7 +124,7 @@ pub fn serve(bound: Bound, front: FrontPage, readiness: Readiness, stop: Cancell
     });
 }
 
-/// Serves one connection. Its first request makes the peer count as authenticated, because this port authenticates nobody.
+/// Serves one connection. This port authenticates nobody, so every peer makes way for later connections, whatever it has sent.
 async fn answer(
     stream: TcpStream,
     peer: SocketAddr,

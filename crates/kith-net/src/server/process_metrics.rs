@@ -1,12 +1,17 @@
 //! What a process uses: memory, processor time and descriptors, under the names that Prometheus clients share
-//! (`process_…`). The numbers are read from `/proc` whenever `/metrics` is read.
+//! (`process_…`). The numbers are read from `/proc`, at most once a second.
 
+use parking_lot::Mutex;
 use std::{
     fmt::Write,
     fs,
     sync::OnceLock,
-    time::{SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
+
+/// How long the numbers are used again. Counting thousands of descriptors takes milliseconds of a thread that also answers
+/// health checks, and nothing limits how often `/metrics` is read.
+const FRESH_FOR: Duration = Duration::from_secs(1);
 
 /// What the process uses now. A number that cannot be read is `None`, and its metric is left out.
 #[derive(Debug, Default, PartialEq)]
@@ -22,7 +27,14 @@ struct Usage {
 
 /// Returns the metrics of this process in Prometheus' text format.
 pub(super) fn render() -> String {
-    usage().render()
+    static LAST: Mutex<Option<(Instant, String)>> = Mutex::new(None);
+    let mut last = LAST.lock();
+    if let Some((_, text)) = last.as_ref().filter(|(at, _)| at.elapsed() < FRESH_FOR) {
+        return text.clone();
+    }
+    let text = usage().render();
+    *last = Some((Instant::now(), text.clone()));
+    text
 }
 
 fn usage() -> Usage {
