@@ -132,7 +132,7 @@ impl<'a> Context<'a> {
         self.count_bytes(weight::unrolled(value, self.meter.left()))
     }
 
-    /// Checks that there is room for so many more traversers, before they are made.
+    /// Checks that there is room for `traversers` more traversers, before they are made.
     pub fn room_for(&self, traversers: usize) -> Result<()> {
         self.meter.room((traversers as u64).saturating_mul(weight::TRAVERSER_BYTES))
     }

@@ -19,8 +19,8 @@ pub trait SharedMemory: Send + Sync {
     /// The most that one evaluation can hold, even if no other one holds anything.
     fn most(&self) -> u64;
 
-    /// Makes this evaluation hold so many bytes, more or fewer than before. Returns `false`, and changes nothing, if not so many
-    /// are free.
+    /// Makes this evaluation hold `bytes` in all, whether that is more or less than before. Returns `false` if there is not
+    /// enough memory; the evaluation then holds what it held before.
     fn hold(&self, bytes: u64) -> bool;
 }
 
@@ -46,12 +46,12 @@ impl std::fmt::Debug for Meter {
 }
 
 impl Meter {
-    /// A meter of at most so many bytes, all of them free.
+    /// A meter for an evaluation that may take `most` bytes.
     pub fn new(most: u64) -> Arc<Self> {
         Self::with(most, None)
     }
 
-    /// A meter whose bytes are also taken from a shared memory.
+    /// The same, for an evaluation that also takes its bytes from a shared memory.
     pub fn within(most: u64, shared: Box<dyn SharedMemory>) -> Arc<Self> {
         Self::with(most, Some(shared))
     }
@@ -61,10 +61,11 @@ impl Meter {
         Arc::new(Self { most, shared, taken, lent, held, holding: Mutex::new(()) })
     }
 
-    /// Takes so many bytes.
+    /// Takes `bytes`.
     ///
     /// # Errors
-    /// `too_large` if the evaluation may not take so many; `overloaded` if others have taken what is shared. Nothing is taken then.
+    /// `too_large` if the evaluation would take more than it may; `overloaded` if the shared memory is used up. Nothing is
+    /// taken then.
     pub fn charge(&self, bytes: u64) -> Result<()> {
         if self.left() < bytes {
             return Err(self.too_large());
@@ -83,10 +84,10 @@ impl Meter {
         Ok(())
     }
 
-    /// Whether so many bytes are free.
+    /// Checks that [`Meter::charge`] would succeed, and takes nothing.
     ///
     /// # Errors
-    /// As [`Meter::charge`], if they are not.
+    /// As [`Meter::charge`].
     pub fn room(&self, bytes: u64) -> Result<()> {
         self.charge(bytes)?;
         self.give_back(bytes);
@@ -212,22 +213,31 @@ impl Drop for Held {
 mod tests {
     use super::*;
 
-    struct Pool(Arc<AtomicU64>, AtomicU64);
+    /// A shared memory of `most` bytes, of which all evaluations hold `all` and this one `own`.
+    struct Pool {
+        most: u64,
+        all: Arc<AtomicU64>,
+        own: AtomicU64,
+    }
 
     impl SharedMemory for Pool {
         fn most(&self) -> u64 {
-            1 << 20
+            self.most
         }
 
         fn hold(&self, bytes: u64) -> bool {
-            let others = self.0.load(Ordering::Relaxed) - self.1.load(Ordering::Relaxed);
-            if 1 << 20 < others + bytes {
+            let others = self.all.load(Ordering::Relaxed) - self.own.load(Ordering::Relaxed);
+            if self.most < others + bytes {
                 return false;
             }
-            self.0.store(others + bytes, Ordering::Relaxed);
-            self.1.store(bytes, Ordering::Relaxed);
+            self.all.store(others + bytes, Ordering::Relaxed);
+            self.own.store(bytes, Ordering::Relaxed);
             true
         }
+    }
+
+    fn sharing(most: u64, all: &Arc<AtomicU64>) -> Arc<Meter> {
+        Meter::within(u64::MAX, Box::new(Pool { most, all: Arc::clone(all), own: AtomicU64::new(0) }))
     }
 
     #[test]
@@ -250,15 +260,24 @@ mod tests {
     #[test]
     fn evaluations_take_from_what_they_share() {
         let all = Arc::new(AtomicU64::new(0));
-        let meter = || Meter::within(u64::MAX, Box::new(Pool(Arc::clone(&all), AtomicU64::new(0))));
-        let (one, other) = (meter(), meter());
+        let (one, other) = (sharing(1 << 20, &all), sharing(1 << 20, &all));
         one.charge(600_000).expect("it is free");
         let error = other.charge(600_000).expect_err("the other one has it");
         assert_eq!((error.code, other.taken()), (ErrorCode::Overloaded, 0));
         let error = other.charge(2 << 20).expect_err("it never fits");
         assert_eq!(error.code, ErrorCode::TooLarge);
-        one.give_back(600_000);
-        one.charge(1).expect("it is free");
-        assert!(all.load(Ordering::Relaxed) <= SPARE_MAX);
+    }
+
+    #[test]
+    fn evaluations_give_back_what_they_have_to_spare() {
+        let all = Arc::new(AtomicU64::new(0));
+        let meter = sharing(64 << 20, &all);
+        meter.charge(40 << 20).expect("it is free");
+        meter.give_back(SPARE_MAX);
+        meter.charge(1).expect("it is free");
+        assert_eq!(all.load(Ordering::Relaxed), 40 << 20, "a little to spare is kept");
+        meter.give_back((40 << 20) - SPARE_MAX);
+        meter.charge(1).expect("it is free");
+        assert_eq!(all.load(Ordering::Relaxed), STEP);
     }
 }

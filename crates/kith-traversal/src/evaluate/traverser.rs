@@ -51,6 +51,16 @@ pub(super) struct PathNode {
     pub held: Held,
 }
 
+/// Drops a long path node by node. The stack is too small to drop each node within the drop of the next one.
+impl Drop for PathNode {
+    fn drop(&mut self) {
+        let mut before = self.before.take();
+        while let Some(node) = before {
+            before = Arc::into_inner(node).and_then(|mut node| node.before.take());
+        }
+    }
+}
+
 impl PathNode {
     fn after(before: Option<&Arc<PathNode>>, value: &Value, meter: &Arc<Meter>) -> Arc<Self> {
         let held = Held::new(meter, weight::PATH_NODE_BYTES + weight::of_element(value));
@@ -183,5 +193,26 @@ impl Traverser {
         self.origin.hash(&mut hasher);
         self.nodes().for_each(|node| node.value.hash(&mut hasher));
         hasher.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_paths_are_dropped_with_a_small_stack() {
+        let small = std::thread::Builder::new().stack_size(256 << 10);
+        let walk = || {
+            let meter = Meter::new(u64::MAX);
+            let start = Traverser::new(Value::Int(0), true, &meter);
+            let end = (0..200_000).fold(start, |before, step| before.to(Value::Int(step)));
+            let other = end.to(Value::Int(7));
+            drop(end);
+            assert_eq!(other.nodes().count(), 200_002);
+            drop(other);
+            assert_eq!(meter.taken(), 0);
+        };
+        small.spawn(walk).expect("a thread").join().expect("the stack is large enough");
     }
 }

@@ -37,7 +37,7 @@ pub fn of_vertices(count: usize) -> u64 {
     (count as u64).saturating_mul(VERTEX_BYTES)
 }
 
-/// What edges take that a graph returns, with so many properties each and the vertices at their ends.
+/// The bytes of `count` edges that a graph returns, with `properties` properties each and the vertices at their ends.
 pub fn of_edges(count: usize, properties: usize) -> u64 {
     let each = EDGE_BYTES.saturating_add((properties as u64).saturating_mul(PROPERTY_BYTES + VALUE_BYTES));
     (count as u64).saturating_mul(each.saturating_add(if properties == 0 { 0 } else { EDGE_BYTES }))
