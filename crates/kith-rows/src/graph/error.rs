@@ -81,7 +81,7 @@ pub enum FileError {
         limit: usize,
     },
     /// A required column is missing.
-    #[error("{} has no column {column} for {role} (its columns: {})", path.display(), header.join(", "))]
+    #[error("{} has no column {column} for {role} (its columns: {})", path.display(), listed(header))]
     NoColumn {
         path: PathBuf,
         /// The required column.
@@ -99,7 +99,7 @@ pub enum FileError {
         column: String,
     },
     /// The header does not say which columns are meant.
-    #[error("{} does not say which columns are {}: its columns are {}", path.display(), roles.join(" and "), header.join(", "))]
+    #[error("{} does not say which columns are {}: its columns are {}", path.display(), roles.join(" and "), listed(header))]
     UnknownHeader {
         path: PathBuf,
         /// The roles of the columns that were not found.
@@ -119,6 +119,11 @@ pub enum FileError {
         /// Whether the file was read to its end.
         complete: bool,
     },
+}
+
+/// The names of columns. A name can contain anything that the file has in its first line.
+fn listed(header: &[String]) -> String {
+    header.iter().map(|name| name.escape_debug().to_string()).collect::<Vec<_>>().join(", ")
 }
 
 fn count(errors: &LineErrors, complete: bool) -> String {

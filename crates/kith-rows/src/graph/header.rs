@@ -128,10 +128,18 @@ fn default_places(
         return Ok(by_place());
     }
     let open: Vec<&Wanted> = wanted.iter().filter(|column| column.at.is_none()).collect();
+    // A column that the user names for one role has no other.
+    let taken = |place: usize| {
+        wanted.iter().any(|column| match &column.at {
+            Some(ColumnRef::Name(name)) => names[place] == *name,
+            Some(ColumnRef::Position(at)) => *at == place,
+            None => false,
+        })
+    };
     let mut found = Vec::with_capacity(wanted.len());
     for column in wanted {
         found.push(match column.default.filter(|_| column.at.is_none()) {
-            Some((label, _)) => usual(names, label)?,
+            Some((label, _)) => usual(names, label, taken)?,
             None => None,
         });
     }
@@ -143,15 +151,7 @@ fn default_places(
     if is_known {
         return Ok(found);
     }
-    // The columns that the user names are not among those that are left to take by place.
-    let taken = |place: &usize| {
-        wanted.iter().any(|column| match &column.at {
-            Some(ColumnRef::Name(name)) => names[*place] == *name,
-            Some(ColumnRef::Position(at)) => at == place,
-            None => false,
-        })
-    };
-    let left: Vec<usize> = (0..width).filter(|place| !taken(place)).collect();
+    let left: Vec<usize> = (0..width).filter(|&place| !taken(place)).collect();
     let (least, most) = (open.iter().copied().filter(|column| needed(column)).count(), open.len());
     let unknown = || HeaderFault::Unknown {
         roles: open.iter().filter(|column| needed(column)).map(|column| column.label.clone()).collect(),
@@ -243,14 +243,15 @@ const USUAL: [(&str, &[&str]); 9] = [
     ("time", &["time", "timestamp", "createdat", "created", "creationdate"]),
 ];
 
-/// The place of the column that is called `label`, or else of the only one that has one of its usual names.
-fn usual(names: &[String], label: &str) -> Result<Option<usize>, HeaderFault> {
-    if let Some(place) = named(names, label)? {
+/// The place of the column that is called `label`, or else of the one that has the first of its usual names that occurs.
+/// That name must occur only once. Columns that are `taken` do not count.
+fn usual(names: &[String], label: &str, taken: impl Fn(usize) -> bool) -> Result<Option<usize>, HeaderFault> {
+    if let Some(place) = named(names, label)?.filter(|&place| !taken(place)) {
         return Ok(Some(place));
     }
     let known = USUAL.iter().find(|(known, _)| *known == label).map_or(&[] as &[&str], |(_, usual)| usual);
     for name in known {
-        let mut found = (0..names.len()).filter(|place| plain(&names[*place]) == *name);
+        let mut found = (0..names.len()).filter(|&place| !taken(place) && plain(&names[place]) == *name);
         match (found.next(), found.next()) {
             (_, Some(second)) => return Err(HeaderFault::Repeated { column: names[second].clone() }),
             (Some(place), None) => return Ok(Some(place)),
@@ -332,6 +333,24 @@ mod tests {
     fn a_header_that_does_not_say_which_columns_are_meant_is_refused() {
         for header in ["a,b,c", "weight,x,y", "dst,x", "x,source", "src,src", "Person.id,Person.id,date"] {
             assert_eq!(edges(header), None, "{header}");
+        }
+    }
+
+    #[test]
+    fn a_column_that_the_user_names_has_no_other_role() {
+        let to = ColumnRef::Name("to".to_owned());
+        let first = ColumnRef::Position(0);
+        for (header, src, dst, places) in [
+            ("from,to", Some(&to), None, Some([1, 0])),
+            ("from,to", None, Some(&first), Some([1, 0])),
+            ("to,from", None, Some(&first), Some([1, 0])),
+            ("from,to,weight", Some(&to), None, None),
+            ("source,to,target", Some(&to), None, Some([1, 2])),
+        ] {
+            let names: Vec<String> = header.split(',').map(str::to_owned).collect();
+            let wanted = [Wanted::id("src", src, 0), Wanted::id("dst", dst, 1)];
+            let found = find_columns(&wanted, &names, names.len()).ok();
+            assert_eq!(found, places.map(|places| places.to_vec()), "{header} {src:?} {dst:?}");
         }
     }
 
