@@ -5,7 +5,7 @@ use super::{
     failure::{failure, no_memory, of_gremlin},
     inlet::pay_decoded,
     question::Asked,
-    results,
+    results::{self, Form},
 };
 use crate::Guest;
 use bytes::Bytes;
@@ -18,7 +18,7 @@ use hyper::{
     body::Incoming,
     header::{self, HeaderValue},
 };
-use kith_api::QueryError;
+use kith_api::{GremlinAnswer, QueryError};
 use kith_gremlin::{
     GremlinError,
     message::{self, Operation, Response, Status, http},
@@ -43,7 +43,7 @@ pub(super) type Body = StreamBody<stream::Iter<vec::IntoIter<Result<Frame<Bytes>
 /// What follows from a request.
 pub(super) enum Reply {
     Answer(HttpResponse<Body>),
-    /// It asks no traversal.
+    /// The request contains no traversal.
     NothingAsked,
 }
 
@@ -183,7 +183,12 @@ async fn whole(guest: &Guest, mut body: Incoming) -> Result<(Vec<u8>, Charge), F
             }
         };
         let Some(frame) = frame else { break };
-        let data = frame.ok().and_then(|frame| frame.into_data().ok()).unwrap_or_default();
+        let frame = frame.map_err(|error| {
+            let detail = format!("the body of the request is not complete: {error}");
+            Failed::Unread(StatusCode::BAD_REQUEST, QueryError::BadRequest { detail })
+        })?;
+        // Trailers are no data.
+        let data = frame.into_data().unwrap_or_default();
         arrival.received(data.len());
         let length = bytes.len() + data.len();
         if REQUEST_BYTES_MAX < length {
@@ -214,7 +219,7 @@ async fn results(
     let _under_way = guest.place().request();
     let message::Request { id, operation, options } = &asking.request;
     if let Operation::Authentication(_) = operation {
-        return Err(QueryError::BadRequest { detail: "credentials belong into a header".to_owned() });
+        return Err(QueryError::BadRequest { detail: "credentials belong in a header".to_owned() });
     }
     let asked = Asked::new(operation, options)?;
     if asking.is_get && asked.query.writes {
@@ -223,32 +228,37 @@ async fn results(
     }
     let reply = guest.call(asked.question(), asked.options.clone()).await?;
     let answer = answer::of_traversal(&reply)?;
-    let success = Response { status: Status::Success, ..answer::last(*id, answer, Vec::new()) };
+    let pieces = encoded(guest, *id, answer, asked.form)
+        .map_err(|error| if answer.wrote { QueryError::results_lost(error) } else { error })?;
+    Ok(response(StatusCode::OK, media_type, pieces))
+}
+
+/// The body of an answer. Its pieces are charged until they are sent.
+fn encoded(guest: &Guest, id: Uuid, answer: &GremlinAnswer, form: Form) -> Result<Vec<Bytes>, QueryError> {
+    let success = Response { status: Status::Success, ..answer::last(id, answer, Vec::new()) };
     let (head, tail) = http::encode_around(&success).map_err(of_gremlin)?;
     let mut pieces = Vec::new();
     let mut piece = head;
     let mut plain = 0;
-    for (at, value) in results::values(&answer.results, asked.form, &mut plain)?.enumerate() {
+    for (at, value) in results::values(&answer.results, form, &mut plain)?.enumerate() {
         let (value, _): (Value, usize) = value?;
         if 0 < at {
             piece.push(b',');
         }
         piece.extend(http::encode_result(&value).map_err(of_gremlin)?);
         if PIECE_BYTES <= piece.len() {
-            pieces.push(charged(guest, mem::take(&mut piece), answer.wrote)?);
+            pieces.push(charged(guest, mem::take(&mut piece))?);
         }
     }
     piece.extend(tail);
-    pieces.push(charged(guest, piece, answer.wrote)?);
-    Ok(response(StatusCode::OK, media_type, pieces))
+    pieces.push(charged(guest, piece)?);
+    Ok(pieces)
 }
 
 /// Bytes of an answer, which are charged until they are sent.
-fn charged(guest: &Guest, bytes: Vec<u8>, wrote: bool) -> Result<Bytes, QueryError> {
-    let charge = guest.place().charge_reply(bytes.len()).map_err(|status| {
-        let error = QueryError::from_status(&status);
-        if wrote { QueryError::results_lost(error) } else { error }
-    })?;
+fn charged(guest: &Guest, bytes: Vec<u8>) -> Result<Bytes, QueryError> {
+    let charge = guest.place().charge_reply(bytes.len());
+    let charge = charge.map_err(|status| QueryError::from_status(&status))?;
     Ok(charge.pay_for(bytes.into()))
 }
 

@@ -99,6 +99,18 @@ async fn errors_are_http_statuses_with_a_message() {
 }
 
 #[tokio::test]
+async fn a_body_that_breaks_off_asks_nothing() {
+    let body = r#"{"gremlin":"g.inject(1)"}"#;
+    let chunk = format!("{:x}\r\n{body}\r\n", body.len());
+    let head = "POST /gremlin HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n";
+    for (end, status) in [("0\r\n\r\n", 200), ("no length\r\n", 400)] {
+        let (told, _, connection) = exchange(Visitor::anybody(), &format!("{head}{chunk}{end}")).await;
+        assert!(told.starts_with(&format!("HTTP/1.1 {status} ")), "{end:?}: {told}");
+        assert_eq!(connection.graphs.asked.lock().is_empty(), status != 200, "{end:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_get_reads_and_never_writes() {
     let get = |query: &str| format!("GET /gremlin?{query} HTTP/1.1\r\nhost: localhost\r\n\r\n");
     let (head, told, _) = exchange(Visitor::anybody(), &get("gremlin=g.inject(x)&bindings.x=7")).await;
