@@ -17,6 +17,7 @@ use std::{
 /// The headers in which browsers say where a request comes from, and what it is for.
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
+const FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
 
 /// A host whose pages may send requests, and under whose name this process may be asked (setting `accepted-hosts`).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -163,8 +164,10 @@ impl<'a> Source<'a> {
         Self {
             host: host.filter(|_| checks_host),
             origin: one(headers, &header::ORIGIN),
-            // Who follows a link to this process sees the answer; the page with the link does not.
-            is_cross_site: is(&FETCH_SITE, "cross-site") && !is(&FETCH_MODE, "navigate"),
+            // Somebody who follows a link to this process sees the answer; the page with the link does not. A frame of a page
+            // is loaded without anybody's doing.
+            is_cross_site: is(&FETCH_SITE, "cross-site")
+                && !(is(&FETCH_MODE, "navigate") && is(&FETCH_DEST, "document")),
         }
     }
 }
@@ -333,7 +336,17 @@ mod tests {
             check(&[], &Source::new(&Uri::from_static("/gremlin"), &headers, true), None)
         };
         assert_eq!(of(&[("host", "localhost"), ("sec-fetch-site", "cross-site")]), Err(Foreign::Site));
-        assert_eq!(of(&[("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "navigate")]), Ok(()));
+        for (mode, dest, expected) in [
+            ("navigate", "document", Ok(())),
+            ("navigate", "iframe", Err(Foreign::Site)),
+            ("navigate", "object", Err(Foreign::Site)),
+            ("no-cors", "image", Err(Foreign::Site)),
+            ("no-cors", "document", Err(Foreign::Site)),
+        ] {
+            let headers =
+                [("sec-fetch-site", "cross-site"), ("sec-fetch-mode", mode), ("sec-fetch-dest", dest)];
+            assert_eq!(of(&headers), expected, "{mode} {dest}");
+        }
         assert_eq!(of(&[("sec-fetch-site", "same-origin"), ("host", "localhost")]), Ok(()));
         let mut twice = HeaderMap::new();
         twice.append(header::HOST, "localhost".parse().expect("a value"));
