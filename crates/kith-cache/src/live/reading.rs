@@ -6,8 +6,8 @@ use super::query::{Answered, Memory, Need, Query, Reply};
 use kith_live::RowQuery;
 use kith_types::{LogPoint, Timestamp};
 
-/// The most attempts in a row that bring a read no further, because its rows change while they are read. A read that
-/// makes progress goes on, however many rows it needs.
+/// The most attempts in a row after which no fewer rows are missing than before, because rows change while they are read.
+/// A read of which fewer and fewer rows are missing goes on, however many it needs.
 const ATTEMPTS_MAX: u32 = 16;
 
 /// The most rows that are read at a time before anything is known about their sizes.

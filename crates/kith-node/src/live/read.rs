@@ -159,6 +159,10 @@ impl LiveGraph {
                 let mut cache = caches.partition(partition).ok_or(LiveError::NotOwner(partition))?;
                 reading.next(&mut cache, self.now())
             };
+            // A turn is for a statement of this read, so it is not kept while the read waits for something else.
+            if !matches!(step, ReadingStep::Fetch(_)) {
+                turn = None;
+            }
             match step {
                 ReadingStep::Answer(answered) => return Ok(answered),
                 ReadingStep::CatchUp(place) => self.catch_up(partition, place).await?,
