@@ -330,6 +330,12 @@ fn walk_http(cluster: &Secured) {
         assert!(told.starts_with(&format!("HTTP/1.1 {status}")), "{path}: {told}");
         assert!(!told.contains("value 7 of"), "{path}");
     }
+    // What alerts about certificates and the access file need.
+    let metrics = get(&http, "/metrics");
+    for file in ["certificates", "access"] {
+        assert!(metrics.contains(&format!("kith_server_reload_failed{{file=\"{file}\"}} 0")), "{file}");
+    }
+    assert!(metrics.contains("kith_server_certificate_expiry_timestamp_seconds{file=\"tls-cert\"} "));
 }
 
 fn get(addr: &str, path: &str) -> String {
