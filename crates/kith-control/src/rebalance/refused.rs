@@ -75,8 +75,8 @@ pub(super) fn cannot_continue(document: &RebalanceDocument) -> Status {
 /// No router has read a user's command.
 pub(super) fn not_heard(what: &str) -> Status {
     let message = format!("no router has carried out the command to {what} the rebalance yet");
-    let help = "it remains stored, and the router that runs the rebalance reads it as soon as it can; \
-                `kith cluster rebalance --status` shows the effect";
+    let help = "if it was stored, the router that runs the rebalance reads it as soon as it can; look at \
+                `kith cluster rebalance --status`, and repeat the command if it has had no effect";
     kith_wire::status(ErrorCode::Unavailable, message, help)
 }
 
