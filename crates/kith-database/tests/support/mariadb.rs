@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
 use kith_net::testing::free_address;
-use mysql_async::{Conn, OptsBuilder, SslOpts, prelude::Queryable};
+use mysql_async::{Conn, Error, OptsBuilder, SslOpts, prelude::Queryable};
 use std::{
     fs,
     io::Write,
@@ -25,6 +25,8 @@ const SYSTEM_TABLES: &str = "/usr/share/mysql/mysql_system_tables.sql";
 const PATIENCE: Duration = Duration::from_secs(120);
 /// How often a start is tried. Another process may take the port between its choice and its use.
 const STARTS_MAX: u32 = 5;
+/// The server's error for a connection that has ended (`ER_NO_SUCH_THREAD`).
+const UNKNOWN_THREAD: u16 = 1094;
 
 /// The server that all tests of a binary share while any of them runs.
 static SHARED: Mutex<Weak<MariaDb>> = Mutex::const_new(Weak::new());
@@ -141,6 +143,18 @@ impl MariaDb {
         let mut connection = self.connect().await.expect("the server accepts connections");
         let done = connection.query_drop(statement).await;
         done.unwrap_or_else(|error| panic!("{statement}: {error}"));
+    }
+
+    /// Ends all connections to databases of tests. One that its client closes meanwhile has ended too.
+    pub async fn end_connections(&self) {
+        for row in self.rows("SELECT id FROM information_schema.processlist WHERE db LIKE 'graph%'").await {
+            let id: String = row.chars().filter(char::is_ascii_digit).collect();
+            let mut connection = self.connect().await.expect("the server accepts connections");
+            match connection.query_drop(format!("KILL {id}")).await {
+                Err(Error::Server(error)) if error.code == UNKNOWN_THREAD => {}
+                ended => ended.unwrap_or_else(|error| panic!("KILL {id}: {error}")),
+            }
+        }
     }
 
     /// Returns how many rows the server has read from tables and indexes since it was started.
