@@ -1,4 +1,4 @@
-# Sourced by documents about clusters of machines, in comments (docs/writing.md). This machine stands for all of them: 127.N.x.y for
+# Sourced by documents about clusters of machines, in comments (CONTRIBUTING.md). This machine stands for all of them: 127.N.x.y for
 # 10.0.x.y, folders of the document for /etc/kith, /var/lib/kith and /mnt/kith. Certificates are made and an etcd is started. `kith node`,
 # `kith router` and `kith database`, which serve until they are stopped, go to the background.
 network="127.$((RANDOM % 200 + 20))"

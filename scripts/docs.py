@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs every code block of the documents, in order, each document in a fresh folder. docs/writing.md says how to write one.
+"""Runs every code block of the documents, in order, each document in a fresh folder. CONTRIBUTING.md says how to write one.
 
     scripts/docs.py [FILE…]      these documents; without any, all of them
 

@@ -390,9 +390,10 @@ fn documents(folder: &Path, found: &mut Vec<PathBuf>) {
 
 #[test]
 fn every_link_between_documents_leads_to_a_place_that_there_is() {
-    let mut paths = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "clients/python/README.md"]
-        .map(|name| root().join(name))
-        .to_vec();
+    let mut paths =
+        ["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "CHANGELOG.md", "clients/python/README.md"]
+            .map(|name| root().join(name))
+            .to_vec();
     documents(&root().join("docs"), &mut paths);
     let mut wrong = Vec::new();
     let mut count = 0;
