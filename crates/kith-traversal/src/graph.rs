@@ -160,12 +160,16 @@ pub enum Mutation {
     /// Adds a vertex. Without an id, the graph gives it one.
     AddVertex { id: Option<ElementId>, label: Arc<str>, properties: Vec<(Arc<str>, Value)> },
     /// Adds an edge. An id is an error in graphs that name edges by their ends.
+    ///
+    /// An edge with this label that joins the two vertices already is an error (`object_exists`), unless `replaces` is set: the
+    /// new edge then takes its place. The graph decides this when it writes, whatever its reads have shown.
     AddEdge {
         id: Option<ElementId>,
         label: Arc<str>,
         out_vertex: ElementId,
         in_vertex: ElementId,
         properties: Vec<(Arc<str>, Value)>,
+        replaces: bool,
     },
     /// Sets a property of a vertex.
     SetVertexProperty { vertex: ElementId, cardinality: Cardinality, key: Arc<str>, value: Value },

@@ -297,7 +297,7 @@ class Graph:
     ) -> dict[str, Any]:
         """Creates or replaces an association, and its inverse if its type has one. Returns the same as ``object_update``.
 
-        ``time`` is by convention in milliseconds since 1970; the default is the current time.
+        With ``if_exists=False``, an association that exists is not replaced: ``condition_failed``. ``time`` is by convention in milliseconds since 1970; the default is the current time.
         """
         asked = {"id1": id1, "type": type, "id2": id2, "time": time, "data": data}
         return self._write("assoc_add", asked, options)

@@ -9,12 +9,20 @@ use std::time::Duration;
 /// What all options of Kith begin with.
 const PREFIX: &str = "kith.";
 /// All options, for messages.
-const KNOWN: &str = "fan_out, policy, hedge, deadline_ms, partial, ticket, critical, cache, budget";
+const KNOWN: &str = "fan_out, policy, hedge, deadline_ms, partial, ticket, critical, cache, budget, replace";
 
 /// The bounds that `kith.budget` can set.
 const BOUNDS: [&str; 4] = ["elements", "traversers", "bytes", "passes"];
 
-/// Applies the options of a traversal, and returns the limits of its evaluation.
+/// How a traversal is evaluated, as its options say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Applied {
+    pub limits: Limits,
+    /// Whether `addE` replaces an edge that exists already.
+    pub replaces_edges: bool,
+}
+
+/// Applies the options of a traversal, and returns those that concern its evaluation.
 ///
 /// # Errors
 /// [`QueryError::BadRequest`] if an option of Kith is unknown or has a wrong value.
@@ -22,11 +30,11 @@ pub(super) fn apply(
     plan: &Plan,
     options: &mut QueryOptions,
     settings: TraversalSettings,
-) -> Result<Limits, QueryError> {
-    let mut limits = settings.limits();
+) -> Result<Applied, QueryError> {
+    let mut applied = Applied { limits: settings.limits(), replaces_edges: false };
     for (key, value) in plan.options() {
         match key.strip_prefix(PREFIX) {
-            Some(name) => set(name, value, options, &mut limits)?,
+            Some(name) => set(name, value, options, &mut applied)?,
             None if &**key == "evaluationTimeout" => {
                 options.deadline = Some(evaluation_timeout(number(key, value)?));
             }
@@ -34,8 +42,8 @@ pub(super) fn apply(
             None => {}
         }
     }
-    check(&limits, &settings.limits_max())?;
-    Ok(limits)
+    check(&applied.limits, &settings.limits_max())?;
+    Ok(applied)
 }
 
 /// The deadline that an `evaluationTimeout` in milliseconds stands for. As in a driver's request, 0 stands for the longest
@@ -68,7 +76,13 @@ fn check(limits: &Limits, max: &Limits) -> Result<(), QueryError> {
     Ok(())
 }
 
-fn set(name: &str, value: &Value, options: &mut QueryOptions, limits: &mut Limits) -> Result<(), QueryError> {
+fn set(
+    name: &str,
+    value: &Value,
+    options: &mut QueryOptions,
+    applied: &mut Applied,
+) -> Result<(), QueryError> {
+    let limits = &mut applied.limits;
     let wrong = |why: String| QueryError::BadRequest { detail: format!("{PREFIX}{name}: {why}") };
     match name {
         "fan_out" => {
@@ -91,6 +105,7 @@ fn set(name: &str, value: &Value, options: &mut QueryOptions, limits: &mut Limit
                 other => return Err(wrong(format!("{other:?} is not use, refresh or bypass"))),
             };
         }
+        "replace" => applied.replaces_edges = truth(name, value)?,
         "budget" => match value {
             Value::String(bounds) => set_bounds(bounds, limits).map_err(wrong)?,
             value => limits.elements = number(name, value)?,
@@ -170,12 +185,15 @@ mod tests {
     #[test]
     fn a_wrong_value_is_told_with_what_is_right() {
         let told = |name: &str, value: Value| {
-            set(name, &value, &mut QueryOptions::default(), &mut Limits::default()).unwrap_err().to_string()
+            let mut applied = Applied { limits: Limits::default(), replaces_edges: false };
+            set(name, &value, &mut QueryOptions::default(), &mut applied).unwrap_err().to_string()
         };
         let hedge = told("hedge", Value::text("maybe"));
         assert!(hedge.contains("kith.hedge: \"maybe\" is not on, table or off"), "{hedge}");
         let deadline = told("deadline_ms", Value::text("5"));
         assert!(deadline.contains("a number that is not negative, not 5 of type String"), "{deadline}");
+        let replace = told("replace", Value::text("yes"));
+        assert!(replace.contains("replace must be true or false, not yes"), "{replace}");
     }
 
     #[test]

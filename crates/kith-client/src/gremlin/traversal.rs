@@ -2,7 +2,8 @@
 
 use super::{
     explain::{self, Explanation},
-    options, to_query_error,
+    options::{self, Applied},
+    to_query_error,
 };
 use crate::{Run, Session, TraversalSettings, caller::gone, topology::Graph as Known};
 use bytes::Bytes;
@@ -34,6 +35,8 @@ use tokio_util::sync::CancellationToken;
 pub(super) struct Compiled {
     pub plan: Plan,
     pub limits: Limits,
+    /// Whether `addE` replaces an edge that exists already.
+    replaces_edges: bool,
     /// Whether the plan is explained instead of evaluated.
     pub is_explained: bool,
     /// Whether the caller wants a profile.
@@ -59,10 +62,11 @@ impl Compiled {
         let is_explained =
             bytecode.steps.pop_if(|step| &*step.name == text::EXPLAIN).is_some() || query.is_explained;
         let plan = plan::compile(&bytecode).map_err(|error| to_query_error(&error))?;
-        let limits = options::apply(&plan, options, settings)?;
+        let Applied { limits, replaces_edges } = options::apply(&plan, options, settings)?;
         let is_profiled = options.profile;
         options.profile |= plan.is_profiled();
-        Ok(Self { plan, limits, is_explained, is_profiled, with_properties: query.with_properties })
+        let with_properties = query.with_properties;
+        Ok(Self { plan, limits, replaces_edges, is_explained, is_profiled, with_properties })
     }
 
     /// The results over a graph, apart from those that were handed over before the end.
@@ -78,7 +82,10 @@ impl Compiled {
         if self.is_profiled {
             evaluation = evaluation.with_metrics();
         }
-        let mut evaluation = evaluation.with_clock(&clock).with_properties(self.with_properties);
+        let mut evaluation = evaluation
+            .with_clock(&clock)
+            .with_properties(self.with_properties)
+            .replacing_edges(self.replaces_edges);
         let mut results = Vec::new();
         while let Some(batch) = evaluation.next().await? {
             results.extend(batch);

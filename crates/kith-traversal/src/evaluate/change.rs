@@ -78,7 +78,8 @@ async fn add_edges(
         [vertices(ends[0], "from", &batch, context).await?, vertices(ends[1], "to", &batch, context).await?];
     let news = new_elements(label, properties, &batch, context).await?;
     let ends = from.into_iter().zip(to);
-    let changes = news.into_iter().zip(ends).map(|(new, (from, to))| new.edge(from, to));
+    let changes = news.into_iter().zip(ends);
+    let changes = changes.map(|(new, (from, to))| new.edge(from, to, context.replaces_edges));
     added(&batch, changes, context).await
 }
 

@@ -52,6 +52,8 @@ pub(super) struct Context<'a> {
     pub graph: &'a dyn Graph,
     pub source: &'a Source,
     pub with_paths: bool,
+    /// Whether `addE` replaces an edge that exists already.
+    pub replaces_edges: bool,
     limits: Limits,
     elements: AtomicU64,
     traversers: AtomicU64,
@@ -84,6 +86,7 @@ impl<'a> Context<'a> {
             graph,
             source,
             with_paths,
+            replaces_edges: false,
             limits,
             elements: AtomicU64::new(0),
             traversers: AtomicU64::new(0),

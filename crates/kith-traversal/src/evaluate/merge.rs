@@ -17,7 +17,7 @@ use crate::{
 use kith_types::ErrorCode;
 use std::sync::Arc;
 
-/// How often `mergeV` tries to add a vertex while others add and remove one in its place.
+/// How often `mergeV` and `mergeE` try to add an element while others add and remove one in its place.
 const ATTEMPTS_MAX: u32 = 8;
 
 /// The map that an argument is for a traverser. Null is an empty map.
@@ -87,15 +87,19 @@ pub(super) async fn edge(merge: &MergeMaps, batch: Batch, context: &Context<'_>)
         let given = map(&merge.search, &traverser, context).await?;
         merge_maps::check(&given, true)?;
         let wanted = resolved(merge, given.clone(), &traverser, context).await?;
-        let found = search::edges(&wanted, context).await?;
+        let mut found = search::edges(&wanted, context).await?;
         if found.is_empty() {
             let all = with_on_create((merge, true), &given, &wanted, &traverser, context).await?;
             let all = resolved(merge, all, &traverser, context).await?;
-            reached.push(traverser.to(created(&wanted, all, context).await?));
-        } else {
-            matched(merge, &found, &traverser, context).await?;
-            reached.extend(found.into_iter().map(|edge| traverser.to(edge)));
+            let (is_new, edges) = created(&wanted, all, context).await?;
+            found = edges;
+            if is_new {
+                reached.extend(found.into_iter().map(|edge| traverser.to(edge)));
+                continue;
+            }
         }
+        matched(merge, &found, &traverser, context).await?;
+        reached.extend(found.into_iter().map(|edge| traverser.to(edge)));
     }
     Ok(reached)
 }
@@ -186,8 +190,9 @@ async fn option(given: &Given, own: Merge, from: &Traverser, context: &Context<'
     })
 }
 
-/// Adds the edge that was not found.
-async fn created(wanted: &Map, all: Map, context: &Context<'_>) -> Result<Value> {
+/// Adds the edge that was not found, or finds it after all if another traversal adds it at the same time, or has added it
+/// where the search did not see it yet. Returns whether it is new.
+async fn created(wanted: &Map, all: Map, context: &Context<'_>) -> Result<(bool, Vec<Value>)> {
     let [out_vertex, in_vertex] = [end(&all, Direction::Out, "Out")?, end(&all, Direction::In, "In")?];
     let ids = vec![out_vertex.clone(), in_vertex.clone()];
     let found = context.graph.vertices(ids.clone(), Wanted::None).await?;
@@ -198,16 +203,32 @@ async fn created(wanted: &Map, all: Map, context: &Context<'_>) -> Result<Value>
     // Without these, an edge that is there already would have been found.
     let is_narrow =
         |key: &Value| !matches!(key, Value::Symbol(Symbol::Direction(_) | Symbol::Token(Token::Label)));
-    if wanted.keys().any(is_narrow) {
-        check_parallel(
-            new.label.clone().unwrap_or_else(|| keys::EDGE.into()),
-            &out_vertex,
-            &in_vertex,
-            context,
-        )
-        .await?;
+    let is_narrow = wanted.keys().any(is_narrow);
+    let label = new.label.clone().unwrap_or_else(|| keys::EDGE.into());
+    let mut attempts = 1;
+    loop {
+        if is_narrow {
+            check_parallel(label.clone(), &out_vertex, &in_vertex, context).await?;
+        }
+        let edge = new.clone().edge(out_vertex.clone(), in_vertex.clone(), false);
+        let error = match written(edge, context).await {
+            Ok(edge) => return Ok((true, vec![edge])),
+            Err(error) => error,
+        };
+        if error.code != ErrorCode::ObjectExists {
+            return Err(error);
+        }
+        context.graph.read_latest().await;
+        let found = search::edges(wanted, context).await?;
+        if !found.is_empty() {
+            return Ok((false, found));
+        }
+        // The other edge may have been removed again, or does not have all that is wanted.
+        if attempts == ATTEMPTS_MAX {
+            return Err(error);
+        }
+        attempts += 1;
     }
-    written(new.edge(out_vertex, in_vertex), context).await
 }
 
 fn end(all: &Map, direction: Direction, name: &str) -> Result<ElementId> {
@@ -216,7 +237,7 @@ fn end(all: &Map, direction: Direction, name: &str) -> Result<ElementId> {
     })
 }
 
-/// Refuses to add an edge if there is one with its label from the same vertex to the same vertex: it would take its place.
+/// Refuses to add an edge if there is one with its label from the same vertex to the same vertex.
 async fn check_parallel(
     label: Label,
     out_vertex: &ElementId,

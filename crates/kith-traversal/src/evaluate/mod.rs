@@ -105,6 +105,12 @@ impl<'a> Evaluation<'a> {
         self
     }
 
+    /// Sets whether `addE` replaces an edge that exists already. Without this, it fails.
+    pub fn replacing_edges(mut self, replaces_edges: bool) -> Self {
+        self.context.replaces_edges = replaces_edges;
+        self
+    }
+
     /// The next results, each with how often it occurs. `None` at the end. A batch may be empty.
     ///
     /// # Errors

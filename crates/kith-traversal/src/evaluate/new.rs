@@ -24,11 +24,11 @@ impl New {
         Mutation::AddVertex { id, label: label.unwrap_or_else(|| keys::VERTEX.into()), properties }
     }
 
-    /// The change that adds an edge.
-    pub fn edge(self, out_vertex: ElementId, in_vertex: ElementId) -> Mutation {
+    /// The change that adds an edge. `replaces` says whether it may take the place of one that is there.
+    pub fn edge(self, out_vertex: ElementId, in_vertex: ElementId, replaces: bool) -> Mutation {
         let Self { id, label, properties } = self;
         let label = label.unwrap_or_else(|| keys::EDGE.into());
-        Mutation::AddEdge { id, label, out_vertex, in_vertex, properties }
+        Mutation::AddEdge { id, label, out_vertex, in_vertex, properties, replaces }
     }
 
     /// Adds a property, or sets the id or label.

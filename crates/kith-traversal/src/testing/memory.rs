@@ -125,8 +125,9 @@ impl Elements {
             Mutation::AddEdge { id: Some(_), .. } => {
                 Err(GremlinError::unsupported("an id that is given to an edge"))
             }
-            Mutation::AddEdge { id: None, label, out_vertex, in_vertex, properties } => {
-                self.add_edge(label, canonical(&out_vertex), canonical(&in_vertex), properties).map(Some)
+            Mutation::AddEdge { id: None, label, out_vertex, in_vertex, properties, replaces } => {
+                let ends = [canonical(&out_vertex), canonical(&in_vertex)];
+                self.add_edge(label, ends, properties, replaces).map(Some)
             }
             Mutation::SetVertexProperty { vertex, cardinality, key, value } => {
                 let Some(row) = self.vertices.get_mut(&vertex) else { return Ok(None) };
@@ -188,9 +189,9 @@ impl Elements {
     fn add_edge(
         &mut self,
         label: Arc<str>,
-        out_vertex: ElementId,
-        in_vertex: ElementId,
+        [out_vertex, in_vertex]: [ElementId; 2],
         properties: Vec<(Arc<str>, Value)>,
+        replaces: bool,
     ) -> Result<Value> {
         for id in [&out_vertex, &in_vertex] {
             if !self.vertices.contains_key(id) {
@@ -198,6 +199,9 @@ impl Elements {
             }
         }
         let id = Value::text(format!("{out_vertex}>{label}>{in_vertex}"));
+        if !replaces && self.edges.contains_key(&id) {
+            return Err(GremlinError::new(ErrorCode::ObjectExists, format!("edge {id} exists already")));
+        }
         self.adjacency.insert(&id, &label, &out_vertex, &in_vertex);
         let row = EdgeRow { label, out_vertex, in_vertex, properties: properties.into_iter().collect() };
         self.edges.insert(id.clone(), row);

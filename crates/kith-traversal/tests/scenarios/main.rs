@@ -79,6 +79,7 @@ impl Player for Traversals {
                 out_vertex: value(from),
                 in_vertex: value(to),
                 properties: properties()?,
+                replaces: false,
             }),
             _ => Err(command.unknown(LANGUAGE)),
         }

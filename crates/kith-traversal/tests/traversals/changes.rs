@@ -1,6 +1,11 @@
 //! `addV`, `addE`, `property` and `drop`.
 
-use super::check;
+use super::{check, compiled, toy};
+use kith_gremlin::value::Value;
+use kith_traversal::{
+    evaluate::{Evaluation, Limits},
+    testing::finished,
+};
 
 #[test]
 fn vertices_are_added() {
@@ -56,6 +61,23 @@ fn edges_are_added() {
         (&["g.addE('likes').from(V(1))"], "! addE().to() must resolve to a Vertex"),
         (&["g.V(1).addE('~likes').to(V(2))"], "! Label can not be a hidden key: ~likes"),
     ]);
+}
+
+#[test]
+fn an_edge_that_exists_is_replaced_only_if_that_is_wanted() {
+    let again = "g.V(1).addE('knows').to(V(2)).property('since', 1)";
+    check(&[
+        (&[again], "! edge 1>knows>2 exists already"),
+        (&[again, "g.V(1).outE('knows').values()"], "0.5 1.0"),
+        (&["g.inject(1, 2).addE('likes').from(V(1)).to(V(2))"], "! edge 1>likes>2 exists already"),
+        (&["g.V(1).addE('likes').to(V(2)).outV().addE('likes').to(V(2))"], "! exists already"),
+        (&["g.V(2).addE('knows').to(V(1)).id()"], "2>knows>1"),
+    ]);
+    let (plan, graph) = (compiled(&format!("{again}.valueMap()")).expect("it is compiled"), toy());
+    let evaluation = Evaluation::new(&plan, &graph, Limits::default()).replacing_edges(true);
+    let results = finished(evaluation.all()).expect("it is evaluated");
+    let results: Vec<String> = results.iter().map(|(value, _): &(Value, i64)| value.to_string()).collect();
+    assert_eq!(results, ["{since=1}"]);
 }
 
 #[test]

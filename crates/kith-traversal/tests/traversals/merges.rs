@@ -1,6 +1,17 @@
 //! `mergeV` and `mergeE`.
 
-use super::check;
+use super::{check, compiled, toy};
+use futures::{FutureExt, future::BoxFuture};
+use kith_gremlin::value::{Edge, ElementId, Value, Vertex};
+use kith_traversal::{
+    evaluate::{Evaluation, Limits},
+    graph::{Answer, Expansion, Graph, Mutation, Wanted},
+    testing::{MemoryGraph, finished},
+};
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
 #[test]
 fn vertices_are_found_or_added() {
@@ -115,4 +126,74 @@ fn edges_are_found_or_added() {
             "1>self>1",
         ),
     ]);
+}
+
+/// A graph whose reads show no edges before they are asked to show the latest state, as those of a replica may that lags behind.
+struct Lagging(MemoryGraph, AtomicBool);
+
+impl Graph for Lagging {
+    fn canonical(&self, id: &ElementId) -> Option<ElementId> {
+        self.0.canonical(id)
+    }
+
+    fn vertices(&self, ids: Vec<ElementId>, wanted: Wanted) -> Answer<'_, Vec<Option<Arc<Vertex>>>> {
+        self.0.vertices(ids, wanted)
+    }
+
+    fn edges(&self, ids: Vec<ElementId>) -> Answer<'_, Vec<Option<Arc<Edge>>>> {
+        self.0.edges(ids)
+    }
+
+    fn scan_vertices(&self, after: Option<ElementId>, limit: usize) -> Answer<'_, Vec<Arc<Vertex>>> {
+        self.0.scan_vertices(after, limit)
+    }
+
+    fn scan_edges(&self, after: Option<ElementId>, limit: usize) -> Answer<'_, Vec<Arc<Edge>>> {
+        self.0.scan_edges(after, limit)
+    }
+
+    fn expand(&self, expansion: Expansion) -> Answer<'_, Vec<Vec<Arc<Edge>>>> {
+        if self.1.load(Ordering::Relaxed) {
+            return self.0.expand(expansion);
+        }
+        async move { Ok(vec![Vec::new(); expansion.vertices.len()]) }.boxed()
+    }
+
+    fn read_latest(&self) -> BoxFuture<'_, ()> {
+        self.1.store(true, Ordering::Relaxed);
+        async {}.boxed()
+    }
+
+    fn write(&self, mutation: Mutation) -> Answer<'_, Option<Value>> {
+        self.0.write(mutation)
+    }
+}
+
+/// The result of a traversal over the toy graph whose reads lag behind, and the edges of vertex 1 afterwards.
+fn lagging(gremlin: &str, replaces_edges: bool) -> (String, String) {
+    let graph = Lagging(toy(), AtomicBool::new(false));
+    let ask = |gremlin: &str| {
+        let plan = compiled(gremlin).expect("it is compiled");
+        let evaluation = Evaluation::new(&plan, &graph, Limits::default()).replacing_edges(replaces_edges);
+        match finished(evaluation.all()) {
+            Ok(all) => all.iter().map(|(value, _)| value.to_string()).collect::<Vec<_>>().join(" "),
+            Err(error) => format!("! {error}"),
+        }
+    };
+    (ask(gremlin), ask("g.V(1).outE().values()"))
+}
+
+#[test]
+fn an_edge_that_the_search_does_not_show_is_found_when_it_is_written() {
+    let merge = "g.mergeE([T.label: 'knows', Direction.OUT: 1, Direction.IN: 2])";
+    for replaces_edges in [false, true] {
+        let found = lagging(&format!("{merge}.values('weight')"), replaces_edges);
+        assert_eq!(found, ("0.5".to_owned(), "0.5 1.0".to_owned()));
+        let matched = format!("{merge}.option(Merge.onMatch, ['weight': 9.0]).values('weight')");
+        assert_eq!(lagging(&matched, replaces_edges), ("9.0".to_owned(), "9.0 1.0".to_owned()));
+        let other = "g.mergeE([T.label: 'knows', Direction.OUT: 1, Direction.IN: 2, 'weight': 0.9])";
+        let (refused, after) = lagging(other, replaces_edges);
+        assert!(refused.contains("a second edge with the same label"), "{refused}");
+        assert_eq!(after, "0.5 1.0");
+    }
 }

@@ -32,7 +32,15 @@ fn graph(town: &Town) -> Result<MemoryGraph> {
     for (from, label, to) in &town.edges {
         let (label, properties) = ((*label).into(), Vec::new());
         let (out_vertex, in_vertex) = (Value::Long(*from), Value::Long(*to));
-        finished(graph.write(Mutation::AddEdge { id: None, label, out_vertex, in_vertex, properties }))?;
+        let replaces = true;
+        finished(graph.write(Mutation::AddEdge {
+            id: None,
+            label,
+            out_vertex,
+            in_vertex,
+            properties,
+            replaces,
+        }))?;
     }
     Ok(graph)
 }

@@ -8,6 +8,10 @@ use kith_live::{Conditions, Done, Mutation, Write};
 use kith_types::ErrorCode;
 use std::{sync::atomic::Ordering, time::Duration};
 
+/// What to do if there is a vertex already.
+pub(super) const VERTEX_EXISTS: &str =
+    "leave the id out to get a new one, use mergeV to find it, or change the vertex that has it";
+
 impl LiveGraph<'_> {
     /// Sends one write. `what` tells it to the caller of a traversal that fails later, such as `added vertex 7`; its argument is
     /// the outcome, if that is known.
@@ -62,7 +66,7 @@ impl LiveGraph<'_> {
 /// Gives a refused write the help for traversals. The general one is about the names of writes, which traversals choose themselves.
 fn with_help(error: QueryError) -> QueryError {
     let help = match error.code() {
-        ErrorCode::ObjectExists => "leave the id out to get a new one, or change the vertex that has it",
+        ErrorCode::ObjectExists => VERTEX_EXISTS,
         ErrorCode::UniqueTaken => "use another value, or change or drop the vertex that has it",
         _ => return error,
     };

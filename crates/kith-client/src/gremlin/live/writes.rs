@@ -6,6 +6,7 @@ use super::{
     labels,
     reads::named_edge,
     rows::known_vertex,
+    send::VERTEX_EXISTS,
 };
 use crate::gremlin::{
     ids::{number, number_id},
@@ -16,9 +17,13 @@ use kith_gremlin::{
     GremlinError,
     value::{Cardinality, ElementId, Value, Vertex},
 };
-use kith_live::{AssociationType, Conditions, Mutation as Write};
+use kith_live::{AssociationType, Conditions, GraphTypes, Inverse, Mutation as Write};
 use kith_traversal::graph::Mutation;
-use std::{collections::BTreeSet, sync::Arc};
+use kith_types::ErrorCode;
+use std::{
+    collections::{BTreeSet, HashSet},
+    sync::Arc,
+};
 
 /// The properties of a new element.
 type Properties = [(Arc<str>, Value)];
@@ -27,6 +32,7 @@ impl LiveGraph<'_> {
     /// Checks changes as far as this is possible without making them, and looks up the vertices that they name, in one fan-out.
     pub(super) async fn prepared(&self, mutations: &[Mutation]) -> Result<(), GremlinError> {
         mutations.iter().try_for_each(|mutation| self.check(mutation))?;
+        self.check_each_once(mutations)?;
         let named: BTreeSet<u64> = mutations.iter().flat_map(vertices_of).collect();
         let objects = self.objects(named.into_iter(), false).await?;
         *self.kinds.lock() =
@@ -56,6 +62,31 @@ impl LiveGraph<'_> {
         }
     }
 
+    /// Refuses changes that add the same element twice, so that nothing is changed before the second one is refused.
+    fn check_each_once(&self, mutations: &[Mutation]) -> Result<(), GremlinError> {
+        let types = self.types();
+        let (mut vertices, mut edges) = (HashSet::new(), HashSet::new());
+        for mutation in mutations {
+            let twice = match mutation {
+                Mutation::AddVertex { id: Some(id), .. } => {
+                    let is_new = number(id).is_none_or(|id| vertices.insert(id));
+                    (!is_new).then(|| vertex_exists(format!("one step adds vertex {id} twice")))
+                }
+                Mutation::AddEdge { label, out_vertex, in_vertex, replaces: false, .. } => {
+                    let ends = number(out_vertex).zip(number(in_vertex));
+                    let is_new = ends.is_none_or(|ends| edges.insert(one_edge(&types, label, ends)));
+                    let twice = || format!("one step adds edge {out_vertex}>{label}>{in_vertex} twice");
+                    (!is_new).then(|| edge_exists(twice()))
+                }
+                _ => None,
+            };
+            if let Some(error) = twice {
+                return Err(self.fan_outs.error(error));
+            }
+        }
+        Ok(())
+    }
+
     /// What is wrong with a change, given the vertices that have been looked up.
     fn check_with_vertices(&self, mutation: &Mutation) -> Result<(), GremlinError> {
         match mutation {
@@ -79,8 +110,8 @@ impl LiveGraph<'_> {
             Mutation::AddVertex { id, label, properties } => {
                 self.add_vertex(id.as_ref(), &label, &properties).await.map(Some)
             }
-            Mutation::AddEdge { label, out_vertex, in_vertex, properties, .. } => {
-                self.add_edge(&label, [&out_vertex, &in_vertex], properties).await.map(Some)
+            Mutation::AddEdge { label, out_vertex, in_vertex, properties, replaces, .. } => {
+                self.add_edge(&label, [&out_vertex, &in_vertex], properties, replaces).await.map(Some)
             }
             Mutation::SetVertexProperty { vertex, key, value, .. } => {
                 self.set_vertex_field(&vertex, &key, &value).await
@@ -122,12 +153,21 @@ impl LiveGraph<'_> {
         label: &Arc<str>,
         ends: [&ElementId; 2],
         properties: Vec<(Arc<str>, Value)>,
+        replaces: bool,
     ) -> Result<Value, GremlinError> {
         let data = Some(self.edge_data(label, &properties)?);
         let [out_vertex, in_vertex] = [self.end(ends[0])?, self.end(ends[1])?];
         let (id1, id2) = (out_vertex.0, in_vertex.0);
         let write = Write::AddAssociation { id1, kind: label.to_string(), id2, time: None, data };
-        self.send(write, Conditions::default(), |_| format!("added edge {id1}>{label}>{id2}")).await?;
+        let conditions = Conditions { if_exists: (!replaces).then_some(false), ..Conditions::default() };
+        let sent = self.send(write, conditions, |_| format!("added edge {id1}>{label}>{id2}")).await;
+        sent.map_err(|error| match error.code {
+            ErrorCode::ConditionFailed => {
+                let message = format!("edge {id1}>{label}>{id2} exists already");
+                self.fan_outs.error(edge_exists(message))
+            }
+            _ => error,
+        })?;
         let [from, to] = [out_vertex, in_vertex].map(|(id, kind)| known_vertex(id, kind));
         Ok(Value::Edge(edge_of(label, from, to, properties)))
     }
@@ -215,6 +255,22 @@ impl LiveGraph<'_> {
     pub(super) fn checked<T>(&self, result: Result<T, QueryError>) -> Result<T, GremlinError> {
         result.map_err(|error| self.fan_outs.error(error))
     }
+}
+
+/// Which edge a new one is: those of a symmetric type are the same in both directions.
+fn one_edge<'a>(types: &GraphTypes, label: &'a str, (id1, id2): (u64, u64)) -> (&'a str, u64, u64) {
+    let is_symmetric = types.association(label).is_some_and(|(_, kind)| kind.inverse == Inverse::Symmetric);
+    if is_symmetric && id2 < id1 { (label, id2, id1) } else { (label, id1, id2) }
+}
+
+fn edge_exists(message: String) -> QueryError {
+    let help = "use mergeE to add an edge only if it does not exist, property() to change one, or \
+                g.with(\"kith.replace\", true) to replace it with all of its properties";
+    QueryError::Remote { code: ErrorCode::ObjectExists, message, help: help.to_owned() }
+}
+
+fn vertex_exists(message: String) -> QueryError {
+    QueryError::Remote { code: ErrorCode::ObjectExists, message, help: VERTEX_EXISTS.to_owned() }
 }
 
 /// The vertices that must be looked up before a change.

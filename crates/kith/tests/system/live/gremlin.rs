@@ -244,6 +244,21 @@ fn traversals_that_the_types_do_not_allow_change_nothing_and_say_why() {
         ("g.addV('person').property(id, 1).property('name', 'x')", "object_exists", "1"),
         ("g.addV('person').property(id, 'x').property('name', 'x')", "bad_request", "whole numbers"),
         ("g.addE('follows').from(__.V(1)).to(9)", "bad_request", "there is no vertex 9"),
+        ("g.V(1).addE('follows').to(__.V(2))", "object_exists", "edge 1>follows>2 exists already"),
+        ("g.with('kith.replace', false).V(1).addE('follows').to(__.V(2))", "object_exists", "use mergeE"),
+        ("g.with('kith.replace', 1).V()", "bad_request", "true or false"),
+        ("g.inject(1, 2).addE('follows').from(__.V(2)).to(__.V(1))", "object_exists", "2>follows>1 twice"),
+        // A symmetric edge is the same from both ends.
+        (
+            "g.V(1, 2).addE('friend').to(__.coalesce(__.hasId(1).V(2), __.V(1)))",
+            "object_exists",
+            "2>friend>1 twice",
+        ),
+        (
+            "g.inject(8, 8).addV('person').property(id, __.identity()).property('name', 'x')",
+            "object_exists",
+            "adds vertex 8 twice",
+        ),
         ("g.addE('followed_by').from(__.V(1)).to(__.V(2))", "bad_request", "in(\\\"follows\\\")"),
         ("g.addE('knows').from(__.V(1)).to(__.V(2))", "unknown_type", "knows"),
         ("g.addE('follows').property(id, 'x').from(__.V(1)).to(__.V(2))", "unsupported_operation", "id"),
@@ -327,8 +342,8 @@ fn dropped(talk: &mut Talk) {
     assert_eq!(told("g.V(9).bothE('follows').id().fold()"), json!([["9>follows>8"]]));
     assert_eq!(told("g.V(11).properties('age').drop()"), json!([]));
     assert_eq!(told("g.V(1).property('age', null).valueMap()"), json!([{"name": ["p1"]}]));
-    // An edge that is added again takes the place of the one that was there.
-    assert_eq!(told("g.V(9).as('a').V(8).addE('follows').from('a').values('since').fold()"), json!([[]]));
+    let again = "V(9).as('a').V(8).addE('follows').from('a').values('since').fold()";
+    assert_eq!(told(&format!("g.with('kith.replace', true).{again}")), json!([[]]));
     assert_eq!(told("g.E('9>follows>8').property('since', 7).values('since')"), json!([7]));
     assert_eq!(told("g.V(9).outE().count()"), json!([1]));
     let merged = "g.mergeV([(T.label): 'person', name: 'p3']).option(Merge.onMatch, [age: 33]).values('age')";

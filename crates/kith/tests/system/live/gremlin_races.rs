@@ -2,7 +2,7 @@
 
 use super::{
     gremlin::{GRAPH, line},
-    site::{Site, Talk},
+    site::{Site, Talk, code},
     support::{cluster::signal, wait_until},
 };
 use serde_json::{Value, json};
@@ -177,4 +177,55 @@ fn merging_a_vertex_succeeds_while_others_merge_and_drop_it() {
     assert_eq!(talk.refused(&line(other)).0, "object_exists");
     let other = "g.mergeV([(T.label): 'person', (T.id): 8, name: 'Eve'])";
     assert_eq!(talk.refused(&line(other)).0, "unique_taken");
+}
+
+#[test]
+fn an_edge_that_many_add_at_once_is_added_by_one_of_them() {
+    const CALLERS: u64 = 6;
+    const EDGES: u64 = 20;
+    let types = "[object.person]\n[association.follows]\ninverse = \"followed_by\"\nfields = { since = { type = \"u64\", nullable = true } }\n";
+    let site = site(&["--groups", "2", "--nodes", "2", "--partitions", "8", "--routers", "2"], types);
+    let mut talk = site.talk(1);
+    (1..=EDGES + 1).for_each(|id| {
+        talk.must(&line(&format!("g.addV('person').property(id, {id})")));
+    });
+    // The answers to each caller.
+    let answers_of = |gremlin: &(dyn Fn(u64, u64) -> String + Sync)| -> Vec<Vec<Value>> {
+        let asked = |caller: u64| {
+            let mut talk = site.talk_to((caller % 2) as usize, 1);
+            let all = (2..EDGES + 2).map(|other| gremlin(caller, other));
+            all.map(|it| talk.ask(&line(&format!("g.with('kith.critical', true).{it}")))).collect()
+        };
+        thread::scope(|scope| {
+            let callers: Vec<_> = (0..CALLERS).map(|caller| scope.spawn(move || asked(caller))).collect();
+            callers.into_iter().map(|caller| caller.join().expect("it ends")).collect()
+        })
+    };
+    let answers = answers_of(&|caller, to| {
+        format!("V(1).addE('follows').to(__.V({to})).property('since', {caller}).values('since')")
+    });
+    let mut sinces = Vec::new();
+    for edge in 0..EDGES as usize {
+        let (made, refused): (Vec<_>, Vec<_>) =
+            answers.iter().map(|answers| &answers[edge]).partition(|answer| answer["result"].is_array());
+        assert_eq!(made.len(), 1, "{made:?}");
+        assert!(refused.iter().all(|answer| code(answer) == Some("object_exists")), "{refused:?}");
+        sinces.push(made[0]["result"][0].clone());
+    }
+    let stored =
+        "g.with('kith.critical', true).V(1).outE('follows').order().by(inV().id()).values('since').fold()";
+    assert_eq!(talk.must(&line(stored))["result"], json!([sinces]));
+    // All of them find or add it, and nobody replaces what another has set.
+    let merged = answers_of(&|caller, from| {
+        format!(
+            "mergeE([(T.label): 'follows', (Direction.OUT): {from}, (Direction.IN): 1]).\
+             option(Merge.onCreate, [since: {caller}]).values('since')"
+        )
+    });
+    let stored = stored.replace("outE", "inE").replace("inV", "outV");
+    let stored = talk.must(&line(&stored))["result"][0].clone();
+    for answers in &merged {
+        let shown: Vec<Value> = answers.iter().map(|answer| answer["result"][0].clone()).collect();
+        assert_eq!(json!(shown), stored);
+    }
 }
