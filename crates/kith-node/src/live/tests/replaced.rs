@@ -14,7 +14,7 @@ use std::{path::Path, sync::Arc, time::Duration};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-const P: PartitionId = PartitionId(0);
+pub(super) const P: PartitionId = PartitionId(0);
 
 /// Creates a database whose log has the addition of an object in one term, and continues in another term. Returns it with
 /// the place of the addition.
@@ -34,7 +34,8 @@ async fn database(folder: &Path, id: u64, (term, next): (u64, u64)) -> (Arc<dyn 
     (Arc::new(database), at)
 }
 
-fn graph(database: Arc<dyn Database>) -> LiveGraph {
+/// A graph over a database, whose cache stays fresh.
+pub(super) fn graph(database: Arc<dyn Database>) -> LiveGraph {
     let types = GraphTypes::new(7, &"[object.person]\n[association.follows]".parse().unwrap()).unwrap();
     let parts = LiveGraphParts {
         name: "social".to_owned(),

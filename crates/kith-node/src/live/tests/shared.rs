@@ -1,0 +1,220 @@
+//! Reads that wait: those of the same rows share one read of the database, and none keeps a turn that it does not use.
+
+use super::replaced::{P, graph};
+use crate::live::{graph::LiveGraph, read::ReadNeed};
+use futures::{FutureExt, future::BoxFuture};
+use kith_cache::live::{Answer, Query, Start};
+use kith_database::{
+    AssociationPage, BeginTerm, CommitError, Database, GraphIdentity, LogReply, ObjectPage, PartitionQueries,
+    Reply, SqliteDatabase, SqliteOptions, Trim, Trimmed,
+};
+use kith_live::{
+    Association, AssociationKey, Batch, BatchPart, Change, ListKey, ListPlace, LoggedChange, RowQuery,
+    RowWrite, RowsAt, TypeId,
+};
+use kith_types::{LogPoint, PartitionCount, PartitionId, Term};
+use std::{
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::SeqCst},
+    },
+    time::Duration,
+};
+use tokio::sync::watch;
+
+const LIST: ListKey = ListKey { id1: 1, kind: TypeId(2) };
+const LENGTH: u64 = 200;
+/// A page far beyond the part of the list that the cache reads at first.
+const DEEP: Query = Query::Range {
+    list: LIST,
+    start: Start::After(ListPlace { time: LENGTH - 150, id2: LENGTH - 150 }),
+    limit: 10,
+};
+
+/// A database that counts the reads of pages, and holds them and the reads of ends of logs back while it is closed.
+struct Gated {
+    inner: SqliteDatabase,
+    pages: AtomicUsize,
+    ends: AtomicUsize,
+    is_open: watch::Sender<bool>,
+}
+
+impl Gated {
+    /// A database with one list. The association to each id has this id as its time.
+    async fn create(folder: &Path) -> Arc<Self> {
+        let identity = GraphIdentity { graph: 7, partitions: PartitionCount::new(1).unwrap() };
+        let file = folder.join("graph.sqlite");
+        let inner = SqliteDatabase::create(&file, identity, SqliteOptions::default()).unwrap();
+        let expected = inner.begin_term(BeginTerm { partition: P, term: Term(1), leader: 1 }).await.unwrap();
+        let stamp = LogPoint { position: expected.position.next(), ..expected };
+        let association = |id2| Association { id2, time: id2, stamp, data: Default::default() };
+        let mut rows: Vec<_> =
+            (1..=LENGTH).map(|id2| RowWrite::PutAssociation(LIST, association(id2))).collect();
+        rows.push(RowWrite::SetCount(LIST, LENGTH));
+        let changes = vec![LoggedChange { change: Change { effects: Vec::new() }, rows }];
+        let parts = vec![BatchPart { partition: P, expected, changes }];
+        inner.commit(Batch { parts, ..Default::default() }).await.unwrap();
+        let (pages, ends) = (AtomicUsize::default(), AtomicUsize::default());
+        Arc::new(Self { inner, pages, ends, is_open: watch::Sender::new(true) })
+    }
+
+    async fn pass(&self) {
+        self.is_open.subscribe().wait_for(|is_open| *is_open).await.unwrap();
+    }
+}
+
+impl Database for Gated {
+    fn identity(&self) -> GraphIdentity {
+        self.inner.identity()
+    }
+
+    fn begin_term(&self, request: BeginTerm) -> Reply<'_, LogPoint, CommitError> {
+        self.inner.begin_term(request)
+    }
+
+    fn commit(&self, batch: Batch) -> Reply<'_, (), CommitError> {
+        self.inner.commit(batch)
+    }
+
+    fn read_many(&self, parts: Vec<PartitionQueries>) -> Reply<'_, Vec<RowsAt>> {
+        async move {
+            let is_page = |query: &RowQuery| matches!(query, RowQuery::List { after: Some(_), .. });
+            if parts.iter().flat_map(|(_, queries)| queries).any(is_page) {
+                self.pages.fetch_add(1, SeqCst);
+                self.pass().await;
+            }
+            self.inner.read_many(parts).await
+        }
+        .boxed()
+    }
+
+    fn points(&self, partitions: Vec<PartitionId>) -> Reply<'_, Vec<LogPoint>> {
+        async move {
+            self.ends.fetch_add(1, SeqCst);
+            self.pass().await;
+            self.inner.points(partitions).await
+        }
+        .boxed()
+    }
+
+    fn changes(&self, partition: PartitionId, after: LogPoint, bytes_max: usize) -> LogReply<'_> {
+        self.inner.changes(partition, after, bytes_max)
+    }
+
+    fn scan_objects(&self, partition: PartitionId, after: Option<u64>, limit: u32) -> Reply<'_, ObjectPage> {
+        self.inner.scan_objects(partition, after, limit)
+    }
+
+    fn scan_associations(
+        &self,
+        partition: PartitionId,
+        after: Option<AssociationKey>,
+        limit: u32,
+    ) -> Reply<'_, AssociationPage> {
+        self.inner.scan_associations(partition, after, limit)
+    }
+
+    fn trim(&self, partition: PartitionId, trim: Trim) -> Reply<'_, Trimmed> {
+        self.inner.trim(partition, trim)
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        self.inner.close()
+    }
+}
+
+/// A graph over the database, whose cache is fresh and knows the newest part of the list.
+async fn warm(database: &Arc<Gated>) -> Arc<LiveGraph> {
+    let graph = Arc::new(graph(Arc::clone(database) as _));
+    graph.freshen(vec![P]).await.unwrap();
+    let newest = Query::Range { list: LIST, start: Start::Index(0), limit: 10 };
+    graph.read(P, newest, &ReadNeed::default()).await.unwrap();
+    graph
+}
+
+/// Waits until a condition holds.
+async fn until(condition: impl Fn() -> bool) {
+    let holds = async {
+        while !condition() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), holds).await.expect("it holds in the end");
+}
+
+#[tokio::test]
+async fn all_who_wait_for_one_page_share_one_read_and_keep_no_turn() {
+    const CALLERS: usize = 300;
+    let folder = tempfile::tempdir().unwrap();
+    let database = Gated::create(folder.path()).await;
+    let graph = warm(&database).await;
+    database.is_open.send_replace(false);
+    let begun = Arc::new(AtomicUsize::default());
+    let callers: Vec<_> = (0..CALLERS)
+        .map(|_| {
+            let (graph, begun) = (Arc::clone(&graph), Arc::clone(&begun));
+            tokio::spawn(async move {
+                begun.fetch_add(1, SeqCst);
+                graph.read(P, DEEP, &ReadNeed::default()).await
+            })
+        })
+        .collect();
+    until(|| begun.load(SeqCst) == CALLERS && database.pages.load(SeqCst) == 1).await;
+    // All turns but that of the one read are free, so another read needs not wait.
+    let other = Query::Objects(vec![1]);
+    let other = tokio::time::timeout(Duration::from_secs(60), async {
+        graph.read(P, other, &ReadNeed::default()).await
+    });
+    assert!(matches!(other.await.expect("it needs not wait").unwrap().answer, Answer::Objects(_)));
+    until(|| 31 <= free_turns(&graph)).await;
+    database.is_open.send_replace(true);
+    let expected: Vec<u64> = (LENGTH - 160..LENGTH - 150).rev().collect();
+    for caller in callers {
+        match caller.await.unwrap().expect("it is answered").answer {
+            Answer::Associations(page) => {
+                assert_eq!(page.iter().map(|it| it.id2).collect::<Vec<_>>(), expected);
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(database.pages.load(SeqCst), 1);
+    // The page is not kept: the next caller reads it.
+    graph.read(P, DEEP, &ReadNeed::default()).await.unwrap();
+    assert_eq!(database.pages.load(SeqCst), 2);
+}
+
+/// How many more statements could run now.
+fn free_turns(graph: &LiveGraph) -> usize {
+    std::iter::from_fn(|| graph.turns.now()).collect::<Vec<_>>().len()
+}
+
+#[tokio::test]
+async fn a_read_that_waits_for_something_else_gives_its_turn_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = Gated::create(folder.path()).await;
+    let graph = warm(&database).await;
+    let mut turns: Vec<_> = std::iter::from_fn(|| graph.turns.now()).collect();
+    let reading = tokio::spawn({
+        let graph = Arc::clone(&graph);
+        async move { graph.read(P, DEEP, &ReadNeed::default()).await }
+    });
+    // It waits for its turn. Meanwhile the cache loses its proof of freshness, so the read must get another one first.
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    assert!(!reading.is_finished());
+    database.is_open.send_replace(false);
+    let end = {
+        let mut caches = graph.caches.lock();
+        let mut cache = caches.partition(P).expect("it is held");
+        let end = cache.applied();
+        cache.jump(end);
+        end
+    };
+    let before = database.ends.load(SeqCst);
+    turns.pop();
+    until(|| before < database.ends.load(SeqCst)).await;
+    assert_eq!(free_turns(&graph), 1, "the read does not keep the turn that it got");
+    database.is_open.send_replace(true);
+    let answered = reading.await.unwrap().expect("it is answered");
+    assert!(end <= answered.until && database.pages.load(SeqCst) == 1);
+}
