@@ -26,7 +26,7 @@ pub(crate) enum Select {
     /// All rows, in the order of their keys.
     All(&'static Table),
     /// A part of an association list, in its order.
-    List { list: ListKey, after: Option<ListPlace>, limit: u32 },
+    List { list: ListKey, after: Option<ListPlace>, skip: u32, limit: u32 },
     /// Entries of an index under one key, with ids above `after`, in ascending order of ids.
     Entries { index: IndexId, key: Arc<[u8]>, after: Option<u64>, limit: u32 },
 }
@@ -51,8 +51,8 @@ pub(crate) fn selects(queries: &[RowQuery], partitions: PartitionCount) -> Vec<S
                 intents = true;
                 continue;
             }
-            &RowQuery::List { list, after, limit } => {
-                selects.push(Select::List { list, after, limit });
+            &RowQuery::List { list, after, skip, limit } => {
+                selects.push(Select::List { list, after, skip, limit });
                 continue;
             }
             RowQuery::Entries { index, key, after, limit } => {

@@ -169,23 +169,27 @@ async fn lists_are_read_from_any_place_newest_first_with_ties_by_id() {
         // A later time moves an association to another place of its list.
         let moved = RowWrite::PutAssociation(list(1), association(3, 12));
         write(&*database, P, end, vec![moved]).await;
-        let ids = |after, limit| {
+        let ids = |after, skip, limit| {
             let database = database.clone();
             async move {
-                let query = RowQuery::List { list: list(1), after, limit };
+                let query = RowQuery::List { list: list(1), after, skip, limit };
                 match read(&*database, vec![query]).await.pop() {
                     Some(RowAnswer::List(found)) => found,
                     other => panic!("{other:?}"),
                 }
             }
         };
-        let all = ids(None, 99).await;
+        let all = ids(None, 0, 99).await;
         assert_eq!(all.iter().map(|it| it.id2).collect::<Vec<_>>(), [5, 6, 3, 2, 1, 4, u64::MAX]);
         for index in 0..all.len() {
             for limit in [0, 1, 2, 3, 99] {
                 let expected: Vec<_> = all.iter().skip(index + 1).take(limit).cloned().collect();
                 let limit = u32::try_from(limit).expect("the limit is small");
-                assert_eq!(ids(Some(all[index].place()), limit).await, expected, "{limit} after {index}");
+                let place = Some(all[index].place());
+                assert_eq!(ids(place, 0, limit).await, expected, "{limit} after {index}");
+                let skip = u32::try_from(index + 1).expect("the list is short");
+                assert_eq!(ids(None, skip, limit).await, expected, "{limit} without the first {skip}");
+                assert_eq!(ids(Some(all[0].place()), skip - 1, limit).await, expected, "both");
             }
         }
     })

@@ -212,7 +212,7 @@ async fn a_server_reads_no_more_rows_than_it_returns() {
     }
     let page = |after: Option<(u64, u64)>| {
         let after = after.map(|(time, id2)| ListPlace { time, id2 });
-        vec![RowQuery::List { list: list(1), after, limit: 10 }]
+        vec![RowQuery::List { list: list(1), after, skip: 0, limit: 10 }]
     };
     let reads = [
         page(None),
@@ -227,6 +227,13 @@ async fn a_server_reads_no_more_rows_than_it_returns() {
         let read = server.rows_read().await - before;
         assert!(read <= 30, "{queries:?} reads {read} rows");
     }
+    // Of the associations that a page by index skips, only the entries of the index are passed over.
+    let page = vec![RowQuery::List { list: list(1), after: None, skip: 3_900, limit: 10 }];
+    let (before, sent) = (server.rows_read().await, server.rows_sent().await);
+    let found = database.read(P, page).await.expect("the read succeeds").answers;
+    let (read, sent) = (server.rows_read().await - before, server.rows_sent().await - sent);
+    assert!(matches!(&found[0], RowAnswer::List(found) if found.len() == 10), "{found:?}");
+    assert!(read <= 3_900 + 60 && sent <= 30, "{read} rows read, {sent} sent");
     let before = server.rows_read().await;
     database.scan_objects(P, Some(2_000), 10).await.expect("the read succeeds");
     database.scan_associations(P, Some(list(1).to(2_000)), 10).await.expect("the read succeeds");

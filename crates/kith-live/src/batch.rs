@@ -114,12 +114,15 @@ pub enum RowQuery {
     Association(AssociationKey),
     /// The length of this list. Answered by [`RowAnswer::Count`].
     Count(ListKey),
-    /// At most `limit` associations that follow `after`, in the order of the list. Answered by [`RowAnswer::List`].
+    /// Of the associations that follow `after`, in the order of the list, at most `limit` without the first `skip`. Answered by
+    /// [`RowAnswer::List`]. A database passes over those that are skipped in an index, without reading their rows.
     List {
         /// The list.
         list: ListKey,
         /// The place after which the answer begins; `None` to begin with the newest association.
         after: Option<ListPlace>,
+        /// How many associations to leave out; the callers bound it.
+        skip: u32,
         /// The maximum number of associations to return.
         limit: u32,
     },

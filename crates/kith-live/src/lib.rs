@@ -41,7 +41,7 @@ pub use leader::{
     Leader, LoadId, Now, SenderId, WriteError,
 };
 pub use read::{
-    AssociationAnswer, AssociationRead, ListedAssociation, ObjectAnswer, ObjectFind, Select, Start,
+    AssociationAnswer, AssociationRead, INDEX_MAX, ListedAssociation, ObjectAnswer, ObjectFind, Select, Start,
 };
 pub use resolve::{
     EdgeKeys, ResolvedMutation, ResolvedWrite, WriteFault, WriteName, new_object_id, ordering_partition,

@@ -75,10 +75,14 @@ pub enum Select {
     },
 }
 
+/// The greatest index at which a range of an association list can begin. A database passes over all associations before it, so
+/// the work of one read has a bound.
+pub const INDEX_MAX: u64 = 100_000;
+
 /// Where a range of an association list begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
-    /// At this index; 0 is the newest.
+    /// At this index, which is at most [`INDEX_MAX`]; 0 is the newest.
     Index(u64),
     /// After this place, whether or not an association is there.
     After(ListPlace),

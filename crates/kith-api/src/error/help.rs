@@ -173,6 +173,9 @@ fn operation_help(error: &OperationError) -> String {
             0 => "name a target".to_owned(),
             _ => "ask in several queries".to_owned(),
         },
+        OperationError::OutOfRange { what: "pos", .. } => {
+            "go on from there with `after`: the time and the id2 of the last association".to_owned()
+        }
         OperationError::OutOfRange { .. } => "see docs/queries.md for what each query takes".to_owned(),
         _ => "this is a defect of Kith: please report it with the log".to_owned(),
     }

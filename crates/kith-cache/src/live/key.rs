@@ -1,6 +1,7 @@
 //! The keys of entries and of fills.
 
-use kith_live::{AssociationKey, Effect, ListKey, ListPlace, RowQuery};
+use super::query::Start;
+use kith_live::{AssociationKey, Effect, ListKey, RowQuery};
 
 /// The key of one entry of the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,7 +44,7 @@ pub(crate) enum FillKey {
     /// An entry. All lengths of a prefix have the same key.
     Entry(Key),
     /// A part of a list that does not begin with the newest association. It is not kept.
-    Page(ListKey, ListPlace, u32),
+    Page(ListKey, Start, u32),
 }
 
 impl FillKey {
@@ -53,8 +54,15 @@ impl FillKey {
             RowQuery::Object(id) => FillKey::Entry(Key::Object(*id)),
             RowQuery::Association(key) => FillKey::Entry(Key::Association(*key)),
             RowQuery::Count(list) => FillKey::Entry(Key::Count(*list)),
-            RowQuery::List { list, after: None, .. } => FillKey::Entry(Key::Prefix(*list)),
-            RowQuery::List { list, after: Some(after), limit } => FillKey::Page(*list, *after, *limit),
+            RowQuery::List { list, after: None, skip: 0, .. } => FillKey::Entry(Key::Prefix(*list)),
+            RowQuery::List { list, after: None, skip, limit } => {
+                FillKey::Page(*list, Start::Index(*skip), *limit)
+            }
+            RowQuery::List { list, after: Some(after), skip: 0, limit } => {
+                FillKey::Page(*list, Start::After(*after), *limit)
+            }
+            // Caches do not ask for this.
+            RowQuery::List { after: Some(_), .. } => return None,
             RowQuery::Intents
             | RowQuery::PairStamp(_)
             | RowQuery::Floor(_)

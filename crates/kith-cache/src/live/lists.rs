@@ -104,11 +104,12 @@ impl<W> PartitionCache<'_, W> {
             return Ok(Answered { answer: Answer::Associations(items), from: *at, until: *at });
         }
         let length = self.length(list, need);
-        if let Some((0, at)) = length {
+        if let Some((length, at)) = length
+            && window.begins_beyond(length)
+        {
             return Ok(self.nothing(at));
         }
-        if let Start::After(place) = window.start
-            && let Some((entry, at)) = self.look(FillKey::Page(list, place, window.limit), need)
+        if let Some((entry, at)) = self.look(FillKey::Page(list, window.start, window.limit), need)
             && let Some(page) = entry.prefix()
         {
             let items = window.take(page.items());
@@ -134,6 +135,14 @@ impl Window {
         (full || ended).then_some(found)
     }
 
+    /// Whether a list of this length has nothing at the start or after it.
+    fn begins_beyond(&self, length: u64) -> bool {
+        match self.start {
+            Start::Index(index) => length <= u64::from(index),
+            Start::After(_) => length == 0,
+        }
+    }
+
     /// Returns the index of the first requested association.
     fn first(&self, items: &[Association]) -> usize {
         match self.start {
@@ -148,15 +157,23 @@ impl Window {
 
     /// Returns the rows to read: a longer prefix if it is short enough to be kept, otherwise only the requested part.
     fn missing(&self, list: ListKey, known: Option<&Prefix>, length_is_known: bool) -> Vec<RowQuery> {
+        let limit = self.limit;
         let page = match self.start {
-            Start::After(after) => Some(RowQuery::List { list, after: Some(after), limit: self.limit }),
-            Start::Index(_) => None,
+            Start::After(after) => RowQuery::List { list, after: Some(after), skip: 0, limit },
+            // It counts from the start of the list, not from the end of a prefix that is known: in another state of the list, an
+            // index is another place.
+            Start::Index(skip) => RowQuery::List { list, after: None, skip, limit },
         };
-        let prefix = |limit| RowQuery::List { list, after: None, limit };
+        let prefix = |limit| RowQuery::List { list, after: None, skip: 0, limit };
         let Some(known) = known else {
-            let first = if let Start::Index(index) = self.start { index } else { 0 };
-            let mut rows = vec![prefix(rounded(first.saturating_add(self.limit)))];
-            rows.extend(page);
+            let mut rows = match self.start {
+                Start::Index(0) => vec![prefix(rounded(limit))],
+                Start::Index(index) => match index.saturating_add(limit) {
+                    wanted if PREFIX_MAX < wanted as usize => vec![page],
+                    wanted => vec![prefix(rounded(wanted))],
+                },
+                Start::After(_) => vec![prefix(rounded(limit)), page],
+            };
             if !length_is_known {
                 rows.push(RowQuery::Count(list));
             }
@@ -167,9 +184,10 @@ impl Window {
             Start::After(place) => known.covers(place),
         };
         let first = u32::try_from(self.first(known.items())).unwrap_or(u32::MAX);
-        let wanted = first.saturating_add(self.limit);
-        match page {
-            Some(page) if !near || PREFIX_MAX < wanted as usize => vec![page],
+        let wanted = first.saturating_add(limit);
+        match self.start {
+            Start::After(_) if !near => vec![page],
+            Start::Index(1..) | Start::After(_) if PREFIX_MAX < wanted as usize => vec![page],
             _ => {
                 let grown = u32::try_from(2 * known.items().len()).unwrap_or(u32::MAX);
                 vec![prefix(rounded(wanted.max(grown.min(PREFIX_MAX as u32))))]
@@ -193,7 +211,7 @@ fn missing_associations(
 ) -> Vec<RowQuery> {
     let mut rows = Vec::new();
     if !prefix_is_known {
-        rows.push(RowQuery::List { list, after: None, limit: PREFIX_MIN });
+        rows.push(RowQuery::List { list, after: None, skip: 0, limit: PREFIX_MIN });
         if !length_is_known {
             rows.push(RowQuery::Count(list));
         }

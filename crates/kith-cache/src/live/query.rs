@@ -22,7 +22,7 @@ pub enum Query {
 }
 
 /// Where in a list a range begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Start {
     /// At the association with this index, from 0.
     Index(u32),

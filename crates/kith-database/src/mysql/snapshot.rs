@@ -98,17 +98,17 @@ impl PartRead {
     ) -> Result<RowsAt, DatabaseError> {
         let mut found = Vec::with_capacity(self.selects.len());
         for (select, statements) in self.selects.iter().zip(&self.statements) {
-            let (table, limit) = match select {
-                Select::Keys { table, .. } | Select::All(table) => (*table, usize::MAX),
-                Select::List { limit, .. } => (&ASSOCIATIONS, *limit as usize),
-                Select::Entries { limit, .. } => (&INDEX_ENTRIES, *limit as usize),
+            let (table, skip, limit) = match select {
+                Select::Keys { table, .. } | Select::All(table) => (*table, 0, usize::MAX),
+                Select::List { after: None, limit, .. } => (&ASSOCIATIONS, 0, *limit as usize),
+                Select::List { skip, limit, .. } => (&ASSOCIATIONS, *skip as usize, *limit as usize),
+                Select::Entries { limit, .. } => (&INDEX_ENTRIES, 0, *limit as usize),
             };
             let mut all = Rows::new();
             for returned in returned.by_ref().take(statements.len()) {
                 all.extend(rows(table, returned)?);
             }
-            all.truncate(limit);
-            found.push(all);
+            found.push(all.into_iter().skip(skip).take(limit).collect());
         }
         let at = point_in(points, self.partition)?;
         Ok(RowsAt { at, answers: answers(self.queries, &self.selects, found)? })
@@ -134,7 +134,7 @@ fn statements(partition: PartitionId, select: &Select) -> Vec<String> {
     match select {
         Select::Keys { table, keys } => sql::select_keys(table, partition, keys),
         Select::All(table) => vec![sql::select_all(table, partition)],
-        Select::List { list, after, limit } => sql::list(partition, *list, *after, *limit),
+        Select::List { list, after, skip, limit } => sql::list(partition, *list, *after, (*skip, *limit)),
         Select::Entries { index, key, after, limit } => {
             vec![sql::entries(partition, (*index, &Cell::Bytes(Arc::clone(key))), *after, *limit)]
         }

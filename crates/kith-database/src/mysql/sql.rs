@@ -298,25 +298,35 @@ pub(super) fn select_all(table: &Table, partition: PartitionId) -> String {
     format!("{} WHERE partition_id = {} ORDER BY {order}", table.select(), partition.0)
 }
 
-/// Reads a part of an association list. The part is the first `limit` rows of the concatenated results of these
-/// statements.
+/// Reads a part of an association list. The part is the first `limit` rows after the first `skip` of the concatenated results of
+/// these statements. If there is only one, it leaves out the first `skip` itself.
 pub(super) fn list(
     partition: PartitionId,
     list: ListKey,
     after: Option<ListPlace>,
-    limit: u32,
+    (skip, limit): (u32, u32),
 ) -> Vec<String> {
     let (select, partition, id1, kind) = (ASSOCIATIONS.select(), partition.0, list.id1, list.kind.0);
     let index = "FORCE INDEX (associations_newest)";
-    let head = format!("{select} {index} WHERE partition_id = {partition} AND id1 = {id1} AND type = {kind}");
-    let tail = format!("ORDER BY time DESC, id2 LIMIT {limit}");
-    // A single condition with OR would make servers sort the whole list.
+    let list = format!("WHERE partition_id = {partition} AND id1 = {id1} AND type = {kind}");
+    let head = format!("{select} {index} {list}");
+    let order = "ORDER BY time DESC, id2";
     match after {
-        None => vec![format!("{head} {tail}")],
-        Some(ListPlace { time, id2 }) => vec![
-            format!("{head} AND time = {time} AND {id2} < id2 {tail}"),
-            format!("{head} AND time < {time} {tail}"),
-        ],
+        None if skip == 0 => vec![format!("{head} {order} LIMIT {limit}")],
+        // The rows are joined to their places in the index, so that only those that are returned are read.
+        None => vec![format!(
+            "{select} JOIN (SELECT partition_id, id1, type, id2 FROM {} {index} {list} {order} LIMIT {skip}, {limit}) AS places \
+             USING (partition_id, id1, type, id2) {order}",
+            ASSOCIATIONS.name
+        )],
+        // A single condition with OR would make servers sort the whole list.
+        Some(ListPlace { time, id2 }) => {
+            let tail = format!("{order} LIMIT {}", u64::from(skip) + u64::from(limit));
+            vec![
+                format!("{head} AND time = {time} AND {id2} < id2 {tail}"),
+                format!("{head} AND time < {time} {tail}"),
+            ]
+        }
     }
 }
 

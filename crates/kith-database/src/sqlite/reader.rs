@@ -110,7 +110,9 @@ impl Reader<'_> {
     fn select(&self, partition: Cell, select: &Select) -> Result<Rows, DatabaseError> {
         match select {
             Select::All(table) => self.rows(table, &sql::select_all(table), [&partition]),
-            Select::List { list, after, limit } => self.list(&partition, *list, *after, *limit),
+            Select::List { list, after, skip, limit } => {
+                self.list(&partition, *list, *after, (*skip, *limit))
+            }
             Select::Entries { index, key, after, limit } => {
                 let mut cells = vec![partition, Cell::Small(index.0), Cell::Bytes(Arc::clone(key))];
                 cells.push(Cell::Small(*limit));
@@ -131,12 +133,18 @@ impl Reader<'_> {
         partition: &Cell,
         list: ListKey,
         after: Option<ListPlace>,
-        limit: u32,
+        (skip, limit): (u32, u32),
     ) -> Result<Rows, DatabaseError> {
         let (id1, kind) = (Cell::Wide(list.id1), Cell::Small(list.kind.0.into()));
         let Some(ListPlace { time, id2 }) = after else {
-            return self.rows(&ASSOCIATIONS, &sql::list(), [partition, &id1, &kind, &Cell::Small(limit)]);
+            let (limit, count) = (Cell::Small(limit), Cell::Small(skip));
+            let cells = [partition, &id1, &kind, &limit, &count];
+            return match skip {
+                0 => self.rows(&ASSOCIATIONS, &sql::list(), cells.into_iter().take(4)),
+                _ => self.rows(&ASSOCIATIONS, &sql::list_skipping(), cells),
+            };
         };
+        let limit = limit.saturating_add(skip);
         let (time, id2) = (Cell::Wide(time), Cell::Wide(id2));
         let cells = [partition, &id1, &kind, &Cell::Small(limit), &time, &id2];
         let mut rows = self.rows(&ASSOCIATIONS, &sql::list_ties(), cells)?;
@@ -145,7 +153,7 @@ impl Reader<'_> {
             let cells = [partition, &id1, &kind, &Cell::Small(left), &time];
             rows.extend(self.rows(&ASSOCIATIONS, &sql::list_older(), cells)?);
         }
-        Ok(rows)
+        Ok(rows.into_iter().skip(skip as usize).collect())
     }
 
     /// Returns the ends of logs, if the database holds the graph of `home`.

@@ -159,6 +159,17 @@ pub(super) fn list() -> String {
     format!("{} ORDER BY time DESC, id2 LIMIT ?4", of_list())
 }
 
+/// Reads the newest associations of a list after the first ?5, at most ?4. The first ones are passed over in the index alone: with
+/// OFFSET in a statement that returns rows, SQLite would look up the row of each of them.
+pub(super) fn list_skipping() -> String {
+    let columns = names(ASSOCIATIONS.read_columns());
+    format!(
+        "SELECT {columns} FROM (SELECT partition_id, id1, type, id2 FROM associations INDEXED BY associations_newest \
+         WHERE partition_id = ?1 AND id1 = ?2 AND type = ?3 ORDER BY time DESC, id2 LIMIT ?4 OFFSET ?5) \
+         CROSS JOIN associations USING (partition_id, id1, type, id2) ORDER BY time DESC, id2"
+    )
+}
+
 /// Reads the associations of a list with time ?5 and ids above ?6, at most ?4.
 pub(super) fn list_ties() -> String {
     format!("{} AND time = ?5 AND ?6 < id2 ORDER BY id2 LIMIT ?4", of_list())

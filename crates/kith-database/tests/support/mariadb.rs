@@ -159,8 +159,17 @@ impl MariaDb {
 
     /// Returns how many rows the server has read from tables and indexes since it was started.
     pub async fn rows_read(&self) -> u64 {
+        self.counter("Rows_read").await
+    }
+
+    /// Returns how many rows the server has sent to its clients.
+    pub async fn rows_sent(&self) -> u64 {
+        self.counter("Rows_sent").await
+    }
+
+    async fn counter(&self, name: &str) -> u64 {
         let mut connection = self.connect().await.expect("the server accepts connections");
-        let count = connection.query_first("SHOW GLOBAL STATUS LIKE 'Rows_read'").await;
+        let count = connection.query_first(format!("SHOW GLOBAL STATUS LIKE '{name}'")).await;
         let (_, count): (String, u64) =
             count.expect("the statement succeeds").expect("the server has this counter");
         count

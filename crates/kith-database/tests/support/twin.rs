@@ -86,13 +86,12 @@ impl Part {
             RowQuery::Object(id) => RowAnswer::Object(self.objects.get(&id).cloned()),
             RowQuery::Association(key) => RowAnswer::Association(self.associations.get(&key).cloned()),
             RowQuery::Count(list) => RowAnswer::Count(self.counts.get(&list).copied().unwrap_or(0)),
-            RowQuery::List { list, after, limit } => {
+            RowQuery::List { list, after, skip, limit } => {
                 let of_list = self.associations.iter().filter(|(key, _)| key.list == list);
                 let mut found: Vec<Association> = of_list.map(|(_, it)| it.clone()).collect();
                 found.sort_by_key(Association::place);
                 found.retain(|it| after.is_none_or(|after| after < it.place()));
-                found.truncate(limit as usize);
-                RowAnswer::List(found)
+                RowAnswer::List(found.into_iter().skip(skip as usize).take(limit as usize).collect())
             }
             RowQuery::Intents => RowAnswer::Intents(self.intents.values().cloned().collect()),
             RowQuery::PairStamp(pair) => {

@@ -165,13 +165,14 @@ impl RowQuery {
                 put_varint(out, 2);
                 put_list(out, *list);
             }
-            RowQuery::List { list, after, limit } => {
+            RowQuery::List { list, after, skip, limit } => {
                 put_varint(out, 3);
                 put_list(out, *list);
                 put_optional(out, *after, |out, place| {
                     put_varint(out, place.time);
                     put_varint(out, place.id2);
                 });
+                put_varint(out, u64::from(*skip));
                 put_varint(out, u64::from(*limit));
             }
             RowQuery::Intents => put_varint(out, 4),
@@ -203,7 +204,12 @@ impl RowQuery {
             0 => RowQuery::Object(rest.number()?),
             1 => RowQuery::Association(rest.key()?),
             2 => RowQuery::Count(rest.list()?),
-            3 => RowQuery::List { list: rest.list()?, after: rest.optional(place)?, limit: rest.small()? },
+            3 => RowQuery::List {
+                list: rest.list()?,
+                after: rest.optional(place)?,
+                skip: rest.small()?,
+                limit: rest.small()?,
+            },
             4 => RowQuery::Intents,
             5 => RowQuery::PairStamp(take_pair(rest)?),
             6 => RowQuery::Floor(take_partition(rest)?),
@@ -424,11 +430,8 @@ mod tests {
             any::<u64>().prop_map(RowQuery::Object),
             (list(), any::<u64>()).prop_map(|(list, id2)| RowQuery::Association(list.to(id2))),
             list().prop_map(RowQuery::Count),
-            (list(), option::of(place), any::<u32>()).prop_map(|(list, after, limit)| RowQuery::List {
-                list,
-                after,
-                limit
-            }),
+            (list(), option::of(place), any::<u32>(), any::<u32>())
+                .prop_map(|(list, after, skip, limit)| RowQuery::List { list, after, skip, limit }),
             Just(RowQuery::Intents),
             pair().prop_map(RowQuery::PairStamp),
             partition().prop_map(RowQuery::Floor),

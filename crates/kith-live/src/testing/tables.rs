@@ -77,11 +77,11 @@ impl Tables {
             RowQuery::Object(id) => RowAnswer::Object(self.objects.get(id).cloned()),
             RowQuery::Association(key) => RowAnswer::Association(self.associations.get(key).cloned()),
             RowQuery::Count(list) => RowAnswer::Count(self.counts.get(list).copied().unwrap_or_default()),
-            RowQuery::List { list, after, limit } => {
+            RowQuery::List { list, after, skip, limit } => {
                 let mut found = self.list(*list);
                 found.retain(|it| after.is_none_or(|after| after < it.place()));
-                found.truncate(*limit as usize);
-                RowAnswer::List(found)
+                let part = found.into_iter().skip(*skip as usize).take(*limit as usize);
+                RowAnswer::List(part.collect())
             }
             RowQuery::Intents => RowAnswer::Intents(self.intents.values().cloned().collect()),
             RowQuery::PairStamp(pair) => RowAnswer::Point(self.stamps.get(pair).copied().unwrap_or_default()),

@@ -49,6 +49,9 @@ pub(crate) enum LiveError {
     /// The rows of one partition that a read needs take too much memory.
     #[error("the rows of partition {} that the read needs take more than {most} bytes", partition.0)]
     TooLarge { partition: PartitionId, most: u64 },
+    /// A range of a list begins at an index beyond the bound.
+    #[error("pos is {}, but must be at most {}", .0, kith_live::INDEX_MAX)]
+    IndexTooGreat(u64),
     /// Changes arrive faster than this node can read them.
     #[error("partition {} cannot keep up with its log", .0.0)]
     Behind(PartitionId),
@@ -84,6 +87,9 @@ impl LiveError {
             LiveError::Busy(_) => (ErrorCode::Overloaded, "send less, or ask another replica"),
             LiveError::TooLarge { .. } => {
                 (ErrorCode::TooLarge, "read fewer objects or associations at a time")
+            }
+            LiveError::IndexTooGreat(_) => {
+                (ErrorCode::OutOfRange, "go on with `after`: the time and the id2 of the last association")
             }
             LiveError::Behind(_) | LiveError::OldTypes => (ErrorCode::Unavailable, "ask another replica"),
         };

@@ -12,8 +12,8 @@ use kith_cache::{
 };
 use kith_database::DatabaseError;
 use kith_live::{
-    Association, AssociationAnswer, AssociationRead, FieldsFault, GraphTypes, ListKey, ListedAssociation,
-    Object, ObjectAnswer, RowQuery, RowsAt, Select, Start as AskedStart, TypeId,
+    Association, AssociationAnswer, AssociationRead, FieldsFault, GraphTypes, INDEX_MAX, ListKey,
+    ListedAssociation, Object, ObjectAnswer, RowQuery, RowsAt, Select, Start as AskedStart, TypeId,
 };
 use kith_types::{LogPoint, PartitionId, partition_of_id};
 use std::{collections::BTreeMap, sync::Arc};
@@ -116,7 +116,7 @@ impl LiveGraph {
         }
         let (number, kind) = types.association_named(&read.kind)?;
         let list = ListKey { id1, kind: number };
-        let (query, limit) = query_of(list, &read.select, kind.cap);
+        let (query, limit) = query_of(list, &read.select, kind.cap)?;
         let answered = self.read(partition, query, need).await?;
         let mut found = match answered.answer {
             Answer::Count(count) => return Ok((AssociationAnswer::Count(count), partition, answered.until)),
@@ -286,9 +286,12 @@ fn no_associations(select: &Select) -> AssociationAnswer {
 
 /// Returns the query for the cache, and the maximum number of associations for the caller. Range and time-range queries ask for
 /// one more association, so that the answer can say whether there are more.
-fn query_of(list: ListKey, select: &Select, cap: u32) -> (Query, usize) {
+///
+/// # Errors
+/// The range begins at a greater index than any may.
+fn query_of(list: ListKey, select: &Select, cap: u32) -> Result<(Query, usize), LiveError> {
     let limited = |limit: Option<u32>| limit.unwrap_or(cap).min(cap);
-    match select {
+    Ok(match select {
         Select::Ids { ids, high, low } => {
             let (high, low) = (high.unwrap_or(u64::MAX), low.unwrap_or(0));
             (Query::Get { list, ids: ids.clone(), high, low }, usize::MAX)
@@ -297,6 +300,9 @@ fn query_of(list: ListKey, select: &Select, cap: u32) -> (Query, usize) {
         Select::Range { start, limit } => {
             let limit = limited(*limit);
             let start = match start {
+                AskedStart::Index(index) if INDEX_MAX < *index => {
+                    return Err(LiveError::IndexTooGreat(*index));
+                }
                 AskedStart::Index(index) => Start::Index(u32::try_from(*index).unwrap_or(u32::MAX)),
                 AskedStart::After(place) => Start::After(*place),
             };
@@ -307,5 +313,5 @@ fn query_of(list: ListKey, select: &Select, cap: u32) -> (Query, usize) {
             let (high, low) = (high.unwrap_or(u64::MAX), low.unwrap_or(0));
             (Query::TimeRange { list, high, low, limit: limit.saturating_add(1) }, limit as usize)
         }
-    }
+    })
 }

@@ -8,7 +8,7 @@ use crate::{
     AssociationsAnswer, AssociationsEntry, FanOut, GRAPH_BYTES_MAX, GraphAnswer, Input, ObjectEntry,
     OperationError, OperationStep, Operator, Outline, Scope, Value,
 };
-use kith_live::{AssociationAnswer, AssociationRead, ObjectAnswer, ObjectFind, Select};
+use kith_live::{AssociationAnswer, AssociationRead, INDEX_MAX, ObjectAnswer, ObjectFind, Select, Start};
 use kith_types::FanOutKind;
 
 const OBJECTS: &str = "objects";
@@ -123,6 +123,9 @@ impl Associations {
             }
             Select::Range { limit: Some(0), .. } | Select::Times { limit: Some(0), .. } => {
                 within("the limit", 0, 1, u64::MAX, "at least 1")?;
+            }
+            Select::Range { start: Start::Index(index), .. } => {
+                within("pos", *index, 0, INDEX_MAX, "at most 100000")?;
             }
             Select::Count | Select::Range { .. } | Select::Times { .. } => {}
         }
@@ -321,5 +324,9 @@ mod tests {
         let none = read(Select::Times { high: None, low: None, limit: Some(0) });
         let refused = |error| matches!(error, OperationError::OutOfRange { what: "the limit", got: 0, .. });
         assert!(Associations::new(1, &none).is_err_and(refused));
+        let from = |index| read(Select::Range { start: Start::Index(index), limit: Some(1) });
+        assert!(Associations::new(1, &from(INDEX_MAX)).is_ok());
+        let refused = |error| matches!(error, OperationError::OutOfRange { what: "pos", got: 100_001, .. });
+        assert!(Associations::new(1, &from(INDEX_MAX + 1)).is_err_and(refused));
     }
 }

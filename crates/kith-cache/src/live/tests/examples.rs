@@ -2,7 +2,7 @@
 
 use super::truth::{Op, P, Truth, cache, list, open, options, point};
 use crate::live::query::{Answer, Memory, Need, Query, Readiness, Reply, Start};
-use crate::live::{LiveCaches, Progress};
+use crate::live::{Begin, LiveCaches, Progress};
 use kith_live::{Association, Change, Data, Effect, ListPlace, RowAnswer, RowQuery};
 use kith_types::{PartitionId, Timestamp};
 
@@ -60,11 +60,15 @@ impl Example {
 }
 
 fn prefix(limit: u32) -> RowQuery {
-    RowQuery::List { list: list(1), after: None, limit }
+    RowQuery::List { list: list(1), after: None, skip: 0, limit }
+}
+
+fn skipping(skip: u32, limit: u32) -> RowQuery {
+    RowQuery::List { list: list(1), after: None, skip, limit }
 }
 
 fn page(time: u64, id2: u64, limit: u32) -> RowQuery {
-    RowQuery::List { list: list(1), after: Some(ListPlace { time, id2 }), limit }
+    RowQuery::List { list: list(1), after: Some(ListPlace { time, id2 }), skip: 0, limit }
 }
 
 fn get(ids: &[u64], low: u64, high: u64) -> Query {
@@ -161,14 +165,49 @@ fn a_prefix_grows_until_it_is_too_long_to_keep() {
     assert_eq!(example.missing(&range(0, 6_000)), [prefix(8_192)]);
     assert_eq!(example.missing(&times(0, 30, 10)), [page(31, u64::MAX, 10)], "far beyond the prefix");
     assert_eq!(example.missing(&times(0, 88_000, 9_000)), [page(88_001, u64::MAX, 9_000)]);
-    assert_eq!(example.missing(&range(8_500, 10)), [prefix(8_510)]);
-    let row = prefix(8_510);
+    assert_eq!(example.missing(&range(0, 9_000)), [prefix(9_000)]);
+    assert_eq!(example.missing(&range(8_500, 10)), [skipping(8_500, 10)]);
+    let row = skipping(8_500, 10);
     let (end, answer) = (example.truth.end, example.truth.read(example.truth.end, &row));
     let filled = [cache(&mut example.caches).fill(end, &row, &answer).unwrap()];
     let need = Need { memory: Memory::Verified, filled: &filled, ..Need::default() };
     let reply = cache(&mut example.caches).ask(&range(8_500, 10), need, NOW);
-    assert!(matches!(reply, Reply::Answer(_)), "it was read, though not all of it was kept");
+    assert!(matches!(reply, Reply::Answer(_)), "it was read, though it was not kept");
     assert!(matches!(example.ask(&range(8_500, 10)), Reply::Missing(_)));
+}
+
+#[test]
+fn an_index_far_beyond_what_is_kept_reads_no_more_rows_than_are_wanted() {
+    let mut example = Example::new(9_000);
+    assert_eq!(example.missing(&range(8_500, 10)), [skipping(8_500, 10), RowQuery::Count(list(1))]);
+    for known in [64, 8_192] {
+        example.read_prefix(known);
+        assert_eq!(example.missing(&range(8_500, 10)), [skipping(8_500, 10)]);
+    }
+    example.read(&RowQuery::Count(list(1)));
+    assert_eq!(example.ids(&range(9_000, 10)), NONE, "the length says that there is nothing");
+    assert_eq!(example.missing(&range(8_999, 10)), [skipping(8_999, 10)]);
+}
+
+#[test]
+fn a_page_by_index_that_a_change_has_moved_is_read_again() {
+    let mut example = Example::new(9_000);
+    let row = skipping(8_990, 10);
+    let Begin::Fetch(flight) = cache(&mut example.caches).begin(&row) else { panic!("nobody reads it") };
+    let (at, before) = (example.truth.end, example.truth.read(example.truth.end, &row));
+    // A new association moves all others to the next index.
+    example.truth.write(Op::Put(list(1), 10_000, 1_000_000));
+    for (point, change) in &example.truth.log {
+        let _ = cache(&mut example.caches).apply(*point, change, NOW);
+    }
+    assert!(cache(&mut example.caches).land(flight, at, &row, &before).filled.is_none());
+    let (at, now) = (example.truth.end, example.truth.read(example.truth.end, &row));
+    let filled = [cache(&mut example.caches).fill(at, &row, &now).expect("it is current")];
+    let need = Need { memory: Memory::Verified, filled: &filled, ..Need::default() };
+    let Reply::Answer(answered) = cache(&mut example.caches).ask(&range(8_990, 10), need, NOW) else {
+        panic!("it was read")
+    };
+    assert_eq!(answered.answer, example.truth.state(answered.until).answer(&range(8_990, 10)));
 }
 
 #[test]

@@ -54,7 +54,7 @@ fn a_thousand_misses_of_one_key_cause_one_read() {
 #[test]
 fn reads_of_one_list_are_one_read_whatever_their_length() {
     let mut caches = caches(8);
-    let of = |limit| RowQuery::List { list: list(1), after: None, limit };
+    let of = |limit| RowQuery::List { list: list(1), after: None, skip: 0, limit };
     let flight = fetch(&mut caches, &of(64));
     assert_eq!(cache(&mut caches).begin(&of(512)), Begin::Join(flight));
 }
@@ -86,7 +86,7 @@ fn a_reader_that_goes_hands_over() {
 #[test]
 fn a_list_that_changes_all_the_time_is_filled() {
     let (mut caches, mut truth) = (caches(8), Truth::new());
-    let row = RowQuery::List { list: list(1), after: None, limit: 64 };
+    let row = RowQuery::List { list: list(1), after: None, skip: 0, limit: 64 };
     let flight = fetch(&mut caches, &row);
     truth.write(Op::Put(list(1), 1, 10));
     let (read_at, rows) = (truth.end, truth.read(truth.end, &row));

@@ -5,7 +5,7 @@
 use super::dice::Dice;
 use super::truth::{State, Truth, cache, list, open, options, parts_are_right};
 use crate::live::guards::Guard;
-use crate::live::query::{Answered, Memory, Need, Query, Reply};
+use crate::live::query::{Answered, Memory, Need, Query, Reply, Start};
 use crate::live::{Begin, Filled, LiveCacheOptions, LiveCaches, Progress};
 use crate::{CacheCounters, Failure, FlightId, Landing};
 use kith_live::{RowAnswer, RowQuery};
@@ -175,14 +175,27 @@ impl Run {
     fn read_early(&mut self) {
         let query = self.dice.query();
         if self.dice.once_in(2) {
-            let row = RowQuery::List { list: list(self.dice.below(2)), after: None, limit: 1 };
+            let row = RowQuery::List { list: list(self.dice.below(2)), after: None, skip: 0, limit: 1 };
             return self.read(None, row, query);
         }
         let need = Need { memory: Memory::Bypass, ..Need::default() };
         if let Reply::Missing(rows) = cache(&mut self.caches).ask(&query, need, self.now) {
             for row in rows {
+                let row = Self::paged(row, &query);
                 self.read(None, row, query.clone());
             }
+        }
+    }
+
+    /// Sometimes the page that a query asks for by its index, as it is read of lists that are too long to be kept, in the place of
+    /// a prefix.
+    fn paged(row: RowQuery, query: &Query) -> RowQuery {
+        match (row, query) {
+            (
+                RowQuery::List { list, after: None, .. },
+                &Query::Range { start: Start::Index(skip), limit, .. },
+            ) if skip % 2 == 1 => RowQuery::List { list, after: None, skip, limit },
+            (row, _) => row,
         }
     }
 
@@ -191,8 +204,8 @@ impl Run {
         // With the requested limits, most lists of this test would be read as a whole.
         let short = self.dice.below(6) as u32;
         let row = match row {
-            RowQuery::List { list, after: None, .. } if short != 0 => {
-                RowQuery::List { list, after: None, limit: short }
+            RowQuery::List { list, after: None, skip: 0, .. } if short != 0 => {
+                RowQuery::List { list, after: None, skip: 0, limit: short }
             }
             other => other,
         };
@@ -214,6 +227,7 @@ impl Run {
             Reply::Answer(answered) => self.check(query, &answered, after),
             Reply::Missing(rows) => {
                 for row in rows {
+                    let row = Self::paged(row, query);
                     match cache(&mut self.caches).begin(&row) {
                         Begin::Fetch(flight) => self.read(Some(flight), row, query.clone()),
                         Begin::Join(flight) => {

@@ -89,9 +89,13 @@ fn a_late_fill_does_not_bring_back_what_was_evicted() {
 
 #[test]
 fn a_page_of_a_list_that_has_changed_is_refused() {
-    let row = RowQuery::List { list: list(1), after: None, limit: 3 };
-    let page =
-        RowQuery::List { list: list(1), after: Some(kith_live::ListPlace { time: 9, id2: 0 }), limit: 3 };
+    let row = RowQuery::List { list: list(1), after: None, skip: 0, limit: 3 };
+    let page = RowQuery::List {
+        list: list(1),
+        after: Some(kith_live::ListPlace { time: 9, id2: 0 }),
+        skip: 0,
+        limit: 3,
+    };
     for row in [row, page] {
         needs(Guard::RefuseChanged, |trace| {
             trace.write(Op::Put(list(1), 5, 7));

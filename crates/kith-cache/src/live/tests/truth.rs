@@ -174,10 +174,10 @@ impl State {
                 RowAnswer::Association(self.list(key.list).iter().find(|item| item.id2 == key.id2).cloned())
             }
             RowQuery::Count(list) => RowAnswer::Count(self.list(*list).len() as u64),
-            RowQuery::List { list, after, limit } => {
+            RowQuery::List { list, after, skip, limit } => {
                 let later =
                     self.list(*list).iter().filter(|item| after.is_none_or(|after| after < item.place()));
-                RowAnswer::List(later.take(*limit as usize).cloned().collect())
+                RowAnswer::List(later.skip(*skip as usize).take(*limit as usize).cloned().collect())
             }
             other => panic!("caches do not ask for {other:?}"),
         }

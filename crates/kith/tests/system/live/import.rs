@@ -302,3 +302,34 @@ fn what_is_exported_can_be_imported_again() {
     let said = site.cluster.must(&["export", GRAPH, "--objects", "--type", "person"]);
     assert_eq!(said, export(&site, GRAPH, "--objects", "person"), "standard output is the file");
 }
+
+#[test]
+fn a_page_far_into_a_list_is_read_by_its_index_and_beyond_the_bound_refused() {
+    const LENGTH: u64 = 9_000;
+    let site = Site::start(&SHAPE);
+    let rows: String = (1..=LENGTH).map(|id2| format!("1,{id2},{id2}\n")).collect();
+    let likes = site.file("likes.csv", &rows);
+    import(&site, &["--assocs", &likes, "--type", "likes"]);
+    let mut talk = site.talk(4);
+    let mut page = |pos: u64, critical: bool| {
+        let line = json!({"op": "assoc_range", "graph": GRAPH, "id1": 1, "type": "likes", "limit": 3});
+        let options = json!({"pos": pos, "critical": critical});
+        let (mut line, options) = (line, options.as_object().expect("an object").clone());
+        line.as_object_mut().expect("an object").extend(options);
+        talk.ask(&line)
+    };
+    for pos in [0, 8_000, 8_500, LENGTH - 2, LENGTH, 100_000] {
+        // The newest association leads to the greatest id.
+        let ids = (0..LENGTH).rev().map(|id| id + 1).skip(pos as usize).take(3);
+        let expected: Vec<_> = ids.map(|id| json!([id, id])).collect();
+        for critical in [true, false] {
+            let answer = page(pos, critical);
+            let more = pos + 3 < LENGTH;
+            assert_eq!(answer, json!({"out": expected, "more": more}), "{pos}, critical: {critical}");
+        }
+    }
+    let error = page(100_001, false)["error"].clone();
+    assert_eq!(error["code"], "out_of_range", "{error}");
+    assert!(error["message"].as_str().is_some_and(|it| it.contains("at most 100000")), "{error}");
+    assert!(error["help"].as_str().is_some_and(|it| it.contains("`after`")), "{error}");
+}
