@@ -2,7 +2,7 @@
 
 use super::Seed;
 use kith_gremlin::{
-    Result,
+    Result, Room,
     bytecode::{Bytecode, Instruction},
     graphbinary, graphson,
     message::{self, Frame, Operation, Serializer},
@@ -32,7 +32,7 @@ pub fn graphson(input: &[u8]) {
 
 /// Every request has an answer, in the coding of the request.
 fn request(frame: Frame<'_>) {
-    match message::decode(frame) {
+    match message::decode(frame, &mut Room::alone()) {
         Ok((serializer, request)) => {
             assert_eq!(serializer == Serializer::GraphSon, matches!(frame, Frame::Text(_)));
             match request.operation {

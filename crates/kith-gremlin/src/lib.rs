@@ -10,8 +10,10 @@ pub mod graphson;
 pub mod message;
 pub mod plain;
 pub mod property;
+pub mod room;
 pub mod text;
 pub mod value;
 
 pub use error::{GremlinError, Result};
+pub use room::Room;
 pub use value::{bytecode, predicate};

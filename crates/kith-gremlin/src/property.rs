@@ -101,7 +101,7 @@ impl Properties {
         let fields: graphson::Fields<'_> = serde_json::from_str(text)
             .map_err(|error| GremlinError::bad(format!("a JSON object is expected: {error}")))?;
         let mut properties = Self::default();
-        for (key, raw) in fields.0 {
+        for (key, raw) in fields.list {
             if properties.0.contains_key(&*key) {
                 return Err(GremlinError::bad(format!("key {key:?} occurs twice")));
             }

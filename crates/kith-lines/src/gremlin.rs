@@ -3,6 +3,7 @@
 use crate::{error::LineError, json::members, options::ReadOptions};
 use kith_api::{GremlinQuery, GremlinTraversal, QueryOptions};
 use kith_gremlin::{
+    Room,
     bytecode::{Bytecode, Instruction},
     graphbinary, plain, text,
     value::Value as GremlinValue,
@@ -16,6 +17,9 @@ pub const GREMLIN: &str = "gremlin";
 
 /// How much of a traversal the slow-query log shows.
 const SHOWN_BYTES_MAX: usize = 2_000;
+
+/// Longer bytecode is not decoded again only to be shown.
+const DECODED_BYTES_MAX: usize = 16 << 10;
 
 /// A traversal and the options of its request.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,10 +87,15 @@ pub(crate) fn gremlin_json(graph: &str, query: &GremlinQuery, options: &QueryOpt
 pub(crate) fn summary(graph: &str, query: &GremlinQuery) -> Value {
     let text = match &query.traversal {
         GremlinTraversal::Text { text, .. } => Some(text.clone()),
-        GremlinTraversal::Bytecode(bytes) => match graphbinary::read_value(bytes) {
-            Ok(GremlinValue::Traversal(bytecode)) => Some(names(&bytecode)),
-            _ => None,
-        },
+        GremlinTraversal::Bytecode(bytes) if DECODED_BYTES_MAX < bytes.len() => {
+            Some(format!("bytecode of {} bytes", bytes.len()))
+        }
+        GremlinTraversal::Bytecode(bytes) => {
+            match graphbinary::read_value_within(bytes, &mut Room::alone()) {
+                Ok(GremlinValue::Traversal(bytecode)) => Some(names(&bytecode)),
+                _ => None,
+            }
+        }
     };
     json!({"op": GREMLIN, "graph": graph, "gremlin": text.map(shortened)})
 }
@@ -133,6 +142,8 @@ mod tests {
             |text: &str| shown(GremlinTraversal::Text { text: text.to_owned(), bindings: Vec::new().into() });
         assert_eq!(shown("g.V().count()"), "g.V().count()");
         let long = format!("g.inject('{}')", "é".repeat(SHOWN_BYTES_MAX));
+        let bytecode = GremlinTraversal::Bytecode(vec![0; DECODED_BYTES_MAX + 1].into());
+        assert_eq!(super::tests::shown(bytecode), "bytecode of 16385 bytes");
         assert_eq!(shown(&long), format!("{}… ({} bytes)", &long[..SHOWN_BYTES_MAX], long.len()));
     }
 }

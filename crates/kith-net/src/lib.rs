@@ -2,6 +2,7 @@
 //! [`server`] is the listening side. Nothing in this crate interprets requests; it only knows which right each of them
 //! needs.
 
+mod aside;
 mod budget;
 mod endpoint;
 pub mod frames;
@@ -13,6 +14,9 @@ pub mod testing;
 pub mod transport;
 mod unwritten;
 
+#[cfg(feature = "testing")]
+pub use aside::occupied;
+pub use aside::{INLINE_BYTES_MAX, aside};
 pub use budget::{Budget, Charge};
 pub use endpoint::endpoint;
 pub use in_flight::InFlight;

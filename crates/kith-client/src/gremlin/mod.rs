@@ -38,7 +38,8 @@ impl Session {
         options: &QueryOptions,
     ) -> Result<GremlinAnswer, QueryError> {
         let mut options = options.clone();
-        let traversal = Compiled::new(query, &mut options, self.settings().traversals)?;
+        let waiting = (self.traversal_memory(), self.patience(&options));
+        let traversal = Compiled::new(query, &mut options, self.settings().traversals, waiting).await?;
         let known = Arc::clone(self.topology().graph(graph)?);
         // An explanation changes nothing.
         let changes_graph = traversal.plan.changes_graph() && !traversal.is_explained;

@@ -9,12 +9,13 @@ use crate::{Run, Session, TraversalSettings, caller::gone, topology::Graph as Kn
 use bytes::Bytes;
 use kith_api::{EarlyResults, GremlinAnswer, GremlinQuery, GremlinTraversal, QueryError, QueryOptions};
 use kith_gremlin::{
-    GremlinError,
+    GremlinError, Room,
     bytecode::Bytecode,
     graphbinary,
     text::{self, Terminal},
     value::{Map, TraversalMetrics, Value},
 };
+use kith_net::{Budget, INLINE_BYTES_MAX, aside};
 use kith_traversal::{
     evaluate::{Evaluation, Limits, Meter},
     graph::Graph,
@@ -29,6 +30,7 @@ use std::{
     task::Poll,
     time::{Duration, Instant},
 };
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 /// A traversal that is ready to be evaluated.
@@ -42,7 +44,13 @@ pub(super) struct Compiled {
     /// Whether the caller wants a profile.
     is_profiled: bool,
     with_properties: bool,
+    /// The memory of the plan.
+    _room: Room,
 }
+
+/// What each step of a plan takes beyond its arguments, and what a compiled regular expression takes at most.
+const STEP_BYTES: usize = 2 << 10;
+const REGEX_BYTES: usize = 1 << 20;
 
 /// What an evaluation returned, coded.
 pub(super) struct Results {
@@ -52,21 +60,38 @@ pub(super) struct Results {
 }
 
 impl Compiled {
-    /// Compiles a traversal. The options that it carries override those of the request.
-    pub fn new(
+    /// Decodes and compiles a traversal. The options that it carries override those of the request.
+    ///
+    /// # Errors
+    /// The traversal is wrong, or takes more memory than there is in `memory`, or the caller stops waiting meanwhile.
+    pub async fn new(
         query: &GremlinQuery,
         options: &mut QueryOptions,
         settings: TraversalSettings,
+        (memory, patience): (&Arc<Budget>, Duration),
     ) -> Result<Self, QueryError> {
-        let mut bytecode = bytecode_of(&query.traversal).map_err(|error| to_query_error(&error))?;
-        let is_explained =
-            bytecode.steps.pop_if(|step| &*step.name == text::EXPLAIN).is_some() || query.is_explained;
-        let plan = plan::compile(&bytecode).map_err(|error| to_query_error(&error))?;
+        let (bytes, traversal, began) = (length(&query.traversal), query.traversal.clone(), Instant::now());
+        let mut charge = memory.charge();
+        let room = Room::new(move |bytes| {
+            charge.shrink_to(bytes);
+            charge.grow_to(bytes)
+        });
+        let compiling = timeout(patience, aside(bytes, move || compiled(&traversal, room)));
+        let passed = |_| {
+            let deadline_ms = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
+            QueryError::DeadlineExceeded { deadline_ms }
+        };
+        let compiled = compiling.await.map_err(passed)?;
+        let (plan, is_explained, _room) = compiled.map_err(|error| to_query_error(&error))?;
         let Applied { limits, replaces_edges } = options::apply(&plan, options, settings)?;
+        if INLINE_BYTES_MAX < bytes {
+            let allowed = options.deadline.unwrap_or(patience);
+            options.deadline = Some(allowed.saturating_sub(began.elapsed()));
+        }
         let is_profiled = options.profile;
         options.profile |= plan.is_profiled();
-        let with_properties = query.with_properties;
-        Ok(Self { plan, limits, replaces_edges, is_explained, is_profiled, with_properties })
+        let (is_explained, with_properties) = (is_explained || query.is_explained, query.with_properties);
+        Ok(Self { plan, limits, replaces_edges, is_explained, is_profiled, with_properties, _room })
     }
 
     /// The results over a graph, apart from those that were handed over before the end.
@@ -179,9 +204,45 @@ fn left() -> QueryError {
     }
 }
 
-fn bytecode_of(traversal: &GremlinTraversal) -> Result<Bytecode, GremlinError> {
+fn length(traversal: &GremlinTraversal) -> usize {
     match traversal {
-        GremlinTraversal::Bytecode(bytes) => match graphbinary::read_value(bytes)? {
+        GremlinTraversal::Bytecode(bytes) => bytes.len(),
+        GremlinTraversal::Text { text, bindings } => text.len() + bindings.len(),
+    }
+}
+
+/// The plan of a traversal, whether it is only explained, and the room that it takes.
+fn compiled(traversal: &GremlinTraversal, mut room: Room) -> Result<(Plan, bool, Room), GremlinError> {
+    let mut bytecode = bytecode_of(traversal, &mut room)?;
+    let is_explained = bytecode.steps.pop_if(|step| &*step.name == text::EXPLAIN).is_some();
+    // The plan has the arguments of the steps once more, in another form.
+    room.take(room.instructions() * STEP_BYTES + copied(&bytecode))?;
+    Ok((plan::compile(&bytecode)?, is_explained, room))
+}
+
+/// The bytes of what a plan copies of a traversal: values that are arguments, and those in lists of predicates.
+fn copied(bytecode: &Bytecode) -> usize {
+    fn of(value: &Value, is_operand: bool) -> usize {
+        let within = match value {
+            Value::Traversal(bytecode) => copied(bytecode),
+            Value::Predicate(predicate) => {
+                let expression =
+                    if matches!(&*predicate.operator, "regex" | "notRegex") { REGEX_BYTES } else { 0 };
+                expression + predicate.operands.iter().map(|value| of(value, true)).sum::<usize>()
+            }
+            Value::List(values) if is_operand => values.iter().map(|value| of(value, true)).sum(),
+            Value::Set(values) if is_operand => values.iter().map(|value| of(value, true)).sum(),
+            _ => 0,
+        };
+        size_of::<Value>() * if is_operand { 3 } else { 1 } + within
+    }
+    let steps = bytecode.sources.iter().chain(&bytecode.steps);
+    steps.flat_map(|step| &step.arguments).map(|value| of(value, false)).sum()
+}
+
+fn bytecode_of(traversal: &GremlinTraversal, room: &mut Room) -> Result<Bytecode, GremlinError> {
+    match traversal {
+        GremlinTraversal::Bytecode(bytes) => match graphbinary::read_value_within(bytes, room)? {
             Value::Traversal(bytecode) => Ok(Arc::unwrap_or_clone(bytecode)),
             other => Err(GremlinError::bad(format!(
                 "a traversal is needed, not a value of type {}",
@@ -191,11 +252,11 @@ fn bytecode_of(traversal: &GremlinTraversal) -> Result<Bytecode, GremlinError> {
         GremlinTraversal::Text { text, bindings } => {
             let bindings = match bindings.is_empty() {
                 true => Map::new(),
-                false => bindings_of(bindings)?,
+                false => bindings_of(bindings, room)?,
             };
             let now = chrono::Utc::now().fixed_offset();
             let inputs = text::Inputs { bindings: &bindings, now, entropy: rand::random() };
-            let script = text::parse(text, &inputs)?;
+            let script = text::parse_within(text, &inputs, room)?;
             match script.terminal {
                 Some(Terminal::HasNext) => {
                     Err(GremlinError::unsupported("the ending hasNext() of a text (use count())"))
@@ -209,8 +270,8 @@ fn bytecode_of(traversal: &GremlinTraversal) -> Result<Bytecode, GremlinError> {
     }
 }
 
-fn bindings_of(bytes: &Bytes) -> Result<Map, GremlinError> {
-    match graphbinary::read_value(bytes)? {
+fn bindings_of(bytes: &Bytes, room: &mut Room) -> Result<Map, GremlinError> {
+    match graphbinary::read_value_within(bytes, room)? {
         Value::Map(bindings) => Ok(Arc::unwrap_or_clone(bindings)),
         other => {
             Err(GremlinError::bad(format!("bindings are a map, not a value of type {}", other.type_name())))
@@ -226,4 +287,28 @@ fn encoded(results: Vec<(Value, i64)>) -> Result<Bytes, GremlinError> {
 
 fn encoded_metrics(metrics: TraversalMetrics) -> Result<Bytes, GremlinError> {
     Ok(graphbinary::write_value(&Value::TraversalMetrics(Arc::new(metrics)))?.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(gremlin: &str) -> GremlinError {
+        let traversal = GremlinTraversal::Text { text: gremlin.to_owned(), bindings: Bytes::new() };
+        compiled(&traversal, Room::alone()).map(drop).expect_err("it takes too much")
+    }
+
+    #[test]
+    fn what_a_plan_takes_is_known_before_it_is_made() {
+        let many = |one: &str, count: usize| format!("g.V().or({})", vec![one; count].join(","));
+        for gremlin in
+            [many("has('a', regex('x{900}'))", 1_000), many("out()", 10_001), many("out().in()", 9_000)]
+        {
+            assert_eq!(refused(&gremlin).code, ErrorCode::TooLarge, "{}", &gremlin[..40]);
+        }
+        let few =
+            GremlinTraversal::Text { text: many("has('a', regex('x{900}'))", 20), bindings: Bytes::new() };
+        let (plan, is_explained, room) = compiled(&few, Room::alone()).expect("it fits");
+        assert!(!is_explained && plan.steps().len() > 20 && 20 * REGEX_BYTES < room.taken());
+    }
 }

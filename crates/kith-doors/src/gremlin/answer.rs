@@ -3,7 +3,7 @@
 use super::{
     QUEUE_PATIENCE,
     failure::too_many,
-    incoming::Incoming,
+    incoming::{Incoming, Wants},
     outbox::{Coding, Ended, Held, Outbox},
     question::Asked,
     results::{self, Form},
@@ -11,10 +11,7 @@ use super::{
 use crate::{Charged, Guest};
 use bytes::Bytes;
 use kith_api::{EarlyResults, GremlinAnswer, QueryError, QueryOptions, Reply};
-use kith_gremlin::{
-    message::{Request, Response},
-    value::Value,
-};
+use kith_gremlin::{message::Response, value::Value};
 use std::{mem, num::NonZeroU64, sync::Arc};
 use tokio::{
     sync::{Semaphore, mpsc},
@@ -53,22 +50,26 @@ impl From<Ended> for Stop {
 /// Answers a request of `guest`, once one of the `places` of its connection is free.
 pub(super) async fn answer(guest: Arc<Guest>, incoming: Incoming, outbox: Outbox, places: Arc<Semaphore>) {
     let _under_way = guest.place().request();
-    let (id, coding) = (incoming.request.id, incoming.coding);
+    let (id, coding) = (incoming.id, incoming.coding);
     let Ok(Ok(_place)) = timeout(QUEUE_PATIENCE, places.acquire()).await else {
         // If the connection has ended, nobody wants the answer.
         let _ = outbox.fail(id, &too_many(), coding).await;
         return;
     };
-    if let Err(Stop::Failed(error)) = served(&guest, &incoming.request, coding, &outbox).await {
+    if let Err(Stop::Failed(error)) = served(&guest, incoming, &outbox).await {
         // If the connection has ended, nobody wants the answer.
         let _ = outbox.fail(id, &error, coding).await;
     }
 }
 
-async fn served(guest: &Guest, request: &Request, coding: Coding, outbox: &Outbox) -> Result<(), Stop> {
-    let asked = Asked::new(&request.operation, &request.options)?;
-    let batch = batch_size(request.options.batch_size);
-    let mut answer = Answer::new(request.id, coding, asked.form, batch, outbox);
+async fn served(guest: &Guest, incoming: Incoming, outbox: &Outbox) -> Result<(), Stop> {
+    let Wants::Results(asked) = &incoming.wants else { return Ok(()) };
+    let asked: &Asked = match &**asked {
+        Ok(asked) => asked,
+        Err(error) => return Err(error.clone().into()),
+    };
+    let batch = batch_size(incoming.batch_size);
+    let mut answer = Answer::new(incoming.id, incoming.coding, asked.form, batch, outbox);
     let (early, mut parts) = EarlyResults::channel(batch);
     // If results cannot be sent, the traversal is given up, and a traversal that writes must not be.
     let early = (asked.form.sends_early() && !asked.query.writes).then_some(early);

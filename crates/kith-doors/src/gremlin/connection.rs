@@ -4,14 +4,13 @@ use super::{
     UNDER_WAY_MAX, WAITING_MAX, answer,
     failure::too_many,
     http::{self, Socket},
-    incoming::{self, Incoming},
+    incoming::{self, Decoded, Decoding, Incoming, Wants},
     inlet::Unfinished,
     introduction::Introduction,
     outbox::{self, Ended, Outbox},
 };
 use crate::{Guest, Stream};
 use futures::{StreamExt, stream::SplitStream};
-use kith_gremlin::message::Operation;
 use std::{io, pin::pin, sync::Arc};
 use tokio::{
     sync::Semaphore,
@@ -45,6 +44,7 @@ pub(super) async fn serve(stream: &mut Stream, guest: Guest) -> io::Result<()> {
         places: Arc::new(Semaphore::new(UNDER_WAY_MAX)),
         introduction: Introduction::default(),
         tasks: JoinSet::new(),
+        decoding: JoinSet::new(),
     };
     let mut sending = pin!(sending.run(sink));
     tokio::select! {
@@ -65,6 +65,8 @@ struct Connection<'s> {
     places: Arc<Semaphore>,
     /// One for each request that is evaluated or waits. They end when this is dropped.
     tasks: JoinSet<()>,
+    /// One for each long message that is being decoded.
+    decoding: JoinSet<Decoded>,
 }
 
 /// Why no more requests are read.
@@ -99,25 +101,41 @@ impl Connection<'_> {
         tokio::select! {
             biased;
             Some(ended) = self.tasks.join_next() => check(ended),
+            Some(decoded) = self.decoding.join_next() => {
+                let decoded = decoded.map_err(|_| unanswered())?;
+                self.decoded(decoded).await
+            }
             message = self.source.next() => {
                 let message = match message {
                     Some(Ok(message)) => message,
                     Some(Err(error)) => return Err(self.broken(error).await),
                     None => return Err(End::Gone),
                 };
-                match incoming::receive(message, &self.unfinished, &self.outbox).await? {
-                    Some(incoming) => self.take(incoming).await,
-                    None => Ok(()),
+                let Some(Decoding { is_long, decoded }) = incoming::decoding(message, &self.unfinished) else {
+                    return Ok(());
+                };
+                if !is_long {
+                    return self.decoded(decoded.await).await;
                 }
+                self.decoding.spawn(decoded);
+                Ok(())
             }
         }
     }
 
-    async fn take(&mut self, incoming: Incoming) -> Result<(), End> {
-        if let Operation::Authentication(credentials) = &incoming.request.operation {
+    /// Serves a request, or refuses a message that is none.
+    async fn decoded(&mut self, decoded: Decoded) -> Result<(), End> {
+        let incoming = match decoded {
+            Ok(incoming) => incoming,
+            Err((refusal, coding)) => {
+                self.outbox.send(&refusal, coding, None).await?;
+                return Ok(());
+            }
+        };
+        if let Wants::Authentication(credentials) = &incoming.wants {
             // An identity changes for the requests that come later only: those under way keep the guest that they have.
             let guest = Arc::make_mut(&mut self.guest);
-            let shown = (incoming.request.id, credentials, incoming.coding);
+            let shown = (incoming.id, credentials, incoming.coding);
             for kept in self.introduction.check(shown, guest, &self.outbox).await? {
                 self.start(kept).await?;
             }
@@ -131,8 +149,8 @@ impl Connection<'_> {
 
     /// Starts a task for a request, or refuses it if too many wait.
     async fn start(&mut self, incoming: Incoming) -> Result<(), Ended> {
-        if UNDER_WAY_MAX + WAITING_MAX <= self.tasks.len() {
-            return self.outbox.fail(incoming.request.id, &too_many(), incoming.coding).await;
+        if UNDER_WAY_MAX + WAITING_MAX <= self.tasks.len() + self.decoding.len() {
+            return self.outbox.fail(incoming.id, &too_many(), incoming.coding).await;
         }
         let (guest, places) = (Arc::clone(&self.guest), Arc::clone(&self.places));
         self.tasks.spawn(answer::answer(guest, incoming, self.outbox.clone(), places));
@@ -141,6 +159,9 @@ impl Connection<'_> {
 
     /// Waits until the requests under way are answered.
     async fn answer_all(&mut self) -> Result<(), End> {
+        while let Some(decoded) = self.decoding.join_next().await {
+            self.decoded(decoded.map_err(|_| unanswered())?).await?;
+        }
         while let Some(ended) = self.tasks.join_next().await {
             check(ended)?;
         }
@@ -180,7 +201,11 @@ impl Connection<'_> {
 
 /// A task that panicked has not answered its request, so the connection is closed.
 fn check(ended: Result<(), JoinError>) -> Result<(), End> {
-    ended.map_err(|_| End::Close(close(CloseCode::Error, "internal error: a request could not be answered")))
+    ended.map_err(|_| unanswered())
+}
+
+fn unanswered() -> End {
+    End::Close(close(CloseCode::Error, "internal error: a request could not be answered"))
 }
 
 fn close(code: CloseCode, reason: &str) -> CloseFrame {

@@ -3,7 +3,7 @@
 use super::{
     REQUEST_BYTES_MAX, answer,
     failure::{failure, no_memory, of_gremlin},
-    inlet::pay_decoded,
+    inlet,
     question::Asked,
     results::{self, Form},
 };
@@ -18,18 +18,18 @@ use hyper::{
     body::Incoming,
     header::{self, HeaderValue},
 };
-use kith_api::{GremlinAnswer, QueryError};
+use kith_api::{GremlinAnswer, QueryError, QueryOptions};
 use kith_gremlin::{
-    GremlinError,
+    GremlinError, Room,
     message::{self, Operation, Response, Status, http},
     value::Value,
 };
 use kith_net::{
-    Charge,
+    Charge, aside,
     server::connections::{Arrival, UNCHARGED_BYTES},
 };
 use kith_types::ErrorCode;
-use std::{convert::Infallible, mem, vec};
+use std::{convert::Infallible, mem, time::Instant, vec};
 use uuid::Uuid;
 
 /// The results of an answer are coded, charged and sent in pieces of about this size.
@@ -119,26 +119,54 @@ async fn answered(
         return Ok(None);
     }
     introduce(guest, text(header::AUTHORIZATION))?;
-    let (request, _charge) = match *request.method() {
-        Method::GET => match http::decode_query(request.uri().query().unwrap_or_default(), id)? {
-            Some(decoded) => (Asking { request: decoded, is_get: true }, guest.place().charge()),
-            None => return Ok(None),
-        },
+    let (is_get, body, room) = match *request.method() {
+        Method::GET => {
+            let query = request.uri().query().unwrap_or_default().to_owned().into_bytes();
+            let room = inlet::room(guest.place().charge(), query.len());
+            (true, query, room)
+        }
         _ => {
             let (body, charge) = whole(guest, request.into_body()).await?;
-            if body.is_empty() {
-                return Ok(None);
-            }
-            (Asking { request: http::decode_http(&body, id)?, is_get: false }, charge)
+            let room = inlet::room(charge, body.len());
+            (false, body, room)
         }
     };
-    results(guest, &request, media_type).await.map(Some).map_err(Failed::Query)
+    if body.is_empty() {
+        return Ok(None);
+    }
+    let received = Instant::now();
+    let Some((asking, _room)) = aside(body.len(), move || decoded(&body, is_get, id, room)).await? else {
+        return Ok(None);
+    };
+    results(guest, asking, received, media_type).await.map(Some).map_err(Failed::Query)
 }
 
 /// A request that was decoded.
 struct Asking {
-    request: message::Request,
+    id: Uuid,
+    asked: Asked,
     is_get: bool,
+}
+
+/// What a body asks, or the query of an address, and the room that this takes. `None` if it asks nothing.
+fn decoded(
+    body: &[u8],
+    is_get: bool,
+    id: Uuid,
+    mut room: Room,
+) -> Result<Option<(Asking, Room)>, QueryError> {
+    let request = match is_get {
+        true => http::decode_query(&String::from_utf8_lossy(body), id),
+        false => http::decode_http(body, id, &mut room).map(Some),
+    };
+    let Some(message::Request { id, operation, options }) = request.map_err(of_gremlin)? else {
+        return Ok(None);
+    };
+    if let Operation::Authentication(_) = operation {
+        return Err(QueryError::BadRequest { detail: "credentials belong in a header".to_owned() });
+    }
+    let asked = Asked::new(operation, &options, &mut room)?;
+    Ok(Some((Asking { id, asked, is_get }, room)))
 }
 
 /// Gives the peer the identity that the request shows, or else that of its connection.
@@ -168,7 +196,7 @@ fn introduce(guest: &mut Guest, header: Option<&str>) -> Result<(), QueryError> 
     })
 }
 
-/// Reads a body, which is charged as it arrives, with what it will be decoded to.
+/// Reads a body, which is charged as it arrives.
 async fn whole(guest: &Guest, mut body: Incoming) -> Result<(Vec<u8>, Charge), Failed> {
     let mut arrival = Arrival::new(guest.place());
     let mut bytes = Vec::new();
@@ -205,30 +233,26 @@ async fn whole(guest: &Guest, mut body: Incoming) -> Result<(Vec<u8>, Charge), F
         }
         bytes.extend_from_slice(&data);
     }
-    let length = bytes.len();
-    let charge = pay_decoded(arrival.take_charge(), length).ok_or_else(no_memory)?;
-    Ok((bytes, charge))
+    Ok((bytes, arrival.take_charge()))
 }
 
 /// Evaluates the traversal.
 async fn results(
     guest: &Guest,
-    asking: &Asking,
+    asking: Asking,
+    received: Instant,
     media_type: &'static str,
 ) -> Result<HttpResponse<Body>, QueryError> {
     let _under_way = guest.place().request();
-    let message::Request { id, operation, options } = &asking.request;
-    if let Operation::Authentication(_) = operation {
-        return Err(QueryError::BadRequest { detail: "credentials belong in a header".to_owned() });
-    }
-    let asked = Asked::new(operation, options)?;
-    if asking.is_get && asked.query.writes {
+    let Asking { id, asked, is_get } = asking;
+    if is_get && asked.query.writes {
         let detail = "a traversal in the address of a GET may not change a graph; send it with POST";
         return Err(QueryError::BadRequest { detail: detail.to_owned() });
     }
-    let reply = guest.call(asked.question(), asked.options.clone()).await?;
+    let deadline = asked.options.deadline.map(|deadline| deadline.saturating_sub(received.elapsed()));
+    let reply = guest.call(asked.question(), QueryOptions { deadline, ..asked.options.clone() }).await?;
     let answer = answer::of_traversal(&reply)?;
-    let pieces = encoded(guest, *id, answer, asked.form)
+    let pieces = encoded(guest, id, answer, asked.form)
         .map_err(|error| if answer.wrote { QueryError::results_lost(error) } else { error })?;
     Ok(response(StatusCode::OK, media_type, pieces))
 }

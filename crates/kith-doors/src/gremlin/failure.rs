@@ -53,5 +53,8 @@ pub(super) fn too_many() -> QueryError {
 
 /// An error of Gremlin as one of a query.
 pub(super) fn of_gremlin(error: GremlinError) -> QueryError {
+    if error.code == ErrorCode::Overloaded {
+        return no_memory();
+    }
     QueryError::Remote { code: error.code, message: error.message, help: String::new() }
 }

@@ -1,51 +1,108 @@
-//! Messages to requests.
+//! Messages to requests. Long ones are decoded away from the threads that serve connections.
 
 use super::{
-    failure::no_memory,
+    failure::{failure, no_memory},
     inlet::Unfinished,
-    outbox::{Coding, Ended, Outbox},
+    outbox::Coding,
+    question::Asked,
 };
-use kith_gremlin::message::{self, Frame, Request};
-use kith_net::Charge;
+use futures::{FutureExt, future::BoxFuture};
+use kith_api::QueryError;
+use kith_gremlin::{
+    Room,
+    message::{self, Credentials, Frame, Operation, Rejected, Request, Response},
+};
+use kith_net::{INLINE_BYTES_MAX, aside};
+use kith_types::ErrorCode;
+use std::{num::NonZeroU64, time::Instant};
 use tokio_tungstenite::tungstenite::Message;
+use uuid::Uuid;
 
 /// A request that was received.
 #[derive(Debug)]
 pub(super) struct Incoming {
-    pub request: Request,
+    pub id: Uuid,
     pub coding: Coding,
+    /// The most results in one message.
+    pub batch_size: Option<NonZeroU64>,
+    pub wants: Wants,
     /// The memory that the request takes, until this is dropped.
-    _charge: Charge,
+    _room: Room,
 }
 
-/// The request in a message. `None` if there is none, or it cannot be served and was answered.
-///
-/// # Errors
-/// [`Ended`] if the connection has ended.
-pub(super) async fn receive(
-    message: Message,
-    unfinished: &Unfinished,
-    outbox: &Outbox,
-) -> Result<Option<Incoming>, Ended> {
-    let (frame, is_text) = match &message {
-        Message::Text(text) => (Frame::Text(text), true),
-        Message::Binary(bytes) => (Frame::Binary(bytes), false),
-        Message::Ping(_) | Message::Pong(_) | Message::Close(_) | Message::Frame(_) => return Ok(None),
+/// What a request wants.
+#[derive(Debug)]
+pub(super) enum Wants {
+    Authentication(Credentials),
+    /// Results, or an error if it cannot be understood what is asked.
+    Results(Box<Result<Asked, QueryError>>),
+}
+
+/// A request, or the answer to one that cannot be served.
+pub(super) type Decoded = Result<Incoming, (Response, Coding)>;
+
+/// A message that is being decoded.
+pub(super) struct Decoding {
+    /// Whether it takes so long that other messages are to be read meanwhile.
+    pub is_long: bool,
+    pub decoded: BoxFuture<'static, Decoded>,
+}
+
+/// Begins to decode a message. `None` if it is none with a request.
+pub(super) fn decoding(message: Message, unfinished: &Unfinished) -> Option<Decoding> {
+    if !matches!(message, Message::Text(_) | Message::Binary(_)) {
+        return None;
+    }
+    let (length, received) = (message.len(), Instant::now());
+    let room = unfinished.finish(length);
+    let is_long = INLINE_BYTES_MAX < length;
+    let decoded = async move {
+        let mut decoded = aside(length, move || decoded(&message, room)).await;
+        // The time that a caller allows counts from when its request was complete.
+        if is_long
+            && let Ok(Incoming { wants: Wants::Results(asked), .. }) = &mut decoded
+            && let Ok(asked) = &mut **asked
+            && let Some(deadline) = &mut asked.options.deadline
+        {
+            *deadline = deadline.saturating_sub(received.elapsed());
+        }
+        decoded
     };
-    let charge = unfinished.finish(message.len());
-    match message::decode(frame) {
-        Ok((serializer, request)) => {
-            let coding = Coding { serializer, is_text };
-            let Some(_charge) = charge else {
-                outbox.fail(request.id, &no_memory(), coding).await?;
-                return Ok(None);
-            };
-            Ok(Some(Incoming { request, coding, _charge }))
-        }
-        Err(rejected) => {
-            let coding = Coding { serializer: rejected.serializer, is_text };
-            outbox.send(&rejected.response(), coding, None).await?;
-            Ok(None)
-        }
+    Some(Decoding { is_long, decoded: decoded.boxed() })
+}
+
+fn decoded(message: &Message, mut room: Room) -> Decoded {
+    let (frame, is_text) = match message {
+        Message::Text(text) => (Frame::Text(text), true),
+        other => (Frame::Binary(binary(other)), false),
+    };
+    let coding = |serializer| Coding { serializer, is_text };
+    match message::decode(frame, &mut room) {
+        Ok((serializer, request)) => Ok(incoming(request, coding(serializer), room)),
+        Err(rejected) => Err((refusal(&rejected), coding(rejected.serializer))),
+    }
+}
+
+fn binary(message: &Message) -> &[u8] {
+    match message {
+        Message::Binary(bytes) => bytes,
+        _ => &[],
+    }
+}
+
+fn incoming(request: Request, coding: Coding, mut room: Room) -> Incoming {
+    let Request { id, operation, options } = request;
+    let batch_size = options.batch_size;
+    let wants = match operation {
+        Operation::Authentication(credentials) => Wants::Authentication(credentials),
+        operation => Wants::Results(Box::new(Asked::new(operation, &options, &mut room))),
+    };
+    Incoming { id, coding, batch_size, wants, _room: room }
+}
+
+fn refusal(rejected: &Rejected) -> Response {
+    match rejected.error.code {
+        ErrorCode::Overloaded => failure(rejected.id, &no_memory()),
+        _ => rejected.response(),
     }
 }

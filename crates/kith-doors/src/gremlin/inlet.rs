@@ -2,6 +2,7 @@
 //! does not arrive in time ends its connection.
 
 use super::frames::Frames;
+use kith_gremlin::Room;
 use kith_net::{
     Charge,
     server::connections::{Arrival, Connected, UNCHARGED_BYTES},
@@ -15,13 +16,13 @@ use std::{
 };
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// The memory that a decoded request takes, in multiples of its length.
-const DECODED: usize = 4;
-
-/// The charge for a request of this length, also for what it is decoded to. `None` if there is no memory for that.
-pub(super) fn pay_decoded(mut charge: Charge, length: usize) -> Option<Charge> {
-    let is_free = length <= UNCHARGED_BYTES || charge.grow_to(length.saturating_mul(DECODED));
-    is_free.then_some(charge)
+/// Room for what a request of this length is decoded to, whose received form is charged. Small requests are not charged.
+pub(super) fn room(mut charge: Charge, length: usize) -> Room {
+    Room::new(move |bytes| {
+        let all = length.saturating_add(bytes);
+        charge.shrink_to(all);
+        bytes <= UNCHARGED_BYTES || charge.grow_to(all)
+    })
 }
 
 /// The messages that a connection has begun to receive. Clones share them.
@@ -49,13 +50,12 @@ impl Unfinished {
         frames.bytes() <= UNCHARGED_BYTES || arrival.pay(frames.bytes())
     }
 
-    /// A request of this length is complete. Returns its charge, also for what it is decoded to; `None` if there is no memory
-    /// for that.
-    pub fn finish(&self, length: usize) -> Option<Charge> {
+    /// A request of this length is complete. Returns room for what it is decoded to.
+    pub fn finish(&self, length: usize) -> Room {
         let Received { frames, arrival } = &mut *self.0.lock();
         frames.take(length);
         arrival.finished();
-        pay_decoded(arrival.take_charge(), length)
+        room(arrival.take_charge(), length)
     }
 
     /// Ready when a message that has begun should have been complete.

@@ -22,7 +22,7 @@ impl Introduction {
     /// # Errors
     /// [`Ended`] if the connection has ended.
     pub async fn keep(&mut self, incoming: Incoming, outbox: &Outbox) -> Result<(), Ended> {
-        let (id, coding) = (incoming.request.id, incoming.coding);
+        let (id, coding) = (incoming.id, incoming.coding);
         if STRANGER_MESSAGES_MAX as usize <= self.kept.len() {
             let error = unauthenticated("too many requests came before credentials");
             return outbox.fail(id, &error, coding).await;
@@ -47,7 +47,7 @@ impl Introduction {
     ) -> Result<Vec<Incoming>, Ended> {
         let kept = std::mem::take(&mut self.kept);
         // Drivers send credentials with the id of the request that was answered by the demand.
-        let is_kept = kept.iter().any(|incoming| incoming.request.id == id);
+        let is_kept = kept.iter().any(|incoming| incoming.id == id);
         match guest.authenticate(credentials.password.as_bytes()) {
             Ok(()) if is_kept => Ok(kept),
             Ok(()) => {
@@ -56,8 +56,8 @@ impl Introduction {
             }
             Err(error) => {
                 outbox.fail(id, &error, coding).await?;
-                for other in kept.iter().filter(|incoming| incoming.request.id != id) {
-                    let response = failure(Some(other.request.id), &error);
+                for other in kept.iter().filter(|incoming| incoming.id != id) {
+                    let response = failure(Some(other.id), &error);
                     outbox.send(&response, other.coding, None).await?;
                 }
                 Ok(Vec::new())

@@ -4,7 +4,7 @@ use super::{failure::of_gremlin, results::Form};
 use chrono::{DateTime, FixedOffset, Utc};
 use kith_api::{GremlinQuery, GremlinTraversal, QueryError, QueryOptions, Question};
 use kith_gremlin::{
-    graphbinary,
+    Room, graphbinary,
     message::{Operation, Options},
     text,
     value::{Map, Value},
@@ -30,17 +30,18 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// What is asked by the operation of a request.
+    /// What is asked by the operation of a request. Afterwards, `room` has what this takes.
     ///
     /// # Errors
-    /// The text cannot be read; the language is another than Gremlin; the operation asks nothing of a graph.
-    pub fn new(operation: &Operation, options: &Options) -> Result<Self, QueryError> {
+    /// The text cannot be read; the language is another than Gremlin; the operation asks nothing of a graph; there is no room.
+    pub fn new(operation: Operation, options: &Options, room: &mut Room) -> Result<Self, QueryError> {
         let (source, bytecode, form) = match operation {
-            Operation::Bytecode(bytecode) => (Arc::from(SOURCE), Arc::clone(bytecode), Form::Traversers),
+            Operation::Bytecode(bytecode) => (Arc::from(SOURCE), bytecode, Form::Traversers),
             Operation::Eval { gremlin, bindings, language } => {
                 check_language(language.as_deref())?;
-                let inputs = text::Inputs { bindings, now: now(), entropy: rand::random() };
-                let script = text::parse(gremlin, &inputs).map_err(|error| of_gremlin(error.into()))?;
+                let inputs = text::Inputs { bindings: &bindings, now: now(), entropy: rand::random() };
+                let script = text::parse_within(&gremlin, &inputs, room);
+                let script = script.map_err(|error| of_gremlin(error.into()))?;
                 let (source, terminal) = (Arc::clone(&script.source), script.terminal);
                 (source, Arc::new(script.into_bytecode()), Form::Plain(terminal))
             }
@@ -50,7 +51,8 @@ impl Asked {
             }
         };
         let writes = bytecode.changes_graph();
-        let bytes = graphbinary::write_value(&Value::Traversal(bytecode)).map_err(of_gremlin)?;
+        let bytes = graphbinary::write_value_within(&Value::Traversal(bytecode), room).map_err(of_gremlin)?;
+        room.settle(bytes.capacity());
         let query = GremlinQuery {
             traversal: GremlinTraversal::Bytecode(bytes.into()),
             // Gremlin Server gives elements their properties too, unless it is told otherwise.

@@ -25,7 +25,10 @@ impl Reader<'_> {
                 element: Some(self.value()?).filter(|element| *element != Value::Null),
             })),
             _ => {
+                let before = self.taken();
                 let labels = self.value()?;
+                // The sets are copied.
+                self.take_room(self.taken() - before)?;
                 let objects = self.value()?;
                 assemble::path(&labels, objects).map_err(|error| self.located(start, error))?
             }

@@ -19,7 +19,7 @@ pub use items::{Items, RESULTS_MAX, check_count, counted};
 pub use reader::Reader;
 pub use writer::Writer;
 
-use crate::{error::Result, value::Value};
+use crate::{error::Result, room::Room, value::Value};
 
 /// Values nest at most this deep, as deep as the stack of a thread certainly allows.
 pub const DEPTH_MAX: usize = 100;
@@ -31,7 +31,16 @@ pub const DEPTH_MAX: usize = 100;
 /// The bytes are no value, more than one, or one of a type that Kith does not support. The message names the position of the
 /// byte. Memory is bounded by a multiple of the length of `bytes`, whatever lengths they claim.
 pub fn read_value(bytes: &[u8]) -> Result<Value> {
-    let mut reader = Reader::new(bytes);
+    read_value_within(bytes, &mut Room::unbounded())
+}
+
+/// The one value that `bytes` hold, which takes no more memory than there is room.
+///
+/// # Errors
+///
+/// Those of [`read_value`] and [`Room::take`].
+pub fn read_value_within(bytes: &[u8], room: &mut Room) -> Result<Value> {
+    let mut reader = Reader::new(bytes).within(room);
     let value = reader.value()?;
     reader.finish()?;
     Ok(value)
@@ -46,6 +55,19 @@ pub fn write_value(value: &Value) -> Result<Vec<u8>> {
     let mut writer = Writer::default();
     writer.value(value)?;
     Ok(writer.into_bytes())
+}
+
+/// The bytes of a value, which take no more memory than there is room. The value may have parts that are written several times.
+///
+/// # Errors
+///
+/// Those of [`write_value`] and [`Room::take`].
+pub fn write_value_within(value: &Value, room: &mut Room) -> Result<Vec<u8>> {
+    let mut writer = Writer::within(std::mem::take(room));
+    let written = writer.value(value);
+    let (bytes, taken) = writer.into_parts();
+    *room = taken;
+    written.map(|()| bytes)
 }
 
 #[cfg(test)]

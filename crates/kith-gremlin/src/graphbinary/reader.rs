@@ -3,6 +3,7 @@
 use super::{DEPTH_MAX, code::TypeCode};
 use crate::{
     error::{GremlinError, Result},
+    room::{ELEMENT, ENTRY, HEAD, Room, VALUE},
     value::{Map, Set, Value, numbers},
 };
 use bytes::Bytes;
@@ -10,8 +11,8 @@ use kith_types::ErrorCode;
 use std::sync::Arc;
 use uuid::Uuid;
 
-/// Room for this many items is made before they are read. More is made as they arrive, so that nested lists which claim a huge
-/// length do not take memory.
+/// Without a bound of memory, room for this many items is made before they are read. More is made as they arrive, so that nested
+/// lists which claim a huge length do not take memory.
 const CAPACITY_FIRST_MAX: usize = 32;
 
 /// Reads one value after another.
@@ -22,6 +23,8 @@ pub struct Reader<'a> {
     input: &'a [u8],
     offset: usize,
     depth: usize,
+    /// `None` if memory is not bounded.
+    room: Option<&'a mut Room>,
 }
 
 impl<'a> Reader<'a> {
@@ -32,7 +35,39 @@ impl<'a> Reader<'a> {
 
     /// A reader that begins `offset` bytes after the start of `input`; errors count from the start.
     pub fn starting_at(input: &'a [u8], offset: usize) -> Self {
-        Self { input, offset: offset.min(input.len()), depth: 0 }
+        Self { input, offset: offset.min(input.len()), depth: 0, room: None }
+    }
+
+    /// The same reader, whose values take no more memory than there is room.
+    pub fn within(self, room: &'a mut Room) -> Self {
+        let room = Some(room).filter(|room| !room.is_unbounded());
+        Self { room, ..self }
+    }
+
+    /// Takes room for what is allocated next.
+    pub(super) fn take_room(&mut self, bytes: usize) -> Result<()> {
+        self.room.as_mut().map_or(Ok(()), |room| room.take(bytes))
+    }
+
+    /// The room that was taken so far.
+    pub(super) fn taken(&self) -> usize {
+        self.room.as_ref().map_or(0, |room| room.taken())
+    }
+
+    /// Takes room for `count` items of this size, and returns for how many the list is to be made.
+    fn capacity(&mut self, count: usize, item_bytes: usize) -> Result<usize> {
+        match &mut self.room {
+            Some(room) => room.take(count.saturating_mul(item_bytes).saturating_add(HEAD)).map(|()| count),
+            None => Ok(count.min(CAPACITY_FIRST_MAX)),
+        }
+    }
+
+    /// Takes room for `count` instructions, and returns for how many the list is to be made.
+    pub(super) fn instruction_capacity(&mut self, count: usize) -> Result<usize> {
+        match &mut self.room {
+            Some(room) => room.take_instructions(count).map(|()| count),
+            None => Ok(count.min(CAPACITY_FIRST_MAX)),
+        }
     }
 
     /// The number of bytes read so far, and of those before the start.
@@ -81,6 +116,7 @@ impl<'a> Reader<'a> {
     /// The bytes of a value whose type and flag were read.
     fn value_of(&mut self, code: TypeCode, start: usize) -> Result<Value> {
         use TypeCode::*;
+        self.take_room(head(code))?;
         Ok(match code {
             Int => Value::Int(self.i32()?),
             Long => Value::Long(self.i64()?),
@@ -93,7 +129,11 @@ impl<'a> Reader<'a> {
             Class => Value::Class(self.string()?),
             Uuid => Value::Uuid(self.uuid()?),
             Char => Value::Char(self.char()?),
-            ByteBuffer => Value::Binary(Bytes::copy_from_slice(self.sized()?)),
+            ByteBuffer => {
+                let bytes = self.sized()?;
+                self.take_room(HEAD + bytes.len())?;
+                Value::Binary(Bytes::copy_from_slice(bytes))
+            }
             BigInteger => Value::BigInteger(Arc::new(self.big_integer()?)),
             BigDecimal => {
                 let scale = i64::from(self.i32()?);
@@ -104,7 +144,11 @@ impl<'a> Reader<'a> {
                 self.time(code, start)?
             }
             List => Value::List(Arc::new(self.list()?)),
-            Set => Value::Set(Arc::new(self.list()?.into_iter().collect::<self::Set>())),
+            Set => {
+                let values = self.list()?;
+                self.take_room(values.len() * ENTRY)?;
+                Value::Set(Arc::new(values.into_iter().collect::<self::Set>()))
+            }
             Map => Value::Map(Arc::new(self.map()?)),
             BulkSet => self.bulk_set()?,
             Vertex | Edge | VertexProperty | Property | Path => self.element(code, start)?,
@@ -126,7 +170,7 @@ impl<'a> Reader<'a> {
     /// A map without its type and flag.
     pub fn map(&mut self) -> Result<Map> {
         let count = self.count(4)?;
-        let mut map = Map::with_capacity(count.min(CAPACITY_FIRST_MAX));
+        let mut map = Map::with_capacity(self.capacity(count, ENTRY)?);
         for _ in 0..count {
             let key = self.value()?;
             map.insert(key, self.value()?);
@@ -142,7 +186,7 @@ impl<'a> Reader<'a> {
 
     /// `count` values with their types. The caller has checked that the input is long enough for them.
     pub(super) fn values(&mut self, count: usize) -> Result<Vec<Value>> {
-        let mut values = Vec::with_capacity(count.min(CAPACITY_FIRST_MAX));
+        let mut values = Vec::with_capacity(self.capacity(count, VALUE)?);
         for _ in 0..count {
             values.push(self.value()?);
         }
@@ -151,7 +195,7 @@ impl<'a> Reader<'a> {
 
     fn bulk_set(&mut self) -> Result<Value> {
         let count = self.count(10)?;
-        let mut values = Vec::with_capacity(count.min(CAPACITY_FIRST_MAX));
+        let mut values = Vec::with_capacity(self.capacity(count, VALUE + HEAD)?);
         for _ in 0..count {
             let value = self.value()?;
             values.push((value, self.i64()?));
@@ -168,6 +212,7 @@ impl<'a> Reader<'a> {
     pub fn string(&mut self) -> Result<Arc<str>> {
         let start = self.offset;
         let bytes = self.sized()?;
+        self.take_room(HEAD + bytes.len())?;
         std::str::from_utf8(bytes).map(Arc::from).map_err(|_| self.error_at(start, "a string is not UTF-8"))
     }
 
@@ -250,5 +295,17 @@ impl<'a> Reader<'a> {
     /// The same error, with the position.
     pub(super) fn located(&self, offset: usize, error: GremlinError) -> GremlinError {
         self.error_at(offset, error.message)
+    }
+}
+
+/// What a value takes besides its place in a list, and the values, texts and bytes in it.
+fn head(code: TypeCode) -> usize {
+    use TypeCode::*;
+    match code {
+        Int | Long | Byte | Short | Double | Float | Boolean | Uuid | Char | Null => 0,
+        Vertex | Edge | VertexProperty | Property | Path | Metrics | TraversalMetrics => ELEMENT,
+        BigInteger | BigDecimal => 3 * HEAD,
+        Bytecode | Binding | P | TextP | Lambda | TraversalStrategy | Traverser => 3 * HEAD,
+        _ => HEAD,
     }
 }

@@ -56,6 +56,8 @@ impl Reader<'_> {
 
     pub(super) fn big_integer(&mut self) -> Result<BigInt> {
         let start = self.offset();
-        numbers::integer_of_bytes(self.sized()?).map_err(|error| self.located(start, error))
+        let bytes = self.sized()?;
+        self.take_room(bytes.len())?;
+        numbers::integer_of_bytes(bytes).map_err(|error| self.located(start, error))
     }
 }

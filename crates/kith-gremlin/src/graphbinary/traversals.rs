@@ -44,7 +44,7 @@ impl Reader<'_> {
 
     fn instructions(&mut self) -> Result<Vec<Instruction>> {
         let count = self.count(8)?;
-        let mut instructions = Vec::new();
+        let mut instructions = Vec::with_capacity(self.instruction_capacity(count)?);
         for _ in 0..count {
             let name = self.string()?;
             let arguments = self.count(2)?;

@@ -4,6 +4,7 @@ use super::{DEPTH_MAX, code::TypeCode};
 use crate::{
     assemble,
     error::{GremlinError, Result},
+    room::Room,
     value::{Map, Symbol, Value, time},
 };
 use bigdecimal::BigDecimal;
@@ -17,12 +18,39 @@ use uuid::Uuid;
 pub struct Writer {
     bytes: Vec<u8>,
     depth: usize,
+    room: Room,
 }
 
+/// No value of fixed length is longer, with its type.
+const FIXED_BYTES_MAX: usize = 32;
+
 impl Writer {
+    /// A writer whose bytes take no more memory than there is room.
+    pub fn within(room: Room) -> Self {
+        Self { room, ..Self::default() }
+    }
+
     /// What was written.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
+    }
+
+    /// What was written, and the room that it takes.
+    pub fn into_parts(self) -> (Vec<u8>, Room) {
+        (self.bytes, self.room)
+    }
+
+    /// Makes sure that this number of bytes can be added, which takes room for them.
+    fn reserve(&mut self, more: usize) -> Result<()> {
+        let (length, capacity) = (self.bytes.len(), self.bytes.capacity());
+        if more <= capacity - length || self.room.is_unbounded() {
+            return Ok(());
+        }
+        let wanted = length.saturating_add(more).max(2 * capacity);
+        self.room.take(wanted)?;
+        self.bytes.reserve_exact(wanted - length);
+        self.room.give_back(capacity);
+        Ok(())
     }
 
     /// A value with its type.
@@ -30,6 +58,7 @@ impl Writer {
         if self.depth == DEPTH_MAX && *value != Value::Null {
             return Err(GremlinError::bad(format!("a value nests deeper than {DEPTH_MAX}")));
         }
+        self.reserve(FIXED_BYTES_MAX)?;
         self.depth += 1;
         let written = self.typed(value);
         self.depth -= 1;
@@ -212,6 +241,7 @@ impl Writer {
     }
 
     fn sized(&mut self, bytes: &[u8]) -> Result<()> {
+        self.reserve(bytes.len() + FIXED_BYTES_MAX)?;
         self.count(bytes.len())?;
         self.bytes.extend_from_slice(bytes);
         Ok(())

@@ -4,6 +4,7 @@ use super::{Fields, Reader};
 use crate::{
     assemble,
     error::Result,
+    room::{ELEMENT, ENTRY},
     value::{Edge, Map, Metrics, Property, TraversalMetrics, Value, Vertex, VertexProperty},
 };
 use serde_json::value::RawValue;
@@ -12,26 +13,31 @@ use std::sync::Arc;
 /// The label of a vertex whose label is not told.
 const LABEL_UNKNOWN: &str = "vertex";
 
+/// The set of the labels of one object in a path has at least this many characters.
+const LABEL_TEXT_BYTES_MIN: usize = 2;
+
 impl<'a> Reader<'a> {
     pub(super) fn element(&mut self, type_name: &str, raw: &'a RawValue) -> Result<Value> {
-        let fields = self.fields(raw)?;
-        match type_name {
-            "g:Vertex" => self.vertex(raw, &fields),
-            "g:Edge" => self.edge(raw, &fields),
-            "g:VertexProperty" => self.vertex_property(raw, &fields),
+        self.with_fields(raw, |reader, fields| match type_name {
+            "g:Vertex" => reader.vertex(raw, fields),
+            "g:Edge" => reader.edge(raw, fields),
+            "g:VertexProperty" => reader.vertex_property(raw, fields),
             "g:Property" => {
-                let key = self.string(self.required(&fields, "key", raw)?)?;
-                let value = self.value(self.required(&fields, "value", raw)?)?;
-                let element = fields.get("element").map(|element| self.value(element)).transpose()?;
+                let key = reader.string(reader.required(fields, "key", raw)?)?;
+                let value = reader.value(reader.required(fields, "value", raw)?)?;
+                let element = fields.get("element").map(|element| reader.value(element)).transpose()?;
                 let element = element.filter(|element| *element != Value::Null);
                 Ok(Value::Property(Arc::new(Property { key, value, element })))
             }
             _ => {
-                let labels = self.value(self.required(&fields, "labels", raw)?)?;
-                let objects = self.value(self.required(&fields, "objects", raw)?)?;
-                assemble::path(&labels, objects).map_err(|error| self.located(raw, error))
+                let labels_raw = reader.required(fields, "labels", raw)?;
+                // The sets are copied.
+                reader.take_room(ENTRY * labels_raw.get().len() / LABEL_TEXT_BYTES_MIN)?;
+                let labels = reader.value(labels_raw)?;
+                let objects = reader.value(reader.required(fields, "objects", raw)?)?;
+                assemble::path(&labels, objects).map_err(|error| reader.located(raw, error))
             }
-        }
+        })
     }
 
     fn vertex(&mut self, raw: &'a RawValue, fields: &Fields<'a>) -> Result<Value> {
@@ -74,18 +80,19 @@ impl<'a> Reader<'a> {
         let mut properties = Vec::new();
         for (key, value) in self.optional_fields(fields, "properties")? {
             let value = self.value(value)?;
+            self.take_room(ELEMENT)?;
             properties.push(Arc::new(Property { key: key.into(), value, element: None }));
         }
         Ok(Value::VertexProperty(Arc::new(VertexProperty { id, key, value, vertex, properties })))
     }
 
-    fn label(&self, fields: &Fields<'a>, name: &str, unknown: &str) -> Result<Arc<str>> {
+    fn label(&mut self, fields: &Fields<'a>, name: &str, unknown: &str) -> Result<Arc<str>> {
         fields.get(name).map_or_else(|| Ok(unknown.into()), |label| self.string(label))
     }
 
     /// The fields of an object that is itself a field; none if it is absent.
-    fn optional_fields(&self, fields: &Fields<'a>, name: &str) -> Result<Vec<(String, &'a RawValue)>> {
-        fields.get(name).map_or_else(|| Ok(Vec::new()), |raw| Ok(self.fields(raw)?.0))
+    fn optional_fields(&mut self, fields: &Fields<'a>, name: &str) -> Result<Vec<(String, &'a RawValue)>> {
+        fields.get(name).map_or_else(|| Ok(Vec::new()), |raw| Ok(self.fields(raw)?.list))
     }
 
     /// What `profile()` returns: a map of names.

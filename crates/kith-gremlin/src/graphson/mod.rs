@@ -17,7 +17,7 @@ pub(crate) use reader::Reader;
 pub use writer::to_json;
 pub(crate) use writer::to_json_with_few_types;
 
-use crate::{error::Result, value::Value};
+use crate::{error::Result, room::Room, value::Value};
 
 /// Values nest at most this deep.
 pub const DEPTH_MAX: usize = crate::graphbinary::DEPTH_MAX;
@@ -29,7 +29,16 @@ pub const DEPTH_MAX: usize = crate::graphbinary::DEPTH_MAX;
 /// The text is not JSON, or no value, or one of a type that Kith does not support. The message names the position of the byte.
 /// The time grows with the length of the text times the depth of its nesting.
 pub fn read_value(text: &str) -> Result<Value> {
-    let mut reader = Reader::new(text);
+    read_value_within(text, &mut Room::unbounded())
+}
+
+/// The value that a JSON text holds, which takes no more memory than there is room.
+///
+/// # Errors
+///
+/// Those of [`read_value`] and [`Room::take`].
+pub fn read_value_within(text: &str, room: &mut Room) -> Result<Value> {
+    let mut reader = Reader::new(text).within(room);
     let raw = reader.document()?;
     reader.value(raw)
 }

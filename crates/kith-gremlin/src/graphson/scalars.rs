@@ -10,8 +10,9 @@ use serde_json::value::RawValue;
 use std::{borrow::Cow, str::FromStr, sync::Arc};
 
 impl<'a> Reader<'a> {
-    pub(super) fn scalar(&self, type_name: &str, raw: &'a RawValue) -> Result<Value> {
+    pub(super) fn scalar(&mut self, type_name: &str, raw: &'a RawValue) -> Result<Value> {
         let text = self.text_of(raw)?;
+        self.take_room(text.len())?;
         let value = match type_name {
             "g:Int32" => whole(&text).map(Value::Int),
             "g:Int64" => whole(&text).map(Value::Long),
@@ -47,7 +48,7 @@ impl<'a> Reader<'a> {
     /// The text of a string, or a number as it is written.
     fn text_of(&self, raw: &'a RawValue) -> Result<Cow<'a, str>> {
         match raw.get().as_bytes().first() {
-            Some(b'"') => self.string(raw).map(|text| Cow::Owned(text.to_string())),
+            Some(b'"') => self.plain_string(raw).map(Cow::Owned),
             _ => Ok(Cow::Borrowed(raw.get())),
         }
     }

@@ -5,48 +5,60 @@ use crate::{
     assemble,
     bytecode::{Bytecode, Instruction},
     error::Result,
-    value::{Map, Value},
+    room::HEAD,
+    value::Value,
 };
 use serde_json::value::RawValue;
 use std::sync::Arc;
 
 impl<'a> Reader<'a> {
     pub(super) fn part_of_traversal(&mut self, type_name: &str, raw: &'a RawValue) -> Result<Value> {
-        let fields = self.fields(raw)?;
-        match type_name {
+        self.take_room(2 * HEAD)?;
+        self.with_fields(raw, |reader, fields| match type_name {
             "g:Bytecode" => {
-                let sources = self.instructions(&fields, "source")?;
-                let steps = self.instructions(&fields, "step")?;
+                let sources = reader.instructions(fields, "source")?;
+                let steps = reader.instructions(fields, "step")?;
                 Ok(assemble::traversal(Bytecode { sources, steps }))
             }
-            "g:Binding" => self.value(self.required(&fields, "value", raw)?),
+            "g:Binding" => reader.value(reader.required(fields, "value", raw)?),
             "g:Lambda" => {
-                let script = self.string(self.required(&fields, "script", raw)?)?;
-                let language = fields.get("language").map(|language| self.string(language)).transpose()?;
+                let script = reader.string(reader.required(fields, "script", raw)?)?;
+                let language = fields.get("language").map(|language| reader.string(language)).transpose()?;
                 Ok(Value::Lambda { language: language.unwrap_or_else(|| "unknown".into()), script })
             }
             "g:Traverser" => {
-                let bulk = self.long(self.required(&fields, "bulk", raw)?)?;
-                let value = Arc::new(self.value(self.required(&fields, "value", raw)?)?);
+                let bulk = reader.long(reader.required(fields, "bulk", raw)?)?;
+                let value = Arc::new(reader.value(reader.required(fields, "value", raw)?)?);
                 Ok(Value::Traverser { bulk, value })
             }
-            _ => self.predicate(raw, &fields),
-        }
+            _ => reader.predicate(raw, fields),
+        })
     }
 
     fn instructions(&mut self, fields: &Fields<'a>, name: &str) -> Result<Vec<Instruction>> {
         let Some(raw) = fields.get(name) else { return Ok(Vec::new()) };
-        self.items(raw)?.into_iter().map(|instruction| self.instruction(instruction)).collect()
+        let mut instructions = Vec::new();
+        self.each_item(raw, |reader, instruction| {
+            reader.take_instruction()?;
+            instructions.push(reader.instruction(instruction)?);
+            Ok(())
+        })?;
+        Ok(instructions)
     }
 
     /// An array of a name and arguments.
     fn instruction(&mut self, raw: &'a RawValue) -> Result<Instruction> {
-        let items = self.items(raw)?;
-        let Some((name, arguments)) = items.split_first() else {
-            return Err(self.error_at(raw, "an instruction has no name"));
-        };
-        let name = self.string(name)?;
-        let arguments = arguments.iter().map(|argument| self.value(argument)).collect::<Result<_>>()?;
+        let (mut name, mut arguments) = (None, Vec::new());
+        self.each_item(raw, |reader, item| {
+            if name.is_none() {
+                name = Some(reader.string(item)?);
+                return Ok(());
+            }
+            reader.grow(&mut arguments)?;
+            arguments.push(reader.value(item)?);
+            Ok(())
+        })?;
+        let name = name.ok_or_else(|| self.error_at(raw, "an instruction has no name"))?;
         Ok(Instruction { name, arguments })
     }
 
@@ -65,15 +77,20 @@ impl<'a> Reader<'a> {
 
     /// A strategy. Its configuration is the field `conf`; older drivers send it as fields of the strategy itself.
     pub(super) fn strategy(&mut self, type_name: &str, raw: &'a RawValue) -> Result<Value> {
-        let fields = self.fields(raw)?;
-        let class = fields.get("fqcn").map(|class| self.string(class)).transpose()?;
-        let configuration = match fields.get("conf") {
-            Some(configuration) => self.fields(configuration)?.0,
-            None => fields.0.into_iter().filter(|(name, _)| name != "fqcn").collect(),
-        };
-        let entries = configuration.into_iter().map(|(name, raw)| Ok((Value::text(name), self.value(raw)?)));
-        let configuration = entries.collect::<Result<Map>>()?;
-        let name = type_name.strip_prefix("g:").unwrap_or(type_name);
-        Ok(assemble::strategy(class.as_deref().unwrap_or(name), configuration))
+        self.with_fields(raw, |reader, fields| {
+            let class = fields.get("fqcn").map(|class| reader.string(class)).transpose()?;
+            let configuration = match fields.get("conf") {
+                Some(configuration) => {
+                    reader.with_fields(configuration, |reader, fields| reader.map_of_fields(&fields.list))?
+                }
+                None => {
+                    let mut configuration = reader.map_of_fields(&fields.list)?;
+                    configuration.shift_remove(&Value::text("fqcn"));
+                    configuration
+                }
+            };
+            let name = type_name.strip_prefix("g:").unwrap_or(type_name);
+            Ok(assemble::strategy(class.as_deref().unwrap_or(name), configuration))
+        })
     }
 }

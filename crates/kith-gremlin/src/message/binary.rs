@@ -4,6 +4,7 @@ use super::{Decoded, Parts, Response, Serializer};
 use crate::{
     error::Result,
     graphbinary::{Reader, Writer},
+    room::Room,
     value::Value,
 };
 use uuid::Uuid;
@@ -12,8 +13,8 @@ use uuid::Uuid;
 const VERSION: u8 = 0x81;
 
 /// The request that begins at byte `start` of a frame.
-pub(super) fn decode(frame: &[u8], start: usize) -> Decoded {
-    let mut reader = Reader::starting_at(frame, start);
+pub(super) fn decode(frame: &[u8], start: usize, room: &mut Room) -> Decoded {
+    let mut reader = Reader::starting_at(frame, start).within(room);
     match id(&mut reader) {
         Ok(id) => (Some(id), parts(&mut reader)),
         Err(error) => (None, Err(error)),

@@ -4,7 +4,8 @@
 use super::{Credentials, MEDIA_TYPES, Parts, Request, Response, Serializer, json};
 use crate::{
     error::{GremlinError, Result},
-    graphson::{read_value, to_json},
+    graphson::{read_value, read_value_within, to_json},
+    room::Room,
     value::{Map, Value},
 };
 use base64::{Engine, engine::general_purpose::STANDARD};
@@ -17,15 +18,16 @@ const GREMLIN: &str = "gremlin";
 /// The names of arguments of the address whose values are whole numbers.
 const NUMBERS: [&str; 3] = ["evaluationTimeout", "scriptEvaluationTimeout", "batchSize"];
 
-/// The request that the body of a POST holds. It is answered with `id`, unless it has an id of its own.
+/// The request that the body of a POST holds. It is answered with `id`, unless it has an id of its own. It takes no more memory
+/// than there is room.
 ///
 /// # Errors
 ///
 /// The body is no JSON object, or its fields are not those of a request to evaluate a text.
-pub fn decode_http(body: &[u8], id: Uuid) -> Result<Request> {
+pub fn decode_http(body: &[u8], id: Uuid, room: &mut Room) -> Result<Request> {
     let text = std::str::from_utf8(body)
         .map_err(|_| GremlinError::bad("the body of the request is not UTF-8, as JSON must be"))?;
-    let Value::Map(fields) = read_value(text)? else {
+    let Value::Map(fields) = read_value_within(text, room)? else {
         return Err(GremlinError::bad(
             "the body of the request is no JSON object; an example is {\"gremlin\":\"g.V().count()\"}",
         ));
@@ -186,7 +188,7 @@ mod tests {
     fn a_body_and_a_query_hold_the_same_request() {
         let body = br#"{"gremlin":"g.V(x).has('a b')","bindings":{"x":7},"aliases":{"g":"people"},"language":"gremlin-groovy"}"#;
         let query = "gremlin=g.V(x).has(%27a+b%27)&bindings.x=7&aliases.g=people&language=gremlin-groovy";
-        let of_body = decode_http(body, ID).expect("a request");
+        let of_body = decode_http(body, ID, &mut Room::unbounded()).expect("a request");
         let of_query = decode_query(query, ID).expect("a request").expect("a traversal");
         assert_eq!(of_body, of_query);
         assert_eq!(of_body.id, ID);
@@ -207,7 +209,7 @@ mod tests {
             (b"{}", "\"gremlin\" is missing"),
             (b"{\"gremlin\":7}", "\"gremlin\""),
         ] {
-            let error = decode_http(body, ID).expect_err("refused");
+            let error = decode_http(body, ID, &mut Room::unbounded()).expect_err("refused");
             assert!(error.message.contains(told), "{}", error.message);
         }
         assert!(decode_query("gremlin=%g1", ID).is_err() && decode_query("gremlin=%ff", ID).is_err());

@@ -4,6 +4,7 @@ use super::{Decoded, Parts, Response};
 use crate::{
     error::Result,
     graphson::{Fields, Reader, to_json},
+    room::Room,
     value::{Map, Value},
 };
 use serde_json::{Value as Json, json, value::RawValue};
@@ -15,9 +16,10 @@ const REQUEST_ID: &str = "requestId";
 const ID_DISTANCE_MAX: usize = 100;
 const UUID_TEXT_BYTES: usize = 36;
 
-pub(super) fn decode(text: &str) -> Decoded {
-    let mut reader = Reader::new(text);
-    let fields = reader.document().and_then(|raw| Ok((raw, reader.fields(raw)?)));
+pub(super) fn decode(text: &str, room: &mut Room) -> Decoded {
+    let mut reader = Reader::new(text).within(room);
+    let document = reader.document();
+    let fields = document.and_then(|raw| Ok((raw, reader.fields(raw)?)));
     let (raw, fields) = match fields {
         Ok(fields) => fields,
         Err(error) => return (find_id(text), Err(error)),

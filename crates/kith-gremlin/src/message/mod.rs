@@ -4,11 +4,11 @@
 //! frame is GraphSON 3. An answer is coded as its request was, without a media type.
 //!
 //! ```
-//! use kith_gremlin::message::{self, Frame, Operation, Response};
+//! use kith_gremlin::{Room, message::{self, Frame, Operation, Response}};
 //!
 //! let text = r#"{"requestId":"41d2e28a-20a4-4ab0-b379-d810dede3786","op":"eval","processor":"",
 //!     "args":{"gremlin":"g.V(x).out()","bindings":{"x":1},"aliases":{"g":"people"}}}"#;
-//! let (serializer, request) = message::decode(Frame::Text(text)).expect("a request");
+//! let (serializer, request) = message::decode(Frame::Text(text), &mut Room::unbounded()).expect("a request");
 //! assert!(matches!(&request.operation, Operation::Eval { gremlin, .. } if &**gremlin == "g.V(x).out()"));
 //!
 //! let answer = Response::success(request.id, vec!["marko".into()]);
@@ -32,6 +32,7 @@ pub use status::Status;
 
 use crate::{
     error::{GremlinError, Result},
+    room::Room,
     value::Map,
 };
 use std::sync::Arc;
@@ -92,16 +93,16 @@ struct Parts {
 /// A request as far as it could be decoded: its id, and its parts or why there are none.
 type Decoded = (Option<Uuid>, Result<Parts>);
 
-/// The request of a frame, and how it is coded.
+/// The request of a frame, and how it is coded. It takes no more memory than there is room.
 ///
 /// # Errors
 ///
 /// The frame is no request, or asks for what Kith does not support, such as a session. The error has the id of the request,
 /// so that it can be answered, unless the frame is damaged where the id is.
-pub fn decode(frame: Frame<'_>) -> Result<(Serializer, Request), Rejected> {
+pub fn decode(frame: Frame<'_>, room: &mut Room) -> Result<(Serializer, Request), Rejected> {
     let (serializer, (id, parts)) = match frame {
-        Frame::Text(text) => (Serializer::GraphSon, json::decode(text)),
-        Frame::Binary(bytes) => decode_binary(bytes)?,
+        Frame::Text(text) => (Serializer::GraphSon, json::decode(text, room)),
+        Frame::Binary(bytes) => decode_binary(bytes, room)?,
     };
     let rejected = |error| Rejected { id, serializer, error };
     let parts = parts.map_err(rejected)?;
@@ -111,7 +112,7 @@ pub fn decode(frame: Frame<'_>) -> Result<(Serializer, Request), Rejected> {
     Ok((serializer, request))
 }
 
-fn decode_binary(bytes: &[u8]) -> Result<(Serializer, Decoded), Rejected> {
+fn decode_binary(bytes: &[u8], room: &mut Room) -> Result<(Serializer, Decoded), Rejected> {
     let rejected = |serializer, id, error| Rejected { id, serializer, error: GremlinError::bad(error) };
     let media_type =
         bytes.split_first().and_then(|(length, rest)| rest.split_at_checked(usize::from(*length)));
@@ -131,9 +132,9 @@ fn decode_binary(bytes: &[u8]) -> Result<(Serializer, Decoded), Rejected> {
     };
     let start = bytes.len() - body.len();
     let decoded = match serializer {
-        Serializer::GraphBinary | Serializer::GraphBinaryText => binary::decode(bytes, start),
+        Serializer::GraphBinary | Serializer::GraphBinaryText => binary::decode(bytes, start, room),
         Serializer::GraphSon => match std::str::from_utf8(body) {
-            Ok(text) => json::decode(text),
+            Ok(text) => json::decode(text, room),
             Err(_) => {
                 let error = GremlinError::bad("the request is not UTF-8, as JSON must be");
                 (json::find_id(&String::from_utf8_lossy(body)), Err(error))

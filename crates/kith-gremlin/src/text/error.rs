@@ -15,8 +15,8 @@ pub struct TextError {
     pub column: usize,
     /// What was expected or is wrong there.
     pub message: String,
-    /// Whether TinkerPop has it but Kith does not, such as a lambda.
-    pub is_unsupported: bool,
+    /// `bad_request`; `unsupported_operation` if TinkerPop has it but Kith does not, such as a lambda; or why there is no room.
+    pub code: ErrorCode,
 }
 
 impl TextError {
@@ -28,20 +28,24 @@ impl TextError {
             line: 1 + before.matches('\n').count(),
             column: 1 + before[line_begin..].chars().count(),
             message: message.into(),
-            is_unsupported: false,
+            code: ErrorCode::BadRequest,
         }
     }
 
     /// Something at this byte of the text exists in TinkerPop, but not in Kith.
     pub(super) fn unsupported(text: &str, offset: usize, what: &str) -> Self {
-        Self { is_unsupported: true, ..Self::at(text, offset, GremlinError::unsupported(what).message) }
+        Self::of(text, offset, GremlinError::unsupported(what))
+    }
+
+    /// Another error at this byte of the text.
+    pub(super) fn of(text: &str, offset: usize, error: GremlinError) -> Self {
+        Self { code: error.code, ..Self::at(text, offset, error.message) }
     }
 }
 
 impl From<TextError> for GremlinError {
     fn from(error: TextError) -> Self {
-        let code = if error.is_unsupported { ErrorCode::UnsupportedOperation } else { ErrorCode::BadRequest };
-        Self::new(code, error.to_string())
+        Self::new(error.code, error.to_string())
     }
 }
 

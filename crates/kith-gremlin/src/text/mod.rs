@@ -30,6 +30,7 @@ pub use words::STEPS;
 
 use crate::{
     bytecode::{Bytecode, Instruction},
+    room::Room,
     value::{Map, Value},
 };
 use chrono::{DateTime, FixedOffset};
@@ -120,6 +121,15 @@ pub enum Terminal {
 ///
 /// The text is no Gremlin, uses a name that does not exist, or is too long or too deeply nested. The error says where.
 pub fn parse(text: &str, inputs: &Inputs<'_>) -> Result<Script, TextError> {
+    parse_within(text, inputs, &mut Room::alone())
+}
+
+/// Reads a text that holds one traversal, which takes no more memory than there is room.
+///
+/// # Errors
+///
+/// Those of [`parse`] and [`Room::take`].
+pub fn parse_within(text: &str, inputs: &Inputs<'_>, room: &mut Room) -> Result<Script, TextError> {
     if text.len() > TEXT_BYTES_MAX {
         let message = format!(
             "the text has {} bytes, but at most {TEXT_BYTES_MAX} are allowed; pass large values as bindings",
@@ -127,5 +137,5 @@ pub fn parse(text: &str, inputs: &Inputs<'_>) -> Result<Script, TextError> {
         );
         return Err(TextError::at(text, 0, message));
     }
-    parser::Parser::new(text, inputs)?.script()
+    parser::Parser::new(text, inputs, room)?.script()
 }

@@ -187,6 +187,76 @@ async fn a_ping_is_answered_while_a_request_is_under_way() {
     assert_eq!(driver.until_over(&[id]).await[&id].codes, [200]);
 }
 
+/// Arguments of a step whose decoded form takes a while.
+fn long_list() -> Vec<Value> {
+    (0..200_000).map(Value::Int).collect()
+}
+
+#[tokio::test]
+async fn others_are_answered_while_a_long_request_waits_to_be_decoded() {
+    let occupied = kith_net::occupied().await;
+    let mut driver = Driver::new().await;
+    let long =
+        driver.ask(("traversal", "bytecode"), map(&[("gremlin", traversal("inject", long_list()))])).await;
+    let bound = Value::list(long_list());
+    let bindings = ("bindings", Value::Map(Arc::new(map(&[("x", bound)]))));
+    let text = driver.ask(("", "eval"), map(&[("gremlin", Value::text("g.inject(x)")), bindings])).await;
+    let body = format!("{{\"gremlin\":\"g.inject(x)\",\"bindings\":{{\"x\":[{}0]}}}}", "0,".repeat(200_000));
+    let (mut client, posted) = connect(Visitor::anybody(), known());
+    let head = format!("POST /gremlin HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n", body.len());
+    client.write_all((head + &body).as_bytes()).await.expect("it reads");
+    // The same connection goes on, and so do others.
+    assert_eq!(driver.told("g.inject(1)").await.codes, [200]);
+    driver.send(Message::Ping("are you there?".into())).await;
+    assert_eq!(driver.message().await, Message::Pong("are you there?".into()));
+    assert_eq!(Driver::new().await.told("g.inject(1)").await.codes, [200]);
+    assert_eq!(driver.connection.graphs.asked.lock().len(), 1, "the long ones wait");
+    assert!(posted.graphs.asked.lock().is_empty());
+    drop(occupied);
+    let told = driver.until_over(&[long, text]).await;
+    assert_eq!((told[&long].values.len(), told[&text].values.len()), (200_000, 1));
+    let mut status = [0; 12];
+    client.read_exact(&mut status).await.expect("it is answered");
+    assert_eq!(&status, b"HTTP/1.1 200");
+}
+
+#[tokio::test]
+async fn requests_that_would_be_decoded_to_too_much_are_refused() {
+    let place = known();
+    let mut driver = Driver::at(Visitor::anybody(), Arc::clone(&place)).await;
+    let step = Instruction::new("V", Vec::new());
+    let steps = Bytecode { sources: Vec::new(), steps: vec![step; 1_000_000] };
+    let steps = map(&[("gremlin", Value::Traversal(Arc::new(steps)))]);
+    let nulls = map(&[("gremlin", traversal("inject", vec![Value::Null; 3_000_000]))]);
+    for (arguments, told) in [(steps, "more than 10000 steps"), (nulls, "bytes of memory when it is decoded")]
+    {
+        let id = driver.ask(("traversal", "bytecode"), arguments).await;
+        let answer = driver.until_over(&[id]).await.remove(&id).expect("asked");
+        assert_eq!(answer.attributes[&Value::text("kith.code")], Value::text("too_large"));
+        assert!(answer.message.contains(told), "{}", answer.message);
+    }
+    let graphson = format!("{{\"x\":[{}0]}}", "[],".repeat(2_000_000));
+    let request =
+        json!({"requestId": Uuid::from_u128(7).to_string(), "op": "eval", "processor": "", "args": "here"});
+    driver.send(Message::Text(request.to_string().replace("\"here\"", &graphson).into())).await;
+    let Message::Text(text) = driver.message().await else { panic!("no frame of text") };
+    assert!(text.contains("too_large"), "{text}");
+    let long = format!("g.V(){}", ".V()".repeat(20_000));
+    assert!(driver.told(&long).await.message.contains("more than 10000 steps"));
+    let body = format!("{{\"gremlin\":\"g.V()\",\"bindings\":{graphson}}}");
+    let (mut client, _posted) = connect(Visitor::anybody(), known());
+    let head = format!(
+        "POST /gremlin HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+        body.len()
+    );
+    client.write_all((head + &body).as_bytes()).await.expect("it reads");
+    let mut told = String::new();
+    client.read_to_string(&mut told).await.expect("it ends");
+    assert!(told.contains("too_large"), "{told}");
+    assert!(driver.connection.graphs.asked.lock().is_empty());
+    assert_eq!(place.request_bytes(), 0, "nothing stays charged");
+}
+
 #[tokio::test]
 async fn other_paths_are_not_found() {
     let (client, _connection) = connect(Visitor::anybody(), known());

@@ -20,6 +20,7 @@ impl Parser<'_> {
         let mut terminal = None;
         while self.eat('.')? {
             let at = self.at;
+            self.take_instruction()?;
             let name = self.name("the name of a step")?;
             if let Some((_, ending)) = terminal {
                 return Err(self.error(at, format!("{ending}() ends the traversal; nothing can follow it")));
@@ -87,6 +88,7 @@ impl Parser<'_> {
     pub(super) fn anonymous(&mut self, mut bytecode: Bytecode) -> Result<Value> {
         while self.eat('.')? {
             let at = self.at;
+            self.take_instruction()?;
             let name = self.name("the name of a step")?;
             if TERMINALS.contains(&name) {
                 let what = format!("{name}() within a nested traversal");
@@ -107,6 +109,7 @@ impl Parser<'_> {
         self.expect('(')?;
         let mut arguments = Vec::new();
         self.items(')', |parser| {
+            parser.grow(&mut arguments)?;
             arguments.push(parser.value()?);
             Ok(())
         })?;

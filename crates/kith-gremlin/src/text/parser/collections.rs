@@ -2,6 +2,7 @@
 
 use super::{Parser, Result};
 use crate::{
+    room::{GROWING_ENTRY, HEAD, VALUE},
     text::{RANGE_VALUES_MAX, TextError, tokens::Token},
     value::{Map, Set, Value},
 };
@@ -23,7 +24,11 @@ impl Parser<'_> {
     }
 
     fn plain_literal(&mut self) -> Result<Value> {
-        Ok(match self.advance()? {
+        let before = self.at;
+        let token = self.advance()?;
+        // A number or a text takes no more than it takes in the text, besides its head.
+        self.take_room(self.at - before)?;
+        Ok(match token {
             Token::Number(number) => number,
             Token::Text(text) => Value::text(text),
             _ => Value::Null,
@@ -48,6 +53,7 @@ impl Parser<'_> {
             let message = format!("the ranges of a text can have at most {RANGE_VALUES_MAX} values");
             return Err(self.error(at, message));
         }
+        self.take_room(count * (VALUE + prefix.map_or(0, |prefix| HEAD + prefix.len())))?;
         let value = |number: i32| match prefix {
             None => Some(Value::Int(number)),
             Some(prefix) => {
@@ -84,6 +90,7 @@ impl Parser<'_> {
     fn list(&mut self, first: Value) -> Result<Value> {
         let mut values = vec![first];
         self.rest(|parser| {
+            parser.grow(&mut values)?;
             values.push(parser.value()?);
             Ok(())
         })?;
@@ -96,6 +103,7 @@ impl Parser<'_> {
         let value = self.value()?;
         entries.insert(first, value);
         self.rest(|parser| {
+            parser.take_room(GROWING_ENTRY + HEAD)?;
             let key = parser.key_or_value()?;
             parser.expect(':')?;
             let value = parser.value()?;
@@ -136,6 +144,7 @@ impl Parser<'_> {
         self.expect('{')?;
         let mut values = Set::default();
         self.items('}', |parser| {
+            parser.take_room(GROWING_ENTRY)?;
             values.insert(parser.value()?);
             Ok(())
         })?;

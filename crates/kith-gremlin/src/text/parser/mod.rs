@@ -10,7 +10,10 @@ use super::{
     DEPTH_MAX, Inputs, TextError,
     tokens::{Lexer, Token},
 };
-use crate::value::Value;
+use crate::{
+    room::{HEAD, Room},
+    value::Value,
+};
 
 type Result<T> = std::result::Result<T, TextError>;
 
@@ -28,13 +31,30 @@ pub struct Parser<'a> {
     range_values: usize,
     /// How many ids `UUID()` has made.
     uuids: u128,
+    /// The memory for what is read.
+    room: &'a mut Room,
 }
 
 impl<'a> Parser<'a> {
-    pub fn new(text: &'a str, inputs: &'a Inputs<'a>) -> Result<Self> {
+    pub fn new(text: &'a str, inputs: &'a Inputs<'a>, room: &'a mut Room) -> Result<Self> {
         let mut lexer = Lexer::new(text);
         let (at, token) = lexer.take()?;
-        Ok(Self { lexer, token, at, inputs, depth: 0, range_values: 0, uuids: 0 })
+        Ok(Self { lexer, token, at, inputs, depth: 0, range_values: 0, uuids: 0, room })
+    }
+
+    /// Takes room for what is allocated next.
+    fn take_room(&mut self, bytes: usize) -> Result<()> {
+        self.room.take(bytes).map_err(|error| TextError::of(self.lexer.text(), self.at, error))
+    }
+
+    /// Takes room for one more item of a list.
+    fn grow<T>(&mut self, list: &mut Vec<T>) -> Result<()> {
+        self.room.grow(list).map_err(|error| TextError::of(self.lexer.text(), self.at, error))
+    }
+
+    /// Takes room for a step or a call of the source.
+    fn take_instruction(&mut self) -> Result<()> {
+        self.room.take_instructions(1).map_err(|error| TextError::of(self.lexer.text(), self.at, error))
     }
 
     /// Takes the current token.
@@ -115,6 +135,8 @@ impl<'a> Parser<'a> {
             return Err(self.error(self.at, format!("values are nested more than {DEPTH_MAX} deep")));
         }
         self.depth += 1;
+        // Most values point to something.
+        self.take_room(HEAD)?;
         let value = self.value_inside();
         self.depth -= 1;
         value

@@ -132,6 +132,7 @@ impl Parser<'_> {
         if is_predicate && !is_step {
             return self.predicate(at, name, arguments);
         }
+        self.take_instruction()?;
         let first = Instruction::new(name, arguments);
         self.anonymous(Bytecode { sources: Vec::new(), steps: vec![first] })
     }

@@ -4,6 +4,7 @@ use super::{Parser, Result};
 use crate::{
     assemble::strategy,
     bytecode::{Bytecode, Instruction},
+    room::{GROWING_ENTRY, HEAD},
     value::{Map, Value},
 };
 use std::sync::Arc;
@@ -56,6 +57,7 @@ impl Parser<'_> {
         self.expect('(')?;
         let mut strategies = Vec::new();
         self.items(')', |parser| {
+            parser.grow(&mut strategies)?;
             strategies.push(item(parser)?);
             Ok(())
         })?;
@@ -64,10 +66,12 @@ impl Parser<'_> {
 
     /// `ReadOnlyStrategy`, or `new SubgraphStrategy(vertices: hasLabel("person"))`.
     fn strategy(&mut self) -> Result<Value> {
+        self.take_room(3 * HEAD)?;
         let name = self.class_name()?;
         let mut configuration = Map::default();
         if self.eat('(')? {
             self.items(')', |parser| {
+                parser.take_room(GROWING_ENTRY + 2 * HEAD)?;
                 let key = parser.name("the name of a setting of the strategy")?;
                 parser.expect(':')?;
                 let value = parser.value()?;
