@@ -157,6 +157,26 @@ def test_graphs_are_the_files_of_the_command_line(cluster: Cluster, tmp_path: Pa
     assert files(tmp_path / "files/people") == files(served)
 
 
+def test_files_are_read_by_the_names_of_their_columns(tmp_path: Path) -> None:
+    given: dict[str, Any] = {"partitions": 4, "version": 1, "directed": True}
+    edges = tmp_path / "edges.csv"
+    edges.write_text("followee,since,FOLLOWER\n2,1700000000,1\n")
+    with pytest.warns(UserWarning, match="1700000000 is 1970-01-20 .* since:time-s"):
+        doubtful = kith.build_graph("g", tmp_path / "ms", edges=edges, columns=["since:time"], **given)
+    [file] = doubtful.files
+    assert (file.path, file.role, file.rows) == (str(edges), "edges", 1)
+    assert file.columns == {"src": "FOLLOWER", "dst": "followee", "since": "since"}
+    read = kith.build_graph("g", tmp_path / "s", edges=edges, columns=["since:time-s"], **given)
+    rows = [(1, 2, 1_700_000_000)]
+    with pytest.warns(UserWarning, match="time-s"):
+        kith.build_graph("g", tmp_path / "rows-ms", edges=rows, columns=["since:time"], **given)
+    same = kith.build_graph("g", tmp_path / "rows", edges=rows, columns=["since:time-s"], **given)
+    assert (same.components, same.files) == (read.components, [])
+    edges.write_text("weight,a,b\n5,1,2\n")
+    with pytest.raises(kith.Refused, match="src"):
+        kith.build_graph("g", tmp_path / "unknown", edges=edges, **given)
+
+
 def test_an_array_is_rows_of_edges(tmp_path: Path) -> None:
     edges = numpy.random.default_rng(3).integers(0, 5000, (100_000, 2), dtype=numpy.uint64)
     given: dict[str, Any] = {"partitions": 4, "version": 1}

@@ -19,7 +19,7 @@ import atexit
 from kith import _kith, aio
 from kith._kith import Batch, Entry, Record
 from kith.answers import Counts, Footer, StreamFailure, StreamFooter
-from kith.building import BuiltComponent, BuiltGraph, BuiltStore, Dropped, build_graph, build_store
+from kith.building import BuiltComponent, BuiltGraph, BuiltStore, Dropped, ReadFile, build_graph, build_store
 from kith.client import Client, Compute, Aggregate, Graph, connect
 from kith.errors import DeadlineExceeded, Denied, KithError, NotFound, Overloaded, Refused, Unreachable
 from kith.options import Options, WriteOptions
@@ -44,6 +44,7 @@ __all__ = [
     "NotFound",
     "Options",
     "Overloaded",
+    "ReadFile",
     "Record",
     "Refused",
     "Stream",

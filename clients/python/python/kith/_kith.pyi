@@ -53,7 +53,11 @@ def build_graph(
     given: Mapping[str, Any],
     components: Sequence[tuple[str, str, Sequence[str], Iterable[Any]]] | None,
 ) -> tuple[
-    int, list[tuple[str, str, int, int, int, int, int, int, int, str]], list[tuple[str, int, list[str]]]
+    int,
+    list[tuple[str, str, int, int, int, int, int, int, int, str]],
+    list[tuple[str, int, list[str]]],
+    list[tuple[str, str, int, list[tuple[str, str]]]],
+    list[str],
 ]: ...
 def leave() -> None: ...
 

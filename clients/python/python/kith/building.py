@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -67,6 +68,18 @@ class BuiltComponent:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadFile:
+    """A file that was read to its end."""
+
+    path: str
+    role: str
+    """``edges``, ``entities`` or ``members``."""
+    rows: int
+    columns: dict[str, str]
+    """The columns that were read: their names in the file, or their places, by what they were read as (``src``, ``dst``, …)."""
+
+
+@dataclass(frozen=True, slots=True)
 class BuiltGraph:
     """A version of the components of a graph that was built."""
 
@@ -76,6 +89,8 @@ class BuiltGraph:
     """The folder or URL of the graph. It contains a folder for each component, which contains the version, under its number."""
     components: list[BuiltComponent]
     dropped: list[Dropped]
+    files: list[ReadFile]
+    """The files that were read; empty if the graph was built from rows."""
 
 
 def build_store(
@@ -161,8 +176,10 @@ def build_graph(
 
     ``edges`` are rows ``(src, dst, *columns)``, or an array of two columns. ``entities`` are rows ``(member, entity, *columns)`` by
     kind, and ``members`` are ids. Alternatively, all of them are files (CSV, TSV, JSON lines, Parquet, Arrow), as ``kith load
-    graph`` takes them. The options from ``src`` on apply to files only. ``columns`` are names with a kind, such as
-    ``"since:time"``; the kinds are ``time``, ``u64``, ``i64`` and ``f64``. Equal input gives equal files, also on the command line.
+    graph`` takes them, with the same usual names of columns; ``files`` of the result says which columns were read, and a
+    ``UserWarning`` that times seem to be in another unit. The options from ``src`` on apply to files only. ``columns`` are names
+    with a kind, such as ``"since:time"``; the kinds are ``time`` (``time-s``, ``time-us``, ``time-ns``), ``u64``, ``i64`` and
+    ``f64``. Equal input gives equal files, also on the command line.
 
     Raises ``kith.Refused`` if a row or file is wrong or there are no rows, and ``kith.KithError`` for other errors; nothing is built
     then. Other threads run while edges are sorted and written. Ctrl-C ends a build.
@@ -193,9 +210,12 @@ def build_graph(
                 components.append((kind, "entity", list(entity_columns), _rows(entities[kind])))
         if members is not None:
             components.append(("members", "members-only", [], _rows(members)))
-    made, built, dropped = _kith.build_graph(graph, os.fspath(out), given, components)
+    made, built, dropped, read, doubts = _kith.build_graph(graph, os.fspath(out), given, components)
     location = f"{os.fspath(out).rstrip('/')}/{graph}"
-    return BuiltGraph(graph, made, location, [BuiltComponent(*component) for component in built], _dropped(dropped))
+    files = [ReadFile(os.fspath(path), role, rows, dict(taken)) for path, role, rows, taken in read]
+    for doubt in doubts:
+        warnings.warn(doubt, stacklevel=2)
+    return BuiltGraph(graph, made, location, [BuiltComponent(*component) for component in built], _dropped(dropped), files)
 
 
 def _only_of_files(**options: Any) -> None:

@@ -6,8 +6,8 @@ use super::{
 };
 use kith_build::{
     BuildSummary, ColumnRef, ColumnSpec, ComponentRows, Dropped, EdgeColumns, Failure, GraphBuilder,
-    GraphOptions, HeaderMode, LoadOptions, LoadReport, Manifest, Objects, Stop, Workshop, load_graph,
-    next_graph_version, publish_graph,
+    GraphOptions, HeaderMode, LoadOptions, LoadReport, LoadedFile, Manifest, Objects, Stop, Workshop,
+    load_graph, next_graph_version, publish_graph,
 };
 use kith_client::topology::{role_by_name, role_name};
 use kith_ops::KindRole;
@@ -17,8 +17,10 @@ use std::path::PathBuf;
 
 /// Name, role, members, edges, entities, self-loops, duplicates, edges in both orders, bytes and the hash of the manifest.
 type Component = (String, &'static str, u64, u64, u64, u64, u64, u64, u64, String);
-/// Version, components and dropped lines.
-type BuiltGraph = (u64, Vec<Component>, Vec<(String, u64, Vec<String>)>);
+/// Path, role, rows and the columns that were read.
+type ReadFile = (PathBuf, &'static str, u64, Vec<(String, String)>);
+/// Version, components, dropped lines, the files that were read, and warnings.
+type BuiltGraph = (u64, Vec<Component>, Vec<(String, u64, Vec<String>)>, Vec<ReadFile>, Vec<String>);
 /// Name, role, columns and rows of a component.
 type GivenRows<'py> = (String, String, Vec<String>, Bound<'py, PyAny>);
 
@@ -45,13 +47,13 @@ pub fn build_graph(
     options.allow_empty = given.get("allow_empty")?.unwrap_or_default();
     options.memory_bytes = given.memory()?.unwrap_or(options.memory_bytes);
     options.threads = given.threads()?.unwrap_or(options.threads);
-    let report = match components {
+    let (report, warnings) = match components {
         Some(components) => of_rows(py, options, components)?,
         None => of_files(py, &options, &given)?,
     };
     let built = Published { graph, built: &workshop, to: &to };
     interruptible(py, &Stop::default(), || built.publish(&report))?;
-    Ok(replied(version, report))
+    Ok(replied(version, report, warnings))
 }
 
 struct Published<'a> {
@@ -67,7 +69,7 @@ impl Published<'_> {
     }
 }
 
-fn replied(version: StoreVersion, report: LoadReport) -> BuiltGraph {
+fn replied(version: StoreVersion, report: LoadReport, warnings: Vec<String>) -> BuiltGraph {
     let component = |(manifest, it): &(Manifest, BuildSummary)| {
         let role = manifest.graph().map_or("values", |graph| role_name(graph.role));
         let counts =
@@ -77,10 +79,19 @@ fn replied(version: StoreVersion, report: LoadReport) -> BuiltGraph {
         (name, role, members, edges, entities, loops, duplicates, both, bytes, manifest.hash())
     };
     let components = report.components.iter().map(component).collect();
-    (version.0, components, dropped(Dropped::of_files(&report.files)))
+    let file = |file: &LoadedFile| {
+        let read = &file.report;
+        (read.path.clone(), file.role.name(), read.rows, read.taken.clone())
+    };
+    let files = report.files.iter().map(file).collect();
+    (version.0, components, dropped(Dropped::of_files(&report.files)), files, warnings)
 }
 
-fn of_files(py: Python<'_>, options: &GraphOptions, given: &Given<'_, '_>) -> PyResult<LoadReport> {
+fn of_files(
+    py: Python<'_>,
+    options: &GraphOptions,
+    given: &Given<'_, '_>,
+) -> PyResult<(LoadReport, Vec<String>)> {
     let (version, partitions) = (options.version, options.partitions);
     let mut load = LoadOptions::new(&options.graph, version, partitions, options.out_dir.clone());
     load.edges = given.get::<Vec<PathBuf>>("edges")?.unwrap_or_default();
@@ -104,14 +115,24 @@ fn of_files(py: Python<'_>, options: &GraphOptions, given: &Given<'_, '_>) -> Py
     load.allow_empty = options.allow_empty;
     load.memory_bytes = options.memory_bytes;
     load.threads = options.threads;
-    interruptible(py, &load.stop, || {
+    let report = interruptible(py, &load.stop, || {
         // The load checks names in files. The builder checks the name of the graph.
         GraphBuilder::new(options.clone())?;
         load_graph(&load, &mut |_| {})
-    })
+    })?;
+    let doubts = report.files.iter().filter_map(|file| {
+        let doubt = file.report.unlikely_time.as_ref()?;
+        Some(format!("{}: {doubt}", file.report.path.display()))
+    });
+    let warnings = doubts.collect();
+    Ok((report, warnings))
 }
 
-fn of_rows(py: Python<'_>, options: GraphOptions, components: Vec<GivenRows<'_>>) -> PyResult<LoadReport> {
+fn of_rows(
+    py: Python<'_>,
+    options: GraphOptions,
+    components: Vec<GivenRows<'_>>,
+) -> PyResult<(LoadReport, Vec<String>)> {
     let mut graph = GraphBuilder::new(options).map_err(raised)?;
     for (name, role, named, rows) in components {
         check_rows(&rows)?;
@@ -120,8 +141,9 @@ fn of_rows(py: Python<'_>, options: GraphOptions, components: Vec<GivenRows<'_>>
         let component = graph.component(&name, role, &columns).map_err(raised)?;
         take(py, component, role, &rows)?;
     }
+    let warnings = graph.unlikely_time().map(|doubt| format!("rows: {doubt}")).into_iter().collect();
     let components = graph.finish().map_err(raised)?;
-    Ok(LoadReport { components, files: Vec::new() })
+    Ok((LoadReport { components, files: Vec::new() }, warnings))
 }
 
 /// Adds all rows to a component and finishes it.

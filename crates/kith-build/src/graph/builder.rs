@@ -5,7 +5,7 @@ use crate::{Failure, OnProgress, Progress, failure::check_name};
 use kith_engine::Manifest;
 use kith_load::{BuildError, BuildOptions, BuildSummary, ComponentBuilder, version_dir};
 use kith_ops::KindRole;
-use kith_rows::graph::{ColumnSpec, store_text};
+use kith_rows::graph::{ColumnSpec, store_number, store_text};
 use kith_schema::ColumnNumber;
 use kith_types::{ErrorCode, check_component_name};
 use std::fs;
@@ -37,6 +37,7 @@ use std::fs;
 pub struct GraphBuilder {
     options: GraphOptions,
     built: Vec<(Manifest, BuildSummary)>,
+    unlikely_time: Option<String>,
     is_finished: bool,
 }
 
@@ -47,7 +48,7 @@ impl GraphBuilder {
     /// `invalid_name` if the name of the graph is invalid.
     pub fn new(options: GraphOptions) -> Result<Self, Failure> {
         check_name("graph", &options.graph)?;
-        Ok(Self { options, built: Vec::new(), is_finished: false })
+        Ok(Self { options, built: Vec::new(), unlikely_time: None, is_finished: false })
     }
 
     /// Begins a component: an edge type (`Undirected`, `Directed`), an entity kind (`Entity`), or the list of members
@@ -108,6 +109,11 @@ impl GraphBuilder {
         }
     }
 
+    /// The first time of a row that is probably in another unit than its column says, with a proposal; for people.
+    pub fn unlikely_time(&self) -> Option<&str> {
+        self.unlikely_time.as_deref()
+    }
+
     /// Returns the manifests of all components, and their counts.
     ///
     /// # Errors
@@ -161,13 +167,18 @@ impl ComponentRows<'_> {
         }
         self.stored.clear();
         for (column, value) in self.columns.iter().zip(columns) {
+            let is_number = match value {
+                ColumnValue::Text(text) => text.trim().bytes().all(|byte| byte.is_ascii_digit()),
+                _ => true,
+            };
             let stored = match *value {
-                ColumnValue::Unsigned(value) => column.kind.store(ColumnNumber::U64(value)),
-                ColumnValue::Signed(value) => column.kind.store(ColumnNumber::I64(value)),
-                ColumnValue::Float(value) => column.kind.store(ColumnNumber::F64(value)),
+                ColumnValue::Unsigned(value) => store_number(column.kind, ColumnNumber::U64(value)),
+                ColumnValue::Signed(value) => store_number(column.kind, ColumnNumber::I64(value)),
+                ColumnValue::Float(value) => store_number(column.kind, ColumnNumber::F64(value)),
                 ColumnValue::Text(text) => store_text(column.kind, text.trim()),
             };
-            match stored {
+            let doubt = &mut self.graph.unlikely_time;
+            match stored.and_then(|it| if is_number { column.of_number(it, doubt) } else { Some(it) }) {
                 Some(stored) => self.stored.push(stored),
                 None => {
                     let why = format!("{} is not of kind {}", column.name, column.kind.name());
@@ -226,4 +237,40 @@ impl ComponentRows<'_> {
 fn failed(component: &str) -> impl FnOnce(BuildError) -> Failure {
     let component = component.to_owned();
     |source| LoadError::Build { component, source }.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kith_types::{PartitionCount, StoreVersion};
+
+    #[test]
+    fn numbers_are_exact_and_times_in_their_unit() {
+        let folder = tempfile::tempdir().unwrap();
+        let options = |graph: &str| {
+            let partitions = PartitionCount::new(2).unwrap();
+            GraphOptions::new(graph, StoreVersion(1), partitions, folder.path().to_owned())
+        };
+        let spec = |text: &str| text.parse::<ColumnSpec>().unwrap();
+        let hash = |graph: &str, column: &str, value: ColumnValue<'_>| {
+            let mut builder = GraphBuilder::new(options(graph)).unwrap();
+            let mut edges = builder.component("knows", KindRole::Directed, &[spec(column)]).unwrap();
+            edges.edge(1, 2, &[value])?;
+            edges.finish(&mut |_| {}).unwrap();
+            let doubt = builder.unlikely_time().map(str::to_owned);
+            let built = builder.finish().unwrap();
+            Ok::<_, Failure>((built[0].0.files.clone(), doubt))
+        };
+        let millis = hash("a", "at:time", ColumnValue::Unsigned(1_700_000_000_000)).unwrap();
+        assert_eq!(hash("b", "at:time-s", ColumnValue::Unsigned(1_700_000_000)).unwrap(), millis);
+        assert_eq!(hash("c", "at:time-us", ColumnValue::Text("1700000000000000")).unwrap(), millis);
+        assert_eq!(hash("d", "at:time-s", ColumnValue::Text("2023-11-14T22:13:20Z")).unwrap(), millis);
+        let (files, doubt) = hash("e", "at:time", ColumnValue::Unsigned(1_700_000_000)).unwrap();
+        assert!(files != millis.0 && doubt.unwrap().contains("at:time-s"));
+        for rounded in [ColumnValue::Unsigned((1 << 53) + 1), ColumnValue::Signed(-(1 << 53) - 1)] {
+            let refused = hash("f", "w:f64", rounded).unwrap_err();
+            assert_eq!(refused.code, ErrorCode::BadLines);
+        }
+        assert!(hash("g", "w:f64", ColumnValue::Unsigned(1 << 53)).is_ok());
+    }
 }

@@ -17,6 +17,16 @@ pub fn store_text(kind: ColumnKind, text: &str) -> Option<u64> {
     })
 }
 
+/// The stored form of a number; `None` if it is not exactly a value of the kind.
+pub fn store_number(kind: ColumnKind, number: ColumnNumber) -> Option<u64> {
+    let is_exact = match (kind, number) {
+        (ColumnKind::F64, ColumnNumber::U64(whole)) => whole as f64 as i128 == i128::from(whole),
+        (ColumnKind::F64, ColumnNumber::I64(whole)) => whole as f64 as i128 == i128::from(whole),
+        _ => true,
+    };
+    kind.store(number).filter(|_| is_exact)
+}
+
 /// A date (its midnight UTC), or RFC 3339, in which offsets may also be written as `+01` and `+0100`.
 fn date_millis(text: &str) -> Option<i64> {
     if let Ok(date) = NaiveDate::parse_from_str(text, "%Y-%m-%d") {
@@ -58,15 +68,29 @@ pub enum TimeUnit {
     Seconds,
     /// Microseconds.
     Micros,
+    /// Nanoseconds.
+    Nanos,
 }
 
 impl TimeUnit {
+    /// The unit that a kind of columns names, as in `since:time-s`.
+    pub fn of_kind(kind: &str) -> Option<Self> {
+        match kind {
+            "time" => Some(TimeUnit::Millis),
+            "time-s" => Some(TimeUnit::Seconds),
+            "time-us" => Some(TimeUnit::Micros),
+            "time-ns" => Some(TimeUnit::Nanos),
+            _ => None,
+        }
+    }
+
     /// A number in this unit in milliseconds; `None` if it is out of range.
     pub fn millis(self, number: u64) -> Option<u64> {
         match self {
             TimeUnit::Millis => Some(number),
             TimeUnit::Seconds => number.checked_mul(1_000),
             TimeUnit::Micros => Some(number / 1_000),
+            TimeUnit::Nanos => Some(number / 1_000_000),
         }
     }
 
@@ -74,7 +98,8 @@ impl TimeUnit {
     pub(super) fn doubt(column: &str, number: u64) -> Option<String> {
         let unit = match number {
             100_000_000..100_000_000_000 => ("seconds", "time-s"),
-            7_258_118_400_000.. => ("microseconds", "time-us"),
+            7_258_118_400_000..100_000_000_000_000_000 => ("microseconds", "time-us"),
+            100_000_000_000_000_000.. => ("nanoseconds", "time-ns"),
             _ => return None,
         };
         let millis = i64::try_from(number).ok().and_then(DateTime::from_timestamp_millis);
@@ -111,7 +136,7 @@ pub enum ColumnSpecError {
         text: String,
     },
     /// The kind after the colon is unknown.
-    #[error("column {text:?} has an unknown kind (time, time-s, time-us, u64, i64 or f64)")]
+    #[error("column {text:?} has an unknown kind (time, time-s, time-us, time-ns, u64, i64 or f64)")]
     Kind {
         /// The specification as written.
         text: String,
@@ -129,6 +154,15 @@ impl ColumnSpec {
     pub fn column(&self) -> Column {
         Column { name: self.name.clone(), kind: self.kind }
     }
+
+    /// The stored form of a value that was a plain number; `None` if it is out of range. A time is then in the unit of the
+    /// column. Notes the first one in `doubt` that is unlikely to be in milliseconds.
+    pub fn of_number(&self, stored: u64, doubt: &mut Option<String>) -> Option<u64> {
+        if self.kind == ColumnKind::Time && self.unit == TimeUnit::Millis && doubt.is_none() {
+            *doubt = TimeUnit::doubt(&self.name, stored);
+        }
+        if self.kind == ColumnKind::Time { self.unit.millis(stored) } else { Some(stored) }
+    }
 }
 
 impl FromStr for ColumnSpec {
@@ -137,10 +171,9 @@ impl FromStr for ColumnSpec {
     fn from_str(text: &str) -> Result<Self, ColumnSpecError> {
         let owned = || text.to_owned();
         let (rest, kind) = text.rsplit_once(':').unwrap_or((text, "u64"));
-        let (kind, unit) = match kind {
-            "time-s" => (ColumnKind::Time, TimeUnit::Seconds),
-            "time-us" => (ColumnKind::Time, TimeUnit::Micros),
-            kind => (kind.parse().map_err(|_| ColumnSpecError::Kind { text: owned() })?, TimeUnit::Millis),
+        let (kind, unit) = match TimeUnit::of_kind(kind) {
+            Some(unit) => (ColumnKind::Time, unit),
+            None => (kind.parse().map_err(|_| ColumnSpecError::Kind { text: owned() })?, TimeUnit::Millis),
         };
         let (name, position) = match rest.split_once('=') {
             None => (rest, None),
@@ -205,6 +238,8 @@ mod tests {
         assert_eq!(TimeUnit::Micros.millis(1_700_000_000_000_000), Some(1_700_000_000_000));
         assert!(TimeUnit::doubt("since", 1_700_000_000).unwrap().contains("1970-01-20"));
         assert!(TimeUnit::doubt("since", 1_700_000_000_000_000).unwrap().contains("time-us"));
+        assert!(TimeUnit::doubt("since", 1_700_000_000_000_000_000).unwrap().contains("time-ns"));
+        assert_eq!(TimeUnit::Nanos.millis(1_700_000_000_000_000_000), Some(1_700_000_000_000));
         assert_eq!(TimeUnit::doubt("since", 1_700_000_000_000), None);
         assert_eq!(spec("created_ms:time"), of("created_ms", ColumnKind::Time, None));
         assert_eq!(spec("weight=3:f64"), of("weight", ColumnKind::F64, Some(2)));

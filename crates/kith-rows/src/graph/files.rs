@@ -104,6 +104,21 @@ fn kind_name<'a>(row: &'a Row<'_>) -> Result<Cow<'a, str>, ColumnFault> {
     row.text(1).filter(|name| check_component_name(name).is_ok()).ok_or(ColumnFault(1, LineFault::KindName))
 }
 
+/// Reads a time of `column`. Notes the first one in `doubt` that is unlikely to be in milliseconds.
+pub(super) fn take_time(
+    row: &Row<'_>,
+    at: usize,
+    column: &ColumnSpec,
+    doubt: &mut Option<String>,
+) -> Result<u64, ColumnFault> {
+    let value = row.value(at, ColumnKind::Time)?;
+    let is_settled = column.unit == TimeUnit::Millis && doubt.is_some();
+    if is_settled || !row.is_number(at) {
+        return Ok(value);
+    }
+    column.of_number(value, doubt).ok_or(ColumnFault(at, LineFault::ColumnValue(ColumnKind::Time)))
+}
+
 /// Reads the kept columns, which follow the first `from` wanted ones, into `values`. Notes the first time in `doubt` that is
 /// unlikely to be in its column's unit.
 fn take_values(
@@ -116,17 +131,10 @@ fn take_values(
     values.clear();
     for (index, column) in columns.iter().enumerate() {
         let at = from + index;
-        let mut value = row.value(at, column.kind)?;
-        if column.kind == ColumnKind::Time && (column.unit != TimeUnit::Millis || doubt.is_none()) {
-            let is_number = row.is_number(at);
-            if is_number && column.unit == TimeUnit::Millis {
-                *doubt = TimeUnit::doubt(&column.name, value);
-            } else if is_number {
-                let millis = column.unit.millis(value);
-                value = millis.ok_or(ColumnFault(at, LineFault::ColumnValue(column.kind)))?;
-            }
-        }
-        values.push(value);
+        values.push(match column.kind {
+            ColumnKind::Time => take_time(row, at, column, doubt)?,
+            kind => row.value(at, kind)?,
+        });
     }
     Ok(())
 }

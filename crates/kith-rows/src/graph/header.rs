@@ -172,7 +172,7 @@ fn default_places(
 }
 
 /// The usual names of the columns, without regard to case, blanks and punctuation.
-const USUAL: [(&str, &[&str]); 9] = [
+const USUAL: [(&str, &[&str]); 7] = [
     (
         "src",
         &[
@@ -238,9 +238,7 @@ const USUAL: [(&str, &[&str]); 9] = [
     ("kind", &["kind", "type", "label", "entitykind", "entitytype"]),
     ("entity", &["entity", "entityid", "dst", "target", "to", "endid"]),
     ("id", &["id", "memberid", "member", "userid", "user", "personid", "nodeid", "node"]),
-    ("id1", &["id1", "src", "source", "from", "fromid", "srcid", "sourceid", "startid", "follower"]),
-    ("id2", &["id2", "dst", "target", "to", "toid", "dstid", "targetid", "endid", "followee"]),
-    ("time", &["time", "timestamp", "createdat", "created", "creationdate"]),
+    ("time", &["time", "timestamp", "createdat", "created", "creationdate", "since", "date", "ts"]),
 ];
 
 /// The place of the column that is called `label`, or else of the one that has the first of its usual names that occurs.
@@ -249,7 +247,13 @@ fn usual(names: &[String], label: &str, taken: impl Fn(usize) -> bool) -> Result
     if let Some(place) = named(names, label)?.filter(|&place| !taken(place)) {
         return Ok(Some(place));
     }
-    let known = USUAL.iter().find(|(known, _)| *known == label).map_or(&[] as &[&str], |(_, usual)| usual);
+    // The ends of associations are called as those of edges are.
+    let end = match label {
+        "id1" => "src",
+        "id2" => "dst",
+        other => other,
+    };
+    let known = USUAL.iter().find(|(known, _)| *known == end).map_or(&[] as &[&str], |(_, usual)| usual);
     for name in known {
         let mut found = (0..names.len()).filter(|&place| !taken(place) && plain(&names[place]) == *name);
         match (found.next(), found.next()) {

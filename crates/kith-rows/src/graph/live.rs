@@ -1,10 +1,11 @@
 //! Reads files of objects and associations of a live graph.
 
 use super::fault::LineFault;
+use super::files::take_time;
 use super::header::Wanted;
 use super::row::{ColumnFault, Row};
 use super::table::Table;
-use super::{ColumnRef, FileError, FileOptions, FileReport, ReadProgress};
+use super::{ColumnRef, ColumnSpec, FileError, FileOptions, FileReport, ReadProgress, TimeUnit};
 use crate::error::ReadError;
 use kith_schema::ColumnKind;
 use std::path::Path;
@@ -57,7 +58,7 @@ pub fn read_objects<E>(
 
 /// Calls `each` for every association of a file. `columns` names the columns of the two ids, the time and the fields; with
 /// fewer than four, the file has no fields. Without `columns`, the columns are those named `id1`, `id2`, `time` and `data`,
-/// or else the first four. `each` returns a fault if the association is wrong.
+/// or else the first four. Times that are plain numbers are in `unit`. `each` returns a fault if the association is wrong.
 ///
 /// # Errors
 /// Those of [`read_objects`].
@@ -65,17 +66,22 @@ pub fn read_associations<E>(
     path: &Path,
     options: &FileOptions,
     columns: &[ColumnRef],
+    unit: TimeUnit,
     progress: &mut dyn FnMut(&ReadProgress),
     mut each: impl FnMut(AssociationRow) -> Result<Result<(), LineFault>, E>,
 ) -> Result<FileReport, ReadError<E, FileError>> {
-    let wanted = wanted(&["id1", "id2", "time"], columns);
-    Table::open(path, options, wanted)?.rows(progress, |row| {
-        let association = || {
-            let (id1, id2, time) = (row.id(0)?, row.id(1)?, row.value(2, ColumnKind::Time)?);
+    let table = Table::open(path, options, wanted(&["id1", "id2", "time"], columns))?;
+    let time = ColumnSpec { name: table.name_of(2), kind: ColumnKind::Time, unit, position: None };
+    let mut doubt = None;
+    let read = table.rows(progress, |row| {
+        let mut association = || {
+            let (id1, id2) = (row.id(0)?, row.id(1)?);
+            let time = take_time(row, 2, &time, &mut doubt)?;
             Ok(AssociationRow { number: row.number(), id1, id2, time, data: data(row, 3)? })
         };
         handed(association(), 3, &mut each)
-    })
+    });
+    read.map(|report| FileReport { unlikely_time: doubt, ..report })
 }
 
 /// The wanted columns: `labels`, followed by the fields.

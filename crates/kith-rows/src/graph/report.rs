@@ -16,6 +16,17 @@ pub struct ReadProgress {
     pub lines: u64,
 }
 
+/// Says which columns of a file were read, for people: `edges: follower → followee; since = column 2`. `taken` are the role
+/// and the name of each, as in [`FileReport::taken`]. The ends of edges are first, in their direction.
+pub fn columns_taken(what: &str, taken: &[(String, String)]) -> Option<String> {
+    let is_end = |(role, _): &&(String, String)| matches!(role.as_str(), "src" | "dst" | "id1" | "id2");
+    let ends: Vec<&str> = taken.iter().take_while(is_end).map(|(_, name)| name.as_str()).collect();
+    let rest = taken.iter().skip(ends.len()).map(|(role, name)| format!("{role} = {name}"));
+    let ends = Some(ends.join(" → ")).filter(|ends| !ends.is_empty());
+    let parts: Vec<String> = ends.into_iter().chain(rest).collect();
+    (!parts.is_empty()).then(|| format!("{what}: {}", parts.join("; ")))
+}
+
 /// The report on one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileReport {

@@ -35,7 +35,7 @@ pub(super) struct RowTable {
     file: RowFile,
     /// The index of each wanted column.
     places: Vec<usize>,
-    tally: Tally,
+    pub(super) tally: Tally,
 }
 
 impl RowTable {

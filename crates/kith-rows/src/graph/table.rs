@@ -27,6 +27,16 @@ impl Table {
         })
     }
 
+    /// How a user names the wanted column with this index: by its name in the file, or by its place there.
+    pub(super) fn name_of(&self, column: usize) -> String {
+        let tally = match self {
+            Table::Text(table) => &table.tally,
+            Table::Rows(table) => &table.tally,
+        };
+        let name = tally.report.taken.get(column).map(|(_, name)| name.as_str()).unwrap_or_default();
+        name.strip_prefix("column ").unwrap_or(name).to_owned()
+    }
+
     /// Calls `each` for every line of data. `each` returns a fault if the line is wrong; its own errors end the reading.
     /// `progress` is called once per block.
     pub(super) fn rows<E>(

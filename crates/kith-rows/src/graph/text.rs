@@ -20,7 +20,7 @@ pub(super) struct TextTable {
     places: Vec<usize>,
     /// The number of columns of every record; `None` in a file without lines.
     width: Option<usize>,
-    tally: Tally,
+    pub(super) tally: Tally,
 }
 
 impl TextTable {

@@ -6,15 +6,20 @@ use crate::{
 };
 use clap::Args;
 use kith_build::{ColumnRef, FileOptions, HeaderMode};
+use kith_rows::graph::TimeUnit;
 use kith_types::file_part;
 use std::{
     path::{Path, PathBuf},
+    str::FromStr,
     time::Duration,
 };
 
 /// The longest line. It has room for the largest object as JSON in a quoted field: 1 MiB of control characters of 6 bytes
 /// each.
 const LINE_BYTES_MAX: usize = 16 << 20;
+
+/// The place of the time among the columns of associations.
+const TIME_PLACE: usize = 2;
 
 /// The description of a file, and where its rows go.
 #[derive(Clone, Debug, Args)]
@@ -31,9 +36,10 @@ pub struct ImportFlags {
     /// The type of all objects or associations of the file
     #[arg(long = "type", value_name = "TYPE")]
     pub kind: String,
-    /// The columns to read, in the order `id1,id2,time[,data]` or `id[,data]`: their names, or their positions from 1
+    /// The columns to read, in the order `id1,id2,time[,data]` or `id[,data]`: their names, or their positions from 1. A
+    /// time that is not in milliseconds is written `NAME:time-s` (seconds), `:time-us` or `:time-ns`
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
-    pub columns: Vec<ColumnRef>,
+    columns: Vec<ImportColumn>,
     /// What separates columns: a character, or tab, comma, semicolon, pipe, space [default: detected]
     #[arg(long, value_parser = delimiter)]
     delimiter: Option<u8>,
@@ -58,6 +64,24 @@ pub struct ImportFlags {
     /// Read and check the file without writing anything
     #[arg(long)]
     pub dry_run: bool,
+}
+
+/// A column to read: where it is, and the unit of its times if one is named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct ImportColumn {
+    at: ColumnRef,
+    unit: Option<TimeUnit>,
+}
+
+impl FromStr for ImportColumn {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        // Names of columns may contain colons, as `:START_ID` does.
+        let kind = text.rsplit_once(':').and_then(|(at, kind)| Some((at, TimeUnit::of_kind(kind)?)));
+        let (at, unit) = kind.map_or((text, None), |(at, unit)| (at, Some(unit)));
+        Ok(Self { at: at.parse()?, unit })
+    }
 }
 
 /// What the rows of a file are written as.
@@ -117,10 +141,26 @@ impl ImportFlags {
             let message = format!("--columns names {count} columns, but {names} are to be read");
             return Err(Failure::usage(message, format!("name them in this order: {names}")));
         }
-        if (1..count).any(|place| self.columns[..place].contains(&self.columns[place])) {
+        let columns = self.columns();
+        if (1..count).any(|place| columns[..place].contains(&columns[place])) {
             return Err(Failure::usage("--columns names a column twice", "name each column once"));
         }
+        let mut units = self.columns.iter().enumerate().filter(|(_, column)| column.unit.is_some());
+        if units.any(|(place, _)| self.target() == Target::Objects || place != TIME_PLACE) {
+            let message = "--columns gives a unit of time to a column that is not the time of associations";
+            return Err(Failure::usage(message, "give the unit to the third column of --assocs"));
+        }
         Ok(())
+    }
+
+    /// The columns to read.
+    pub fn columns(&self) -> Vec<ColumnRef> {
+        self.columns.iter().map(|column| column.at.clone()).collect()
+    }
+
+    /// The unit of times that are plain numbers.
+    pub fn time_unit(&self) -> TimeUnit {
+        self.columns.get(TIME_PLACE).and_then(|column| column.unit).unwrap_or_default()
     }
 
     /// How to read the file.
@@ -180,10 +220,16 @@ mod tests {
             "--assocs a --type t --columns a,b",
             "--assocs a --type t --columns a,b,c,d,e",
             "--assocs a --type t --columns a,b,a",
+            "--assocs a --type t --columns a,b:time-s,c",
+            "--objects a --type t --columns a,b:time-s",
         ] {
             assert_eq!(flags(line).unwrap().check().unwrap_err().code, ErrorCode::Usage, "{line}");
         }
         assert!(flags("--assocs a --type t --columns src,dst,created_ms").unwrap().check().is_ok());
+        let named = flags("--assocs a --type t --columns :START_ID,2,at:time-s").unwrap();
+        assert!(named.check().is_ok());
+        let columns = [":START_ID", "2", "at"].map(|at| at.parse().unwrap());
+        assert_eq!((named.columns(), named.time_unit()), (columns.to_vec(), TimeUnit::Seconds));
     }
 
     #[test]

@@ -1,11 +1,15 @@
 //! The result of an import, as JSON. The field names are a contract: see `docs/live-graph.md`.
 
-use super::{flags::ImportFlags, flow::Refused, window::Counts};
+use super::{
+    flags::{ImportFlags, Target},
+    flow::Refused,
+    window::Counts,
+};
 use crate::{
     publish::Dropped,
     table::{count, load::dropped, plural},
 };
-use kith_rows::graph::FileReport;
+use kith_rows::graph::{FileReport, columns_taken};
 use serde::Serialize;
 use std::time::Duration;
 
@@ -16,6 +20,13 @@ pub struct ImportReply {
     #[serde(rename = "type")]
     pub kind: String,
     pub file: String,
+    /// `objects` or `associations`.
+    #[serde(skip)]
+    pub what: &'static str,
+    /// The columns that were read: the role of each, and its name in the file or its place.
+    pub columns: Vec<(String, String)>,
+    /// A time that is probably in another unit than milliseconds.
+    pub warning: Option<String>,
     /// Lines of data in the file.
     pub rows: u64,
     /// Objects or associations that are new.
@@ -62,6 +73,12 @@ impl ImportReply {
             graph: flags.graph.clone(),
             kind: flags.kind.clone(),
             file,
+            what: match flags.target() {
+                Target::Objects => "objects",
+                Target::Associations => "associations",
+            },
+            columns: report.taken.clone(),
+            warning: report.unlikely_time.clone(),
             rows: report.rows,
             added: done.counts.added,
             existed: done.counts.existed,
@@ -72,13 +89,15 @@ impl ImportReply {
         }
     }
 
-    /// Returns the dropped lines with their reasons, then a one-line summary.
+    /// Returns the dropped lines with their reasons, the columns that were read, then a one-line summary.
     pub fn text(&self) -> String {
         let mut text = String::new();
         if !self.dropped.is_empty() {
             text += &dropped("dropped lines", &self.dropped);
             text += "\n";
         }
+        text.extend(columns_taken(self.what, &self.columns).map(|taken| taken + "\n"));
+        text.extend(self.warning.iter().map(|warning| format!("warning: {}: {warning}\n", self.file)));
         let (rows, seconds) = (plural(self.rows, "line"), self.seconds);
         if self.dry_run {
             return text + &format!("dry run: {rows} checked, nothing written, {seconds:.1} s\n");
@@ -105,6 +124,11 @@ mod tests {
             graph: "social".to_owned(),
             kind: "likes".to_owned(),
             file: "likes.csv".to_owned(),
+            what: "associations",
+            columns: [("id1", "from"), ("id2", "to"), ("time", "at")]
+                .map(|(role, name)| (role.to_owned(), name.to_owned()))
+                .to_vec(),
+            warning: Some("at 1700000000 is 1970-01-20 in milliseconds".to_owned()),
             rows: 1_203,
             added: 1_000,
             existed: 202,
@@ -122,12 +146,15 @@ dropped lines  why
             1  negative id
   likes.csv: line 7: id1 is negative: \"-1,2,3\"
 
+associations: from → to; time = at
+warning: likes.csv: at 1700000000 is 1970-01-20 in milliseconds
 graph social: 1,203 lines of type \"likes\": 1,000 added, 202 existed, 1.5 s
 ";
         assert_eq!(reply.text(), expected);
         let resumed = ImportReply { resumed: 700, dropped: Vec::new(), ..reply.clone() };
         assert!(resumed.text().contains("\"likes\", 700 of them before the interruption: 1,000 added"));
-        let dry = ImportReply { dry_run: true, dropped: Vec::new(), ..reply };
-        assert_eq!(dry.text(), "dry run: 1,203 lines checked, nothing written, 1.5 s\n");
+        let dry = ImportReply { dry_run: true, dropped: Vec::new(), warning: None, ..reply };
+        let columns = "associations: from → to; time = at\n";
+        assert_eq!(dry.text(), columns.to_owned() + "dry run: 1,203 lines checked, nothing written, 1.5 s\n");
     }
 }

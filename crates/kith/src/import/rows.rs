@@ -118,7 +118,8 @@ impl Rows {
         progress: &mut dyn FnMut(&ReadProgress),
         mut each: impl FnMut(Row) -> bool,
     ) -> Result<FileReport, ReadEnd> {
-        let (path, options, columns) = (self.flags.file(), self.flags.files(), &self.flags.columns);
+        let (path, options, columns) = (self.flags.file(), self.flags.files(), self.flags.columns());
+        let unit = self.flags.time_unit();
         let fits = |data: &Option<String>| match self.types.encode(self.kind, data.as_deref()) {
             Ok(_) => Ok(()),
             Err(fault) => Err(LineFault::Fields(fault.to_string())),
@@ -128,12 +129,14 @@ impl Rows {
             fits => Ok(fits),
         };
         let read = match self.flags.target() {
-            Target::Objects => read_objects(path, &options, columns, progress, |object| {
+            Target::Objects => read_objects(path, &options, &columns, progress, |object| {
                 hand(fits(&object.data), Row::Object(object))
             }),
-            Target::Associations => read_associations(path, &options, columns, progress, |association| {
-                hand(fits(&association.data), Row::Association(association))
-            }),
+            Target::Associations => {
+                read_associations(path, &options, &columns, unit, progress, |association| {
+                    hand(fits(&association.data), Row::Association(association))
+                })
+            }
         };
         read.map_err(|error| match error {
             ReadError::Input(error) => ReadEnd::File(error),

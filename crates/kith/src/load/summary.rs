@@ -1,7 +1,7 @@
 //! The result of a load, as JSON. The field names are a contract: see `docs/loading.md`.
 
 use crate::publish::Dropped;
-use kith_build::{FileRole, LoadReport, LoadedFile};
+use kith_build::{LoadReport, LoadedFile};
 use kith_client::topology::role_name;
 use serde::Serialize;
 use std::time::Duration;
@@ -75,11 +75,7 @@ impl From<&LoadedFile> for ReadFile {
     fn from(file: &LoadedFile) -> Self {
         Self {
             path: file.report.path.display().to_string(),
-            role: match file.role {
-                FileRole::Edges => "edges",
-                FileRole::Entities => "entities",
-                FileRole::Members => "members",
-            },
+            role: file.role.name(),
             rows: file.report.rows,
             dropped: file.report.errors.total(),
             self_loops: file.self_loops,

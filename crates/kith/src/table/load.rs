@@ -5,6 +5,7 @@ use crate::{
     load::{LoadReply, ReadFile},
     publish::Dropped,
 };
+use kith_rows::graph::columns_taken;
 
 /// Returns the components, the files with dropped lines and their reasons, then a one-line summary.
 pub fn summary(reply: &LoadReply) -> String {
@@ -36,16 +37,7 @@ pub fn summary(reply: &LoadReply) -> String {
 fn taken(files: &[ReadFile]) -> String {
     let mut lines: Vec<String> = Vec::new();
     for file in files {
-        // The two ends of an edge show its direction; every other column, what it is read as.
-        let ends = if file.role == "edges" { file.columns.iter().take(2).count() } else { 0 };
-        let arrow =
-            file.columns.iter().take(ends).map(|(_, name)| name.clone()).collect::<Vec<_>>().join(" → ");
-        let rest = file.columns.iter().skip(ends).map(|(role, name)| format!("{role} = {name}"));
-        let parts: Vec<String> =
-            Some(arrow).filter(|arrow| !arrow.is_empty()).into_iter().chain(rest).collect();
-        if !parts.is_empty() {
-            lines.push(format!("{}: {}\n", file.role, parts.join("; ")));
-        }
+        lines.extend(columns_taken(file.role, &file.columns).map(|taken| taken + "\n"));
         lines.extend(file.warning.iter().map(|warning| format!("warning: {}: {warning}\n", file.path)));
     }
     let mut seen = std::collections::BTreeSet::new();

@@ -163,6 +163,17 @@ pub enum FileRole {
     Members,
 }
 
+impl FileRole {
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            FileRole::Edges => "edges",
+            FileRole::Entities => "entities",
+            FileRole::Members => "members",
+        }
+    }
+}
+
 /// A file that was read to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadedFile {

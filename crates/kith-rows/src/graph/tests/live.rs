@@ -17,8 +17,12 @@ fn columns(names: &str) -> Vec<ColumnRef> {
 }
 
 fn associations(path: &Path, names: &str, max_errors: u64) -> Read<AssociationRow> {
+    associations_in(TimeUnit::Millis, path, names, max_errors)
+}
+
+fn associations_in(unit: TimeUnit, path: &Path, names: &str, max_errors: u64) -> Read<AssociationRow> {
     let (mut found, options) = (Vec::new(), FileOptions { max_errors, ..FileOptions::default() });
-    let read = read_associations(path, &options, &columns(names), &mut |_| {}, |row| {
+    let read = read_associations(path, &options, &columns(names), unit, &mut |_| {}, |row| {
         found.push(row);
         Ok(Ok(()))
     });
@@ -58,6 +62,46 @@ fn associations_have_fields_if_the_file_has_that_column() {
         let found: Vec<_> = found.into_iter().map(|it| (it.id1, it.id2, it.time, it.data)).collect();
         assert_eq!(found, [(1, 2, 3, None)], "{name}");
     }
+}
+
+#[test]
+fn columns_are_taken_by_their_usual_names_or_refused() {
+    let folder = Folder::new();
+    for (name, text, taken) in [
+        ("a", "creationDate|Person2Id|Person1Id\n3|2|1\n", "Person1Id → Person2Id; time = creationDate"),
+        ("b", "TO,FROM,since\n2,1,3\n", "FROM → TO; time = since"),
+        ("c", "x,y,z\n1,2,3\n", "x → y; time = z"),
+        ("d", "1\t2\t3\n", "column 1 → column 2; time = column 3"),
+    ] {
+        let (found, report) = associations(&folder.file(name, text), "", 0).unwrap();
+        assert_eq!((found[0].id1, found[0].id2, found[0].time), (1, 2, 3), "{name}");
+        assert_eq!(columns_taken("likes", &report.taken), Some(format!("likes: {taken}")));
+    }
+    for (name, text) in [("e", "made,followee,follower\n3,2,1\n"), ("f", "a,b,c,d,e\n1,2,3,4,5\n")] {
+        let read = associations(&folder.file(name, text), "", 0);
+        assert!(matches!(read, Err(FileError::UnknownHeader { .. })), "{name}");
+    }
+}
+
+#[test]
+fn times_are_in_the_unit_that_is_named_and_doubted_otherwise() {
+    let folder = Folder::new();
+    let text = "id1,id2,at\n1,2,1700000000\n1,3,2023-11-14T22:13:20Z\n1,4,2023-11-14 23:13:20+01\n";
+    let path = folder.file("a.csv", text);
+    let times = |read: Read<AssociationRow>| {
+        let (found, report) = read.unwrap();
+        (found.iter().map(|row| row.time).collect::<Vec<_>>(), report.unlikely_time)
+    };
+    let (read, doubt) = times(associations(&path, "", 0));
+    assert_eq!(read, [1_700_000_000, 1_700_000_000_000, 1_700_000_000_000]);
+    let doubt = doubt.expect("these are seconds");
+    assert!(doubt.contains("1970-01-20") && doubt.ends_with("write the column as at:time-s"), "{doubt}");
+    assert_eq!(times(associations_in(TimeUnit::Seconds, &path, "", 0)), (vec![1_700_000_000_000; 3], None));
+    let bare = folder.file("b.csv", "1,2,1700000000000000000\n");
+    let (read, doubt) = times(associations(&bare, "", 0));
+    assert_eq!(read, [1_700_000_000_000_000_000]);
+    assert!(doubt.unwrap().ends_with("write the column as 3:time-ns"));
+    assert_eq!(times(associations_in(TimeUnit::Nanos, &bare, "", 0)), (vec![1_700_000_000_000], None));
 }
 
 #[test]
