@@ -63,6 +63,8 @@ pub struct EdgesAnswer {
 pub struct EdgeColumn {
     /// Its name.
     pub name: String,
+    /// Whether its numbers are times, in milliseconds since 1970-01-01 UTC.
+    pub is_time: bool,
     /// The number of each edge, in the order of the edges.
     pub numbers: Vec<ColumnNumber>,
 }

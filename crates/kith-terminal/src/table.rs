@@ -9,7 +9,7 @@ pub mod plan;
 pub mod stores;
 pub mod values;
 
-pub use crate::units::{bytes, count, date, micros, plural};
+pub use crate::units::{bytes, count, date, micros, plural, time};
 
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 

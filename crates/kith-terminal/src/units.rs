@@ -50,6 +50,14 @@ pub fn date(ms: u64) -> String {
     date.map_or_else(|| ms.to_string(), |date| date.format("%Y-%m-%d %H:%M:%S UTC").to_string())
 }
 
+/// Formats a time of data, with its milliseconds if it has any.
+pub fn time(ms: u64) -> String {
+    match i64::try_from(ms).ok().and_then(DateTime::from_timestamp_millis) {
+        Some(time) if ms % 1_000 != 0 => time.format("%Y-%m-%d %H:%M:%S%.3f UTC").to_string(),
+        _ => date(ms),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -59,6 +67,8 @@ mod tests {
         assert_eq!(date(0), "1970-01-01 00:00:00 UTC");
         assert_eq!(date(1_795_248_213_784), "2026-11-21 08:03:33 UTC");
         assert_eq!(date(u64::MAX), u64::MAX.to_string());
+        assert_eq!(time(1_795_248_213_784), "2026-11-21 08:03:33.784 UTC");
+        assert_eq!([time(0), time(u64::MAX)], [date(0), date(u64::MAX)]);
     }
 
     #[test]

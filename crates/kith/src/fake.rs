@@ -52,7 +52,11 @@ fn edges(query: &EdgesQuery) -> GraphAnswer {
     let cursor = EdgeCursor { version: StoreVersion(1), question: 7, position };
     GraphAnswer::Edges(EdgesAnswer {
         ids: [2, 3, 5][..limit].to_vec(),
-        columns: vec![EdgeColumn { name: "since".to_owned(), numbers: numbers[..limit].to_vec() }],
+        columns: vec![EdgeColumn {
+            name: "since".to_owned(),
+            is_time: false,
+            numbers: numbers[..limit].to_vec(),
+        }],
         after: (limit < 3).then_some(cursor),
     })
 }

@@ -124,7 +124,8 @@ pub(super) fn entries_from_wire(wire: v1::EdgesOfKeys) -> Result<Vec<EdgesEntry>
 
 pub(super) fn answer_to_wire(answer: &EdgesAnswer) -> v1::EdgesReply {
     let column = |column: &EdgeColumn| {
-        let mut wire = v1::EdgeColumn { name: column.name.clone(), ..Default::default() };
+        let mut wire =
+            v1::EdgeColumn { name: column.name.clone(), times: column.is_time, ..Default::default() };
         for number in &column.numbers {
             match *number {
                 ColumnNumber::U64(number) => wire.unsigned.push(number),
@@ -150,7 +151,7 @@ pub(super) fn answer_from_wire(wire: v1::EdgesReply) -> Result<EdgesAnswer, Conv
         let numbers: Vec<ColumnNumber> = unsigned.chain(signed).chain(floating).collect();
         let is_whole = numbers.len() == edges;
         is_whole
-            .then_some(EdgeColumn { name: wire.name, numbers })
+            .then_some(EdgeColumn { name: wire.name, is_time: wire.times, numbers })
             .ok_or(ConvertError::Missing("edges.columns"))
     };
     let after = wire.after.map(|after| after.parse()).transpose();

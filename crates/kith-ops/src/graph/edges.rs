@@ -117,6 +117,7 @@ impl Edges {
         let columns = self.plan.columns.iter().zip(&self.kinds).zip(stored);
         let columns = columns.map(|((name, kind), stored)| EdgeColumn {
             name: name.clone(),
+            is_time: *kind == ColumnKind::Time,
             numbers: stored.into_iter().map(|stored| kind.value(stored)).collect(),
         });
         let after =

@@ -13,6 +13,8 @@ pub struct Edge {
     pub id: u64,
     /// The names of the columns, which all edges of an answer share.
     pub names: Arc<[String]>,
+    /// For each column, whether it has times. JSON has them as numbers, text as dates.
+    pub are_times: Arc<[bool]>,
     /// The value in each column.
     pub numbers: Vec<ColumnNumber>,
 }
@@ -30,9 +32,11 @@ impl Serialize for Edge {
 
 pub(super) fn reply(answer: EdgesAnswer) -> Reply {
     let names: Arc<[String]> = answer.columns.iter().map(|column| column.name.clone()).collect();
+    let are_times: Arc<[bool]> = answer.columns.iter().map(|column| column.is_time).collect();
     let edge = |(place, id): (usize, &u64)| Edge {
         id: *id,
         names: Arc::clone(&names),
+        are_times: Arc::clone(&are_times),
         numbers: answer.columns.iter().map(|column| column.numbers[place]).collect(),
     };
     let edges = answer.ids.iter().enumerate().map(edge).collect();

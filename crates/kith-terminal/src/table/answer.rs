@@ -1,9 +1,10 @@
 //! Answers as text for people.
 
-use super::{Side, count, live, plan, plural, table};
+use super::{Side, count, live, plan, plural, table, time};
 use crate::reply::{Answer, Edge, NetworkReply, NetworkSets, Reply};
 use kith_lines::{GraphLine, Operation};
 use kith_ops::Operand;
+use kith_schema::ColumnNumber;
 
 /// The number of ids of one set that are printed; the remaining ones are only counted.
 const IDS_SHOWN: usize = 200;
@@ -126,8 +127,13 @@ fn edges(edges: &[Edge], after: Option<&str>) -> String {
     let Some(first) = edges.first() else { return "no edges\n".to_owned() };
     let names = first.names.iter().map(|name| (name.as_str(), Side::Right));
     let columns: Vec<(&str, Side)> = [("member", Side::Right)].into_iter().chain(names).collect();
+    let cell = |(number, is_time): (&ColumnNumber, &bool)| match *number {
+        ColumnNumber::U64(ms) if *is_time => time(ms),
+        number => number.to_string(),
+    };
     let rows = edges.iter().map(|edge| {
-        [edge.id.to_string()].into_iter().chain(edge.numbers.iter().map(ToString::to_string)).collect()
+        let cells = edge.numbers.iter().zip(edge.are_times.iter()).map(cell);
+        [edge.id.to_string()].into_iter().chain(cells).collect()
     });
     let more = after.map_or_else(String::new, |after| format!("there are more: --after {after}\n"));
     table(&columns, rows) + &more
@@ -142,4 +148,23 @@ fn distances(operation: &Operation, distances: &[Option<u8>]) -> String {
         vec![id.to_string(), distance.map_or_else(|| "farther".to_owned(), |distance| distance.to_string())]
     });
     table(&[("member", Side::Right), ("distance", Side::Right)], rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_of_times_are_dates_and_other_numbers_are_not() {
+        let edge = Edge {
+            id: 7,
+            names: ["since".to_owned(), "weight".to_owned()].into(),
+            are_times: [true, false].into(),
+            numbers: [1_700_000_000_250, 1_700_000_000_000].map(ColumnNumber::U64).to_vec(),
+        };
+        let lines = "member                        since         weight\n     7  2023-11-14 22:13:20.250 UTC  1700000000000\n";
+        assert_eq!(edges(std::slice::from_ref(&edge), None), lines);
+        let json = serde_json::to_string(&edge).unwrap();
+        assert_eq!(json, r#"{"id":7,"since":1700000000250,"weight":1700000000000}"#);
+    }
 }

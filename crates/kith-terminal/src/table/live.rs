@@ -1,6 +1,6 @@
 //! Objects and associations, as text for people.
 
-use super::{Side, table};
+use super::{Side, table, time as date};
 use crate::reply::{Association, Associations, Object};
 use kith_lines::Operation;
 use kith_ops::Operand;
@@ -29,7 +29,7 @@ pub fn objects(operation: &Operation, objects: &[Option<Object>]) -> String {
 pub fn associations(operation: &Operation, Associations { out, more }: &Associations) -> String {
     let Some(last) = out.last() else { return "no associations\n".to_owned() };
     let row = |Association { id2, time, data, version }: &Association| {
-        let cells = [id2.to_string(), time.to_string()].into_iter();
+        let cells = [id2.to_string(), date(*time)].into_iter();
         let cells = cells.chain(version.iter().map(u64::to_string));
         cells.chain(data.iter().map(|data| data.get().to_owned())).collect()
     };
