@@ -174,14 +174,16 @@ impl v1::cluster_server::Cluster for Admin {
         &self,
         request: Request<v1::SchemaCommand>,
     ) -> Result<Response<v1::SchemaOutcome>, Status> {
-        let who = Who::of(&request, &request.get_ref().who).name;
+        let who = Who::of(&request, &request.get_ref().who);
         let request = request.into_inner();
         let graph = request.graph.clone();
         let is_dry_run = matches!(
             &request.command,
             Some(v1::schema_command::Command::Apply(v1::ApplySchema { dry_run: true, .. }))
         );
-        let outcome = self.live.command(request, who).await?;
+        let outcome = self.live.command(request, who.name.clone()).await.inspect_err(|status| {
+            who.note("/kith.v1.Cluster/Schema", &graph, status, ErrorCode::UrlNotAllowed);
+        })?;
         if outcome.is_new && !is_dry_run {
             self.wait_until_ready(&graph).await;
         }

@@ -15,6 +15,7 @@ mod versions;
 mod who;
 
 pub use admin::{Admin, RouterView};
+pub use kith_database::{DatabaseServer, DatabaseServers};
 pub use live::{Databases, LiveGraphStore, assign_leaders};
 pub use own_status::own_status;
 pub use rebalance::{Rebalancer, take_over};

@@ -40,8 +40,13 @@ impl Who {
 
     /// Writes one line to the audit log if the status denies access to what belongs to another user.
     pub fn note_denied(&self, method: &str, store: &str, status: &Status) {
+        self.note(method, store, status, ErrorCode::PermissionDenied);
+    }
+
+    /// Writes one line to the audit log if the status has this code.
+    pub fn note(&self, method: &str, store: &str, status: &Status, noted: ErrorCode) {
         let code = kith_wire::code_of(status);
-        if code != ErrorCode::PermissionDenied {
+        if code != noted {
             return;
         }
         audit::refused(&Refused {

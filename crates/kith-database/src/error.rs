@@ -23,6 +23,13 @@ pub enum DatabaseError {
     /// The database denies the login or a permission, or it does not know a statement.
     #[error("the database refuses the request: {reason}")]
     Refused { reason: String },
+    /// The database does not accept so much in one value or one transaction.
+    #[error("too large for the database: {reason}")]
+    TooLarge {
+        reason: String,
+        /// The most bytes of one value, if they are known.
+        value_max: Option<u64>,
+    },
     /// The contents of the database contradict themselves or cannot be decoded.
     #[error("the database is damaged: {detail}")]
     Damaged { detail: String },
@@ -52,6 +59,7 @@ impl DatabaseError {
             DatabaseError::Full { .. } => ErrorCode::DatabaseFull,
             DatabaseError::ReadOnly { .. } => ErrorCode::DatabaseReadOnly,
             DatabaseError::Refused { .. } => ErrorCode::DatabaseRefused,
+            DatabaseError::TooLarge { .. } => ErrorCode::TooLarge,
             DatabaseError::Damaged { .. } => ErrorCode::DatabaseDamaged,
             DatabaseError::NoGraph { .. } => ErrorCode::DatabaseEmpty,
             DatabaseError::Newer { .. } => ErrorCode::DatabaseNewer,

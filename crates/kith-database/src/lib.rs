@@ -40,17 +40,22 @@ mod process;
 mod read;
 mod retention;
 mod rows;
+mod servers;
 mod sqlite;
 mod storage;
 mod tables;
 mod unique;
 
 pub use error::{CommitError, DatabaseError, LogError};
-pub use mysql::{MysqlDatabase, MysqlOptions, MysqlTarget, PasswordSource, TargetError};
+pub use mysql::{
+    AddressError, MysqlDatabase, MysqlOptions, MysqlTarget, PasswordError, PasswordSource, ServerAddress,
+    ServerUrl, Tls,
+};
 pub use process::{
     DatabaseProcesses, DatabaseService, GraphFiles, Locate, RemoteDatabase, RemoteOptions, RemoteTarget,
 };
 pub use retention::Retention;
+pub use servers::{DatabaseServer, DatabaseServers, ServerRefused, TlsKey};
 pub use sqlite::{SqliteDatabase, SqliteOptions};
 pub use storage::{Opened, PASSWORD_VARIABLE, Reach, Storage, StorageError};
 

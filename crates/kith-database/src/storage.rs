@@ -2,14 +2,15 @@
 //! speaks the MySQL protocol.
 
 use crate::{
-    Database, DatabaseError, DatabaseProcesses, GraphIdentity, Locate, MysqlDatabase, MysqlOptions,
-    MysqlTarget, PasswordSource, RemoteDatabase, RemoteOptions, RemoteTarget, TargetError,
+    AddressError, Database, DatabaseError, DatabaseProcesses, DatabaseServers, GraphIdentity, Locate,
+    MysqlDatabase, MysqlOptions, MysqlTarget, RemoteDatabase, RemoteOptions, RemoteTarget, ServerRefused,
+    ServerUrl,
 };
 use kith_net::{frames::Frames, security::Dialer, transport::TransportKind};
-use std::{fmt, path::PathBuf, str::FromStr, sync::Arc};
+use std::{fmt, str::FromStr, sync::Arc};
 use thiserror::Error;
 
-/// The environment variable with the password for servers, used if no password file is given.
+/// The environment variable with the password for servers, used if the configuration names no password file.
 pub const PASSWORD_VARIABLE: &str = "KITH_DATABASE_PASSWORD";
 
 /// The prefix of the storage in a database process.
@@ -22,13 +23,8 @@ const SERVER: &str = "mysql://";
 pub enum Storage {
     /// `database:ID`: the database process of the cluster with this id.
     Process(u32),
-    /// `mysql://USER@HOST:PORT/DATABASE`: a database on a server.
-    Server {
-        /// The address as the user wrote it.
-        address: String,
-        /// The parsed address.
-        target: MysqlTarget,
-    },
+    /// `mysql://USER@HOST:PORT/DATABASE`: a database on a server. The user may be left out.
+    Server(ServerUrl),
 }
 
 /// Why a text is not a valid [`Storage`]. The message does not repeat the text, which may contain a password by
@@ -49,15 +45,14 @@ pub enum StorageError {
     },
     /// The address of the server is malformed.
     #[error(transparent)]
-    Address(#[from] TargetError),
+    Address(#[from] AddressError),
 }
 
 /// How a process of the cluster connects to databases.
 #[derive(Clone)]
 pub struct Reach {
     processes: Arc<DatabaseProcesses>,
-    /// A file with the password for servers. Without a file, [`PASSWORD_VARIABLE`] is used if it is set.
-    password_file: Option<PathBuf>,
+    servers: Arc<DatabaseServers>,
 }
 
 impl FromStr for Storage {
@@ -72,7 +67,7 @@ impl FromStr for Storage {
         if !text.starts_with(SERVER) {
             return Err(StorageError::Kind);
         }
-        Ok(Storage::Server { address: text.to_owned(), target: MysqlTarget::parse(text, None)? })
+        Ok(Storage::Server(text.parse()?))
     }
 }
 
@@ -80,7 +75,7 @@ impl fmt::Display for Storage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Storage::Process(database) => write!(f, "{PROCESS}{database}"),
-            Storage::Server { address, .. } => f.write_str(address),
+            Storage::Server(url) => write!(f, "{url}"),
         }
     }
 }
@@ -99,8 +94,8 @@ impl Storage {
             Storage::Process(database) => {
                 Arc::new(RemoteDatabase::create(reach.process(*database, name), identity).await?)
             }
-            Storage::Server { target, .. } => {
-                let target = target.clone().with_password(reach.password());
+            Storage::Server(url) => {
+                let target = reach.target(name, url)?;
                 Arc::new(MysqlDatabase::create(target, identity, MysqlOptions::default()).await?)
             }
         })
@@ -117,8 +112,8 @@ impl Storage {
             Storage::Process(database) => {
                 Arc::new(RemoteDatabase::open(reach.process(*database, name), identity).await?)
             }
-            Storage::Server { target, .. } => {
-                let target = target.clone().with_password(reach.password());
+            Storage::Server(url) => {
+                let target = reach.target(name, url)?;
                 Arc::new(MysqlDatabase::open(target, identity, MysqlOptions::default()).await?)
             }
         })
@@ -140,9 +135,8 @@ impl Storage {
             Storage::Process(database) => {
                 RemoteDatabase::remove(reach.process(*database, name), identity).await
             }
-            Storage::Server { target, .. } => {
-                let target = target.clone().with_password(reach.password());
-                MysqlDatabase::remove(target, identity, MysqlOptions::default()).await
+            Storage::Server(url) => {
+                MysqlDatabase::remove(reach.target(name, url)?, identity, MysqlOptions::default()).await
             }
         }
     }
@@ -150,10 +144,22 @@ impl Storage {
 
 impl Reach {
     /// Returns a reach that has no connections yet. It finds database processes by `locate` and connects to them with
-    /// `dialer`.
-    pub fn new(locate: Locate, dialer: Dialer, password_file: Option<PathBuf>) -> Self {
+    /// `dialer`. Of all servers, it connects only to `servers`.
+    pub fn new(locate: Locate, dialer: Dialer, servers: DatabaseServers) -> Self {
         let frames = Arc::new(Frames::new(dialer, TransportKind::default().is_local()));
-        Self { processes: Arc::new(DatabaseProcesses::new(locate, frames)), password_file }
+        Self { processes: Arc::new(DatabaseProcesses::new(locate, frames)), servers: Arc::new(servers) }
+    }
+
+    /// Returns the storage of the graph `name` as its document names it, if the graph may be stored there. Makes no
+    /// connection.
+    ///
+    /// # Errors
+    /// [`ServerRefused`].
+    pub fn admit(&self, name: &str, storage: Storage) -> Result<Storage, ServerRefused> {
+        match storage {
+            Storage::Server(url) => self.servers.admit(name, &url).map(Storage::Server),
+            process @ Storage::Process(_) => Ok(process),
+        }
     }
 
     fn process(&self, database: u32, graph: &str) -> RemoteTarget {
@@ -165,12 +171,10 @@ impl Reach {
         }
     }
 
-    fn password(&self) -> Option<PasswordSource> {
-        let variable = || std::env::var_os(PASSWORD_VARIABLE).map(|_| PASSWORD_VARIABLE.to_owned());
-        match &self.password_file {
-            Some(file) => Some(PasswordSource::File(file.clone())),
-            None => variable().map(PasswordSource::Variable),
-        }
+    fn target(&self, graph: &str, url: &ServerUrl) -> Result<MysqlTarget, DatabaseError> {
+        self.servers
+            .target(graph, url)
+            .map_err(|refused| DatabaseError::Refused { reason: refused.to_string() })
     }
 }
 
@@ -180,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_storage_survives_its_text() {
-        for text in ["database:0", "database:17", "mysql://kith@db.example:3307/social?tls=required"] {
+        for text in ["database:0", "database:17", "mysql://kith@db.example:3307/social", "mysql://h:1/s"] {
             assert_eq!(text.parse::<Storage>().unwrap().to_string(), text);
         }
         assert_eq!("database:17".parse::<Storage>().unwrap(), Storage::Process(17));

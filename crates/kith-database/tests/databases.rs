@@ -1,10 +1,12 @@
 //! Tests of features that only one kind of database has: files, servers, logins, TLS, other graphs, and damage.
 
+#[path = "databases/sessions.rs"]
+mod sessions;
 mod support;
 
 use kith_database::{
     Database, DatabaseError, GraphIdentity, MysqlDatabase, MysqlOptions, MysqlTarget, PasswordSource,
-    SCHEMA_VERSION, SqliteDatabase, SqliteOptions,
+    SCHEMA_VERSION, SqliteDatabase, SqliteOptions, Tls,
 };
 use kith_live::{ListPlace, RowAnswer, RowQuery, RowWrite};
 use kith_types::{ErrorCode, LogPoint, PartitionCount};
@@ -306,19 +308,19 @@ async fn connections_over_tls_check_the_server() {
     let tls = [format!("--ssl-cert={}", path("cert.pem")), format!("--ssl-key={}", path("key.pem"))];
     let server = MariaDb::start(&tls).await;
     let name = server.database().await;
-    let create = |host: &str, parameters: &str| {
-        let address = format!("mysql://root@{host}:{}/{name}?{parameters}", server.port());
-        MysqlDatabase::create(target(&address), identity(), MysqlOptions::default())
+    let required = |address: &str, ca: Option<&str>| {
+        let tls = Tls::Required(ca.map(|ca| path(ca).into()));
+        let target = MysqlTarget { tls, ..target(address) };
+        MysqlDatabase::create(target, identity(), MysqlOptions::default())
     };
-    let trusted = format!("tls=required&ca={}", path("ca.pem"));
-    let database = create("localhost", &trusted).await.expect("its certificate is right");
+    let at = |host: &str| format!("mysql://root@{host}:{}/{name}", server.port());
+    let database = required(&at("localhost"), Some("ca.pem")).await.expect("its certificate is right");
     lead(&database, P, 1).await;
-    assert!(create("127.0.0.1", &trusted).await.is_err(), "the certificate is for another name");
-    let untrusted = format!("ca={}", path("other-ca.pem"));
-    assert!(create("localhost", &untrusted).await.is_err(), "the authority is another");
-    assert!(create("localhost", "tls=required").await.is_err(), "the authority is not a public one");
+    let other_name = required(&at("127.0.0.1"), Some("ca.pem")).await;
+    assert!(other_name.is_err(), "the certificate is for another name");
+    assert!(required(&at("localhost"), Some("other-ca.pem")).await.is_err(), "the authority is another");
+    assert!(required(&at("localhost"), None).await.is_err(), "the authority is not a public one");
     let plain = MariaDb::start(&["--skip-ssl".to_owned()]).await;
-    let address = format!("mysql://root@localhost:{}/x?tls=required", plain.port());
-    let refused = MysqlDatabase::create(target(&address), identity(), MysqlOptions::default()).await;
+    let refused = required(&format!("mysql://root@localhost:{}/x", plain.port()), None).await;
     assert_eq!(refusal(refused), ErrorCode::DatabaseRefused, "it does not offer TLS");
 }

@@ -248,7 +248,7 @@ fn evaluator(
         databases: Arc::new(Reach::new(
             topology::database_addresses(topology.clone()),
             options.security.dialer().clone(),
-            options.database_password_file.clone(),
+            options.databases.clone(),
         )),
         retention: Retention { changes: options.log_retention, ..Retention::default() },
         stop: stop.clone(),

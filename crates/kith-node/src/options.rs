@@ -1,6 +1,6 @@
 //! The options of a node.
 
-use kith_database::Retention;
+use kith_database::{DatabaseServers, Retention};
 use kith_doors::DoorAt;
 use kith_net::server::{Addresses, FrontPage, connections::ConnectionSettings, security::Security};
 use kith_process::{Labels, StartError};
@@ -34,9 +34,8 @@ pub struct NodeOptions {
     pub fetch_p99: Option<f64>,
     /// How many bytes of a new version are read into memory before it serves, if memory is free.
     pub warm_bytes: u64,
-    /// A file with the password for database servers that hold live graphs; `None` if the environment has it or they need
-    /// none.
-    pub database_password_file: Option<PathBuf>,
+    /// The database servers that may hold live graphs.
+    pub databases: DatabaseServers,
     /// How long the changes of live graphs are kept in their logs. A replica that was frozen or cut off for longer reads the
     /// rows that it needs again.
     pub log_retention: Duration,

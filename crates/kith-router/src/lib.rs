@@ -23,7 +23,7 @@ mod slow_log;
 mod streams;
 mod view;
 
-pub use kith_control::UploadSettings;
+pub use kith_control::{DatabaseServer, DatabaseServers, UploadSettings};
 pub use options::RouterOptions;
 pub use settings::{AdmissionSettings, CacheSettings, RouterSettings, SettingsFileError, SlowLogSettings};
 

@@ -26,8 +26,8 @@ pub struct RouterOptions {
     pub data: PathBuf,
     /// The settings for queries, caches, admission and uploads.
     pub settings: RouterSettings,
-    /// A file with the password for the databases of live graphs. `None` if the environment has the password, or none is
-    /// needed.
+    /// A file with the password for database servers that have no file of their own. `None` if the environment has the
+    /// password, or none is needed.
     pub database_password_file: Option<PathBuf>,
     /// The limits on its connections.
     pub connections: ConnectionSettings,

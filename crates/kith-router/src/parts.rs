@@ -52,8 +52,8 @@ pub(super) fn admin(
     );
     take_care(stores.clone(), stop.clone());
     assign_leaders(Arc::clone(&metadata), documents.clone(), stop.clone());
-    let password_file = options.database_password_file.clone();
-    let databases = Databases::new(documents.clone(), dialer.clone(), password_file);
+    let servers = options.settings.database_servers(options.database_password_file.clone());
+    let databases = Databases::new(documents.clone(), dialer.clone(), servers);
     let live = LiveGraphStore::new(metadata, documents.clone(), databases);
     let (session, counters) = (graph.session.clone(), Arc::clone(&graph.pipeline.counters));
     let view = Arc::new(View { session, counters });

@@ -2,7 +2,7 @@
 //! child processes unchanged.
 
 use kith_client::{SessionSettings, millis};
-use kith_control::UploadSettings;
+use kith_control::{DatabaseServer, DatabaseServers, UploadSettings};
 use kith_net::server::hosts::AcceptedHost;
 use kith_process::place::ReadFrom;
 use serde::{Deserialize, Serialize};
@@ -30,6 +30,11 @@ pub struct RouterSettings {
     /// The places from which versions that were built elsewhere may be read, and for which stores. No other place is
     /// allowed.
     pub read_from: Vec<ReadFrom>,
+    /// The database servers on which live graphs may be stored. They apply to nodes too.
+    pub database_server: Vec<DatabaseServer>,
+    /// Whether live graphs may also be stored on any server on a loopback address; `None`: only in `kith dev`. It applies to
+    /// nodes too.
+    pub database_loopback: Option<bool>,
     /// The hosts whose web pages may send requests. They apply to all processes that are started with this file, not only to
     /// routers.
     pub accepted_hosts: Vec<AcceptedHost>,
@@ -137,6 +142,7 @@ impl RouterSettings {
         self.session.policy().map_err(|error| error.to_string())?;
         self.session.controllers().map_err(|error| error.to_string())?;
         self.session.check_bounds().map_err(|error| error.to_string())?;
+        self.database_server.iter().try_for_each(DatabaseServer::check)?;
         if self.admission.queries_max == 0 {
             return Err("queries-max is 0: every query would be turned away".to_owned());
         }
@@ -144,6 +150,13 @@ impl RouterSettings {
             return Err("hand-over-ms is 0: every push would be refused".to_owned());
         }
         Ok(())
+    }
+
+    /// The database servers that a process with these settings may connect to. `password_file` is for those that have no
+    /// password file of their own.
+    pub fn database_servers(&self, password_file: Option<PathBuf>) -> DatabaseServers {
+        let (listed, loopback) = (self.database_server.clone(), self.database_loopback == Some(true));
+        DatabaseServers { listed, loopback, password_file }
     }
 
     /// The settings as TOML.

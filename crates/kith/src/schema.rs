@@ -33,8 +33,8 @@ pub struct ApplyFlags {
     /// Name of the graph
     #[arg(short, long, value_name = "NAME", value_parser = graph_name)]
     graph: String,
-    /// Where the rows of a new graph are to be: database:N, or mysql://USER@HOST:PORT/DATABASE [default: the first
-    /// database of the cluster]
+    /// Where the rows of a new graph are to be: database:N, or mysql://HOST:PORT/DATABASE on a server that the
+    /// configuration lists [default: the first database of the cluster]
     #[arg(long, value_name = "URL", default_value = "", hide_default_value = true)]
     storage: String,
     /// Only say what would change

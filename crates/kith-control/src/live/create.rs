@@ -23,13 +23,12 @@ impl LiveGraphStore {
         self.check_no_store(&request.graph)?;
         let types = GraphTypes::new(rand::random(), declared).map_err(|error| bad_schema(&error))?;
         let (_, changes) = GraphTypes::default().evolve(declared).map_err(|error| bad_schema(&error))?;
-        let storage = match request.storage.as_str() {
-            "" => self.databases.default_storage(&self.topology.borrow())?,
-            storage => storage.to_owned(),
+        let storage = match &request.storage {
+            None => self.databases.default_storage(&self.topology.borrow())?,
+            Some(storage) => storage.to_string(),
         };
         let applied = Applied { is_new: true, changes, revision: types.revision, storage: storage.clone() };
         let identity = self.identity(&types)?;
-        self.databases.check(&storage)?;
         if request.dry_run {
             return Ok(applied);
         }

@@ -1,11 +1,12 @@
 //! Creates and removes the databases of live graphs.
 
-use kith_database::{DatabaseError, GraphIdentity, Reach, Storage, StorageError};
+use kith_database::{
+    AddressError, DatabaseError, DatabaseServers, GraphIdentity, Reach, Storage, StorageError,
+};
 use kith_net::security::Dialer;
 use kith_process::topology::{TopologyReceiver, database_addresses};
 use kith_types::{ErrorCode, LogPoint};
 use kith_wire::documents::{LiveGraphDocument, TopologyDocument};
-use std::path::PathBuf;
 use tonic::Status;
 
 /// The database processes and servers in which databases of live graphs can be created.
@@ -15,9 +16,9 @@ pub struct Databases {
 }
 
 impl Databases {
-    /// Returns the database processes of the cluster, and servers that accept the password in `password_file`.
-    pub fn new(topology: TopologyReceiver, dialer: Dialer, password_file: Option<PathBuf>) -> Self {
-        Self { reach: Reach::new(database_addresses(topology), dialer, password_file) }
+    /// Returns the database processes of the cluster, and these servers.
+    pub fn new(topology: TopologyReceiver, dialer: Dialer, servers: DatabaseServers) -> Self {
+        Self { reach: Reach::new(database_addresses(topology), dialer, servers) }
     }
 
     /// Returns the default location of the rows of a new graph: the first database process of the cluster.
@@ -28,20 +29,25 @@ impl Databases {
         let first = topology.databases.iter().map(|database| database.database).min();
         first.map(|database| Storage::Process(database).to_string()).ok_or_else(|| {
             let message = "the cluster has no database process";
-            let help = "start one (`kith database`), or name a server with --storage mysql://USER@HOST:PORT/DATABASE";
+            let help =
+                "start one (`kith database`), or name a server with --storage mysql://HOST:PORT/DATABASE";
             kith_wire::status(ErrorCode::DatabaseUnavailable, message, help)
         })
     }
 
-    /// Checks that a text names a database.
+    /// Checks that a text names a database in which `graph` may be stored. Makes no connection and opens no file.
     ///
     /// # Errors
-    /// `bad_request` if it does not.
-    pub(super) fn check(&self, storage: &str) -> Result<(), Status> {
-        storage.parse::<Storage>().map(drop).map_err(|error| {
-            let help = "use database:ID or mysql://USER@HOST:PORT/DATABASE, or leave --storage out";
-            kith_wire::status(ErrorCode::BadRequest, error.to_string(), help)
-        })
+    /// `bad_request` if it names no database, `url_not_allowed` if the configuration does not allow it.
+    pub(super) fn check(&self, graph: &str, storage: &str) -> Result<Storage, Status> {
+        let storage: Storage = storage.parse().map_err(|error: StorageError| match error {
+            StorageError::Address(AddressError::Parameters) => not_allowed(&error.to_string()),
+            _ => {
+                let help = "use database:ID or mysql://HOST:PORT/DATABASE, or leave --storage out";
+                kith_wire::status(ErrorCode::BadRequest, error.to_string(), help)
+            }
+        })?;
+        self.reach.admit(graph, storage).map_err(|refused| not_allowed(&refused.to_string()))
     }
 
     /// Creates the tables of a graph, unless they exist.
@@ -116,6 +122,12 @@ impl Databases {
     ) -> Result<(), DatabaseError> {
         storage_of(document)?.remove(&document.name, identity, &self.reach).await
     }
+}
+
+fn not_allowed(reason: &str) -> Status {
+    let help = "nothing was changed; name a server that a [[database-server]] in the configuration of the routers lists \
+                for this graph, as mysql://HOST:PORT/DATABASE";
+    kith_wire::status(ErrorCode::UrlNotAllowed, reason, help)
 }
 
 fn storage_of(document: &LiveGraphDocument) -> Result<Storage, DatabaseError> {

@@ -3,7 +3,7 @@
 
 use super::databases::Databases;
 use kith_api::QueryError;
-use kith_database::{DatabaseError, GraphIdentity};
+use kith_database::{DatabaseError, GraphIdentity, Storage};
 use kith_live::{DeclaredTypes, GraphTypes, TypeChange, TypesDocument, TypesError};
 use kith_metadata::{Committed, Condition, MetadataError, MetadataStore, Write, keys};
 use kith_process::topology::TopologyReceiver;
@@ -33,9 +33,9 @@ pub(super) struct SchemaApply {
     pub graph: String,
     /// The types of the graph (`docs/formats/graph-types.md`).
     pub text: String,
-    /// The location of the graph's rows. If it is empty, the location of an existing graph stays, and a new graph gets the
-    /// first database process of the cluster.
-    pub storage: String,
+    /// The location of the graph's rows, which has been checked. If there is none, the location of an existing graph stays,
+    /// and a new graph gets the first database process of the cluster.
+    pub storage: Option<Storage>,
     /// Whether to report the changes without making them.
     pub dry_run: bool,
     /// The subject that sent the request.
@@ -69,6 +69,10 @@ impl LiveGraphStore {
     ) -> Result<v1::SchemaOutcome, Status> {
         match request.command {
             Some(Command::Apply(v1::ApplySchema { text, storage, dry_run })) => {
+                let storage = match storage.as_str() {
+                    "" => None,
+                    storage => Some(self.databases.check(&request.graph, storage)?),
+                };
                 let asked = SchemaApply { graph: request.graph, text, storage, dry_run, who };
                 let applied = self.apply(asked).await?;
                 Ok(v1::SchemaOutcome {
@@ -158,7 +162,8 @@ impl LiveGraphStore {
         revision: u64,
     ) -> Result<Applied, Status> {
         check_not_dropping(&document)?;
-        if !request.storage.is_empty() && request.storage != document.storage {
+        let is_elsewhere = |storage: &Storage| storage.to_string() != document.storage;
+        if request.storage.as_ref().is_some_and(is_elsewhere) {
             let message = format!("the rows of graph {:?} are in {}", document.name, document.storage);
             let help = "leave --storage out: a graph stays where it was created";
             return Err(kith_wire::status(ErrorCode::BadRequest, message, help));

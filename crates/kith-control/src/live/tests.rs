@@ -8,8 +8,8 @@ use super::{
 use crate::cluster::{Shape, create_cluster};
 use futures::future::join_all;
 use kith_database::{
-    BeginTerm, Database, DatabaseError, DatabaseService, GraphFiles, GraphIdentity, Reach, SqliteDatabase,
-    SqliteOptions, Storage,
+    BeginTerm, Database, DatabaseError, DatabaseServers, DatabaseService, GraphFiles, GraphIdentity, Reach,
+    SqliteDatabase, SqliteOptions, Storage,
 };
 use kith_metadata::{EmbeddedMetadata, MetadataStore, keys};
 use kith_net::{
@@ -70,7 +70,7 @@ impl Scene {
         let route = Route::default();
         let next = Arc::clone(&route);
         let locate = move |_| next.lock().pop_front().unwrap_or_else(|| Some(addr.to_string()));
-        let reach = Reach::new(Arc::new(locate), Dialer::default(), None);
+        let reach = Reach::new(Arc::new(locate), Dialer::default(), DatabaseServers::default());
         let store = LiveGraphStore::new(shared, followed.topology, Databases { reach });
         Self { folder, metadata, store, addr, route, stop }
     }
@@ -129,7 +129,8 @@ impl Scene {
 
     /// Applies the types. The error is the text of the status.
     async fn apply(&self, types: &str) -> Result<(), String> {
-        let [graph, text, storage, who] = [GRAPH, types, STORAGE, "ada"].map(str::to_owned);
+        let [graph, text, who] = [GRAPH, types, "ada"].map(str::to_owned);
+        let storage = Some(STORAGE.parse().unwrap());
         let applied = self.store.apply(SchemaApply { graph, text, storage, dry_run: false, who }).await;
         applied.map(drop).map_err(|status| status.to_string())
     }

@@ -3,33 +3,69 @@
 use super::{
     MysqlOptions, MysqlTarget,
     failure::{failure, is_lost, is_victim},
-    sql,
+    session::{self, Isolation, PacketSizes},
 };
 use crate::DatabaseError;
-use futures::TryFutureExt;
-use mysql_async::{Conn, Error, Row, prelude::Queryable};
+use futures::{FutureExt, TryFutureExt};
+use mysql_async::{Conn, Error, Row, Value, prelude::Queryable};
 use parking_lot::Mutex;
+use std::{collections::BTreeMap, sync::Arc};
 use tokio::{
     sync::{Semaphore, SemaphorePermit},
     time::timeout,
 };
+
+/// The most bytes of the answers to a packet, unless the caller expects more. They contain ends of logs, and outcomes.
+const ANSWERS_BYTES_MAX: usize = 64 << 20;
+/// What separates the statements of a packet.
+const BETWEEN: &str = "; ";
+/// What a value takes in memory beside its bytes, and at least what a row takes.
+const VALUE_REST: usize = 64;
 
 /// A pool of connections to one server.
 pub(super) struct Connections {
     target: MysqlTarget,
     options: MysqlOptions,
     most: usize,
-    /// The statements that set up a new connection.
-    settings: Vec<String>,
+    isolation: Isolation,
+    /// What the server accepts, as the newest connection of any pool told.
+    sizes: Arc<Mutex<PacketSizes>>,
     /// One permit per connection in use.
     free: Semaphore,
-    idle: Mutex<Vec<Conn>>,
+    idle: Mutex<Vec<Connection>>,
+}
+
+/// A connection that is closed at once when it is dropped. Alone, the driver would first read everything that the server
+/// still sends.
+struct Connection(Option<Conn>);
+
+impl Connection {
+    fn get(&mut self) -> &mut Conn {
+        self.0.as_mut().expect("only `drop` and `end` take it")
+    }
+
+    /// Says goodbye to the server.
+    async fn end(mut self) {
+        if let Some(connection) = self.0.take() {
+            // If this fails, the connection is lost already.
+            let _ = connection.disconnect().await;
+        }
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        if let Some(connection) = self.0.take() {
+            // After its first step, the driver leaves the connection alone.
+            let _ = connection.disconnect().now_or_never();
+        }
+    }
 }
 
 /// A connection in use. If it is dropped before [`Lease::give_back`], it is closed, and the server rolls its
 /// transaction back.
 pub(super) struct Lease<'a> {
-    connection: Conn,
+    connection: Connection,
     from: &'a Connections,
     /// Whether the connection was idle before. In that case, the server may have closed it meanwhile.
     was_idle: bool,
@@ -51,6 +87,10 @@ pub(super) enum PacketError {
     Failed(Error),
     /// The answer did not arrive within this time.
     Late(std::time::Duration),
+    /// The session is not as Kith needs it, for this reason.
+    Unfit(String),
+    /// The answer is longer than what was asked for.
+    TooLong,
 }
 
 impl PacketError {
@@ -60,6 +100,10 @@ impl PacketError {
             PacketError::Failed(error) => failure(error),
             PacketError::Late(patience) => {
                 DatabaseError::unavailable(format!("it did not answer within {patience:?}"))
+            }
+            PacketError::Unfit(reason) => DatabaseError::Refused { reason: reason.clone() },
+            PacketError::TooLong => {
+                DatabaseError::damaged("the server answers with more rows than it was asked for")
             }
         }
     }
@@ -86,20 +130,38 @@ impl From<PacketError> for DatabaseError {
 }
 
 impl Connections {
-    pub fn new(target: MysqlTarget, options: MysqlOptions, most: usize, isolation: &str) -> Self {
-        let lock_wait_seconds = (options.statement_timeout.as_secs() / 2).max(1);
-        let settings = sql::settings(isolation, lock_wait_seconds);
+    pub fn new(
+        target: MysqlTarget,
+        options: MysqlOptions,
+        most: usize,
+        isolation: Isolation,
+        sizes: Arc<Mutex<PacketSizes>>,
+    ) -> Self {
         let most = most.max(1);
         let (free, idle) = (Semaphore::new(most), Mutex::new(Vec::new()));
-        Self { target, options, most, settings, free, idle }
+        Self { target, options, most, isolation, sizes, free, idle }
+    }
+
+    /// Returns what the server accepts in one packet.
+    pub fn sizes(&self) -> PacketSizes {
+        *self.sizes.lock()
     }
 
     /// Waits for a free connection, and runs the first packet of a transaction on it. A connection that turns out to be
     /// closed is replaced.
     pub async fn begin(&self, first: &[String]) -> Result<(Lease<'_>, Vec<Returned>), PacketError> {
+        self.begin_reading(first, ANSWERS_BYTES_MAX).await
+    }
+
+    /// As [`Connections::begin`], for answers of at most this many bytes.
+    pub async fn begin_reading(
+        &self,
+        first: &[String],
+        answers_max: usize,
+    ) -> Result<(Lease<'_>, Vec<Returned>), PacketError> {
         loop {
             let mut lease = self.lease().await?;
-            match lease.run(first).await {
+            match lease.run_reading(first, answers_max).await {
                 Ok(returned) => return Ok((lease, returned)),
                 // The server was probably restarted, so all other idle connections are closed too.
                 Err(error) if lease.was_idle && error.is_lost() => self.close_idle(),
@@ -123,21 +185,40 @@ impl Connections {
         Ok(Lease { connection, from: self, was_idle, _permit: permit })
     }
 
-    async fn connect(&self) -> Result<Conn, PacketError> {
+    async fn connect(&self) -> Result<Connection, PacketError> {
         let patience = self.options.connect_timeout;
         let options = self.target.options().map_err(|error| {
             // An error of the driver would lose the causes of this one.
             PacketError::Failed(Error::Other(kith_types::with_causes(&error).into()))
         })?;
         let connected = async {
-            let mut connection = Conn::new(options).await?;
-            for setting in &self.settings {
-                connection.query_drop(setting).await?;
-            }
+            let connection = Conn::new(options).await.map_err(PacketError::Failed)?;
+            let mut connection = Connection(Some(connection));
+            let sizes = self.set_up(connection.get()).await?;
+            *self.sizes.lock() = sizes;
             Ok(connection)
         };
-        let connected = timeout(patience, connected).await.map_err(|_| PacketError::Late(patience))?;
-        connected.map_err(PacketError::Failed)
+        timeout(patience, connected).await.map_err(|_| PacketError::Late(patience))?
+    }
+
+    /// Sets what Kith relies on in a new session, and checks it.
+    async fn set_up(&self, connection: &mut Conn) -> Result<PacketSizes, PacketError> {
+        let lock_wait_seconds = (self.options.statement_timeout.as_secs() / 2).max(1);
+        for setting in session::settings(self.isolation, lock_wait_seconds) {
+            connection.query_drop(setting).await.map_err(PacketError::Failed)?;
+        }
+        for setting in session::IF_KNOWN {
+            match connection.query_drop(setting).await {
+                Ok(()) | Err(Error::Server(_)) => {}
+                Err(error) => return Err(PacketError::Failed(error)),
+            }
+        }
+        let found = run(connection, &[session::VARIABLES.to_owned()], false, ANSWERS_BYTES_MAX).await?;
+        let rows = found.into_iter().flat_map(|returned| returned.rows);
+        let pairs = rows.filter_map(|row| mysql_async::from_row_opt::<(String, String)>(row).ok());
+        let variables: BTreeMap<String, String> =
+            pairs.map(|(name, value)| (name.to_ascii_lowercase(), value)).collect();
+        session::check(&variables, self.isolation).map_err(PacketError::Unfit)
     }
 
     /// Closes the idle connections, so that new ones replace them.
@@ -153,8 +234,7 @@ impl Connections {
         self.free.close();
         let idle = std::mem::take(&mut *self.idle.lock());
         for connection in idle {
-            // If a connection cannot be closed cleanly, dropping it closes it.
-            let _ = timeout(self.options.connect_timeout, connection.disconnect()).await;
+            let _ = timeout(self.options.connect_timeout, connection.end()).await;
         }
     }
 }
@@ -162,21 +242,40 @@ impl Connections {
 impl Lease<'_> {
     /// Runs statements in one packet, or one by one if the server does not accept several in a packet.
     pub async fn run(&mut self, statements: &[String]) -> Result<Vec<Returned>, PacketError> {
+        self.run_reading(statements, ANSWERS_BYTES_MAX).await
+    }
+
+    /// As [`Lease::run`], for answers of at most this many bytes.
+    pub async fn run_reading(
+        &mut self,
+        statements: &[String],
+        answers_max: usize,
+    ) -> Result<Vec<Returned>, PacketError> {
         let patience = self.from.options.statement_timeout;
         let together = self.from.options.statements_together;
-        let run = run(&mut self.connection, statements, together).map_err(PacketError::Failed);
+        let run = run(self.connection.get(), statements, together, answers_max);
         timeout(patience, run).await.map_err(|_| PacketError::Late(patience))?
     }
 
-    /// Runs statements in as few packets as their sizes allow. Returns their results.
-    pub async fn run_all(&mut self, statements: &[String]) -> Result<Vec<Returned>, PacketError> {
+    /// Runs statements in as few packets as their sizes allow. Returns their results. The answers to each packet take at
+    /// most `answers_max` bytes.
+    pub async fn run_all(
+        &mut self,
+        statements: &[String],
+        answers_max: usize,
+    ) -> Result<Vec<Returned>, PacketError> {
         let (mut rest, mut returned) = (statements, Vec::with_capacity(statements.len()));
         while !rest.is_empty() {
-            let (packet, others) = rest.split_at(first_packet(rest));
-            returned.extend(self.run(packet).await?);
+            let (packet, others) = rest.split_at(first_packet(rest, self.from.sizes().statements));
+            returned.extend(self.run_reading(packet, answers_max).await?);
             rest = others;
         }
         Ok(returned)
+    }
+
+    /// As [`Lease::run_all`], for statements that write.
+    pub async fn write_all(&mut self, statements: &[String]) -> Result<Vec<Returned>, PacketError> {
+        self.run_all(statements, ANSWERS_BYTES_MAX).await
     }
 
     /// Returns the connection to the pool. No transaction may be open.
@@ -188,12 +287,12 @@ impl Lease<'_> {
     }
 }
 
-/// Returns how many of these statements fit into one packet, but at least one.
-pub(super) fn first_packet(statements: &[String]) -> usize {
+/// Returns how many of these statements fit into a packet of this many bytes, but at least one.
+pub(super) fn first_packet(statements: &[String], bytes_max: usize) -> usize {
     let mut bytes = 0;
     let fits = |statement: &&String| {
-        bytes += statement.len();
-        bytes <= sql::PACKET_BYTES
+        bytes += statement.len() + BETWEEN.len();
+        bytes <= bytes_max
     };
     statements.iter().take_while(fits).count().max(1)
 }
@@ -202,16 +301,34 @@ async fn run(
     connection: &mut Conn,
     statements: &[String],
     together: bool,
-) -> mysql_async::Result<Vec<Returned>> {
+    answers_max: usize,
+) -> Result<Vec<Returned>, PacketError> {
     let mut returned = Vec::with_capacity(statements.len());
     let packets = if together { vec![statements] } else { statements.chunks(1).collect() };
+    let mut bytes = 0;
     for packet in packets {
-        let mut result = connection.query_iter(packet.join("; ")).await?;
+        let mut result = connection.query_iter(packet.join(BETWEEN)).map_err(PacketError::Failed).await?;
         for _ in packet {
-            // Reading the rows of one statement advances to the next statement.
-            let affected = result.affected_rows();
-            returned.push(Returned { affected, rows: result.collect().await? });
+            let (affected, mut rows) = (result.affected_rows(), Vec::new());
+            // After the last row of one statement, the result is that of the next statement.
+            while let Some(row) = result.next().await.map_err(PacketError::Failed)? {
+                bytes += row_bytes(&row);
+                if answers_max < bytes {
+                    return Err(PacketError::TooLong);
+                }
+                rows.push(row);
+            }
+            returned.push(Returned { affected, rows });
         }
     }
     Ok(returned)
+}
+
+/// Returns about how much memory a row takes.
+fn row_bytes(row: &Row) -> usize {
+    let value = |index| match row.as_ref(index) {
+        Some(Value::Bytes(bytes)) => bytes.len() + VALUE_REST,
+        _ => VALUE_REST,
+    };
+    VALUE_REST + (0..row.len()).map(value).sum::<usize>()
 }

@@ -11,8 +11,7 @@ pub(super) fn failure(error: &Error) -> DatabaseError {
             DriverError::NoClientSslFlagFromServer
             | DriverError::UnknownAuthPlugin { .. }
             | DriverError::MysqlOldPasswordDisabled
-            | DriverError::CleartextPluginDisabled
-            | DriverError::PacketTooLarge,
+            | DriverError::CleartextPluginDisabled,
         )
         | Error::Url(_) => DatabaseError::Refused { reason: error.to_string() },
         // The message of this error repeats that of its source.
@@ -47,6 +46,8 @@ fn refusal(server: &ServerError) -> DatabaseError {
         | 2006
         | 2013 => DatabaseError::Unavailable { reason },
         1290 | 1792 | 1836 => DatabaseError::ReadOnly { reason },
+        // A packet, a row or a transaction is longer than the server allows.
+        1118 | 1153 | 1301 | 8004 | 8025 => DatabaseError::TooLarge { reason, value_max: None },
         28 | 1021 | 1114 => DatabaseError::Full { reason },
         1030 | 1026 if server.message.contains("28") => DatabaseError::Full { reason },
         // A new row exists already; a table or column is missing; a table is corrupt.
@@ -126,6 +127,7 @@ mod tests {
             (1045, ErrorCode::DatabaseRefused),
             (1836, ErrorCode::DatabaseReadOnly),
             (1114, ErrorCode::DatabaseFull),
+            (1153, ErrorCode::TooLarge),
             (1146, ErrorCode::DatabaseDamaged),
         ] {
             assert_eq!(failure(&server(number, "")).code(), code, "{number}");

@@ -7,16 +7,20 @@
 
 mod connections;
 mod failure;
+mod session;
 mod snapshot;
 mod sql;
 mod target;
 mod transaction;
+mod url;
 
-pub use target::{MysqlTarget, PasswordSource, TargetError};
+pub use target::{MysqlTarget, PasswordError, PasswordSource, Tls};
+pub use url::{AddressError, ServerAddress, ServerUrl};
 
 use self::{
     connections::{Connections, PacketError, Returned},
     failure::CallError,
+    session::{Isolation, PacketSizes},
 };
 use crate::{
     AssociationPage, BeginTerm, CommitError, Database, DatabaseError, GraphIdentity, LogReply, ObjectPage,
@@ -25,7 +29,8 @@ use crate::{
 use futures::future::BoxFuture;
 use kith_live::{AssociationKey, Batch, RowsAt};
 use kith_types::{LogPoint, PartitionId};
-use std::time::Duration;
+use parking_lot::Mutex;
+use std::{sync::Arc, time::Duration};
 
 /// Limits and timeouts for the use of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -150,11 +155,15 @@ impl MysqlDatabase {
     }
 
     fn new(target: MysqlTarget, identity: GraphIdentity, options: MysqlOptions) -> Self {
-        let pool = |most, isolation| Connections::new(target.clone(), options.clone(), most, isolation);
+        // Until a connection has told, the usual size is assumed.
+        let sizes = Arc::new(Mutex::new(PacketSizes::of(4 << 20)));
+        let pool = |most, isolation| {
+            Connections::new(target.clone(), options.clone(), most, isolation, Arc::clone(&sizes))
+        };
         Self {
             home: Home { place: target.place(), identity },
-            writers: pool(options.writers_max, "READ COMMITTED"),
-            readers: pool(options.readers_max, "REPEATABLE READ"),
+            writers: pool(options.writers_max, Isolation::ReadCommitted),
+            readers: pool(options.readers_max, Isolation::RepeatableRead),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::{
     Home,
-    connections::{Connections, Returned},
+    connections::{Connections, Returned, first_packet},
     sql,
 };
 use crate::{
@@ -10,25 +10,37 @@ use crate::{
     log::{self, TermSpan},
     read::{Rows, Select, answers, decode, selects},
     rows::{Key, Row},
-    tables::{ASSOCIATIONS, CHANGES, Cell, INDEX_ENTRIES, PARTITIONS, Table},
+    tables::{ASSOCIATIONS, CHANGES, Cell, INDEX_ENTRIES, OBJECTS, PARTITIONS, Table},
 };
-use kith_live::{RowQuery, RowsAt};
+use kith_live::{ASSOCIATION_BYTES_MAX, OBJECT_BYTES_MAX, RowQuery, RowsAt};
 use kith_types::{LogPoint, PartitionCount, PartitionId, Term};
 use std::{collections::BTreeMap, sync::Arc};
+
+/// What the ends of all logs of the largest cluster take, with some room.
+const POINTS_BYTES_MAX: usize = 64 << 20;
+/// The most bytes of a row without an object, with some room.
+const ROW_BYTES_MAX: usize = 4 * ASSOCIATION_BYTES_MAX;
+/// More intents than a partition can have.
+const INTENTS_MAX: usize = 2_048;
 
 /// The ends of logs, by partition.
 type Points = BTreeMap<PartitionId, LogPoint>;
 
-/// Runs `statements` and a statement that reads the ends of the logs of `partitions`, in one snapshot.
+/// Runs `statements` and a statement that reads the ends of the logs of `partitions`, in one snapshot. The answers take at
+/// most `rows_max` bytes beside those ends.
 async fn snapshot(
     readers: &Connections,
     partitions: impl Iterator<Item = PartitionId>,
     statements: Vec<String>,
+    rows_max: usize,
 ) -> Result<(Points, Vec<Returned>), DatabaseError> {
-    let mut packet = vec![sql::BEGIN_SNAPSHOT.to_owned(), sql::points(partitions)];
-    packet.extend(statements);
-    packet.push(sql::COMMIT.to_owned());
-    let (lease, returned) = readers.begin(&packet).await?;
+    let mut all = vec![sql::BEGIN_SNAPSHOT.to_owned(), sql::points(partitions)];
+    all.extend(statements);
+    all.push(sql::COMMIT.to_owned());
+    let answers_max = rows_max.saturating_add(POINTS_BYTES_MAX);
+    let (first, rest) = all.split_at(first_packet(&all, readers.sizes().statements));
+    let (mut lease, mut returned) = readers.begin_reading(first, answers_max).await?;
+    returned.extend(lease.run_all(rest, answers_max).await?);
     lease.give_back();
     let mut returned = returned.into_iter().skip(1);
     let points = points_of(returned.next())?;
@@ -44,6 +56,12 @@ fn points_of(returned: Option<Returned>) -> Result<Points, DatabaseError> {
 
 fn point_in(points: &Points, partition: PartitionId) -> Result<LogPoint, DatabaseError> {
     points.get(&partition).copied().ok_or_else(|| no_row(partition))
+}
+
+/// Returns how many bytes this many rows of a table take at most.
+fn rows_bytes_max(table: &Table, rows: usize) -> usize {
+    let row = if table.name == OBJECTS.name { ROW_BYTES_MAX + OBJECT_BYTES_MAX } else { ROW_BYTES_MAX };
+    rows.saturating_mul(row)
 }
 
 fn no_row(partition: PartitionId) -> DatabaseError {
@@ -90,6 +108,18 @@ impl PartRead {
         Self { partition, queries, selects, statements }
     }
 
+    /// Returns how many bytes the rows take at most.
+    fn bytes_max(&self) -> usize {
+        let bytes = |select: &Select| match select {
+            Select::Keys { table, keys } => rows_bytes_max(table, keys.len()),
+            Select::All(table) => rows_bytes_max(table, INTENTS_MAX),
+            // Each of the statements of a list returns so many rows.
+            Select::List { limit, .. } => rows_bytes_max(&ASSOCIATIONS, 2 * *limit as usize),
+            Select::Entries { limit, .. } => rows_bytes_max(&INDEX_ENTRIES, *limit as usize),
+        };
+        self.selects.iter().map(bytes).fold(0, usize::saturating_add)
+    }
+
     /// Takes the answers to the statements.
     fn rows(
         self,
@@ -125,7 +155,9 @@ pub(super) async fn read(
     }
     let parts: Vec<PartRead> = parts.into_iter().map(|part| PartRead::new(part, partitions)).collect();
     let statements = parts.iter().flat_map(|part| part.statements.concat()).collect();
-    let (points, returned) = snapshot(readers, parts.iter().map(|part| part.partition), statements).await?;
+    let rows_max = parts.iter().map(PartRead::bytes_max).fold(0, usize::saturating_add);
+    let partitions_of = parts.iter().map(|part| part.partition);
+    let (points, returned) = snapshot(readers, partitions_of, statements, rows_max).await?;
     let mut returned = returned.into_iter();
     parts.into_iter().map(|part| part.rows(&points, &mut returned)).collect()
 }
@@ -168,7 +200,9 @@ pub(super) async fn scan<R: Row>(
     limit: u32,
 ) -> Result<(LogPoint, Vec<R>), DatabaseError> {
     let statement = sql::scan(R::TABLE, partition, after, limit);
-    let (points, returned) = snapshot(readers, std::iter::once(partition), vec![statement]).await?;
+    // There is one part of the statement for each column of the key.
+    let rows_max = rows_bytes_max(R::TABLE, R::TABLE.key.len() * limit as usize);
+    let (points, returned) = snapshot(readers, std::iter::once(partition), vec![statement], rows_max).await?;
     let returned = returned.into_iter().next().unwrap_or_default();
     Ok((point_in(&points, partition)?, decode(rows(R::TABLE, returned)?)?))
 }
@@ -196,7 +230,9 @@ pub(super) async fn changes(
     let fitting = log::fitting(sizes.iter().map(|[_, size]| *size), bytes_max);
     let last = fitting.checked_sub(1).map_or(position.0, |index| sizes[index][0]);
     let second = [sql::changes(partition, position, last), sql::COMMIT.to_owned()];
-    let mut returned = lease.run(&second).await.map_err(DatabaseError::from)?.into_iter();
+    let answers_max = bytes_max.saturating_add(POINTS_BYTES_MAX);
+    let returned = lease.run_reading(&second, answers_max).await.map_err(DatabaseError::from)?;
+    let mut returned = returned.into_iter();
     lease.give_back();
     log::check(partition, after, span, end)?;
     let entries = decode(rows(&CHANGES, returned.next().unwrap_or_default())?)?;

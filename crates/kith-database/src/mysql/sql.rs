@@ -17,8 +17,8 @@ use kith_types::{LogPoint, PartitionId, Position, Term};
 use mysql_async::{Row, Value};
 use std::fmt::Write as _;
 
-/// The most bytes of statements in one packet, unless a single statement is longer. The smallest default of
-/// `max_allowed_packet` is 4 MiB, and an object of 1 MiB takes 2 MiB.
+/// The most bytes of statements in one packet, unless a single statement is longer or the server accepts less. The smallest
+/// default of `max_allowed_packet` in supported servers is 4 MiB, and an object of 1 MiB takes 2 MiB.
 pub(super) const PACKET_BYTES: usize = 3 << 20;
 /// The most keys that one statement reads.
 const KEYS_MAX: usize = 500;
@@ -89,15 +89,6 @@ pub(super) static MIGRATIONS: [&[&str]; 1] = [&[
         index_id INT UNSIGNED NOT NULL, value VARBINARY(65) NOT NULL, id BIGINT UNSIGNED NOT NULL,
         PRIMARY KEY (index_id, value)) ENGINE=InnoDB",
 ]];
-
-/// Returns the statements that set up a new connection.
-pub(super) fn settings(isolation: &str, lock_wait_seconds: u64) -> Vec<String> {
-    vec![
-        format!("SET SESSION TRANSACTION ISOLATION LEVEL {isolation}"),
-        "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'".to_owned(),
-        format!("SET SESSION innodb_lock_wait_timeout = {lock_wait_seconds}"),
-    ]
-}
 
 /// Inserts the rows of the table `partitions` for a new graph.
 pub(super) fn put_partitions(identity: GraphIdentity) -> Vec<String> {
@@ -215,9 +206,9 @@ pub(super) fn changes(partition: PartitionId, after: Position, last: u64) -> Str
     )
 }
 
-/// Inserts rows, in as many statements as packets require. With `replace`, a row replaces an existing row with the same
-/// key; without it, an existing row is an error.
-pub(super) fn insert(table: &'static Table, rows: &[Vec<Cell>], replace: bool) -> Vec<String> {
+/// Inserts rows, in as many statements as packets of `most` bytes require. With `replace`, a row replaces an existing row
+/// with the same key; without it, an existing row is an error.
+pub(super) fn insert(table: &'static Table, rows: &[Vec<Cell>], replace: bool, most: usize) -> Vec<String> {
     let head = format!("INSERT INTO {} ({}) VALUES ", table.name, names(table.columns()));
     let set = table.rest.iter().map(|column| format!("{0} = VALUES({0})", column.name));
     let mut set: Vec<_> = set.collect();
@@ -226,23 +217,23 @@ pub(super) fn insert(table: &'static Table, rows: &[Vec<Cell>], replace: bool) -
         set.push(format!("{0} = {0}", table.key[0].name));
     }
     let tail = format!(" ON DUPLICATE KEY UPDATE {}", set.join(", "));
-    packed(&head, rows.iter().map(|row| tuple(row)), ", ", if replace { &tail } else { "" })
+    packed(&head, rows.iter().map(|row| tuple(row)), ", ", if replace { &tail } else { "" }, most)
 }
 
 /// Makes transactions that change unique values wait for each other, until they end.
 pub(super) const LOCK_VALUES: &str = "SELECT one FROM meta WHERE one = 1 FOR UPDATE";
 
 /// Gives unique values to objects. Values that other objects have stay as they are.
-pub(super) fn take_values(rows: &[Vec<Cell>]) -> Vec<String> {
+pub(super) fn take_values(rows: &[Vec<Cell>], most: usize) -> Vec<String> {
     let head = format!("INSERT INTO {} ({}) VALUES ", UNIQUE_VALUES.name, names(UNIQUE_VALUES.columns()));
-    packed(&head, rows.iter().map(|row| tuple(row)), ", ", " ON DUPLICATE KEY UPDATE id = id")
+    packed(&head, rows.iter().map(|row| tuple(row)), ", ", " ON DUPLICATE KEY UPDATE id = id", most)
 }
 
 /// Takes unique values from objects, if they have them.
-pub(super) fn free_values(rows: &[Vec<Cell>]) -> Vec<String> {
+pub(super) fn free_values(rows: &[Vec<Cell>], most: usize) -> Vec<String> {
     let head = format!("DELETE FROM {} WHERE ", UNIQUE_VALUES.name);
     let columns: Vec<Column> = UNIQUE_VALUES.columns().copied().collect();
-    packed(&head, rows.iter().map(|row| format!("({})", is_key(&columns, row))), " OR ", "")
+    packed(&head, rows.iter().map(|row| format!("({})", is_key(&columns, row))), " OR ", "", most)
 }
 
 /// Reads which objects have unique values.
@@ -277,9 +268,9 @@ pub(super) fn entries(
 }
 
 /// Deletes the rows with these keys.
-pub(super) fn delete(table: &Table, keys: &[Key]) -> Vec<String> {
+pub(super) fn delete(table: &Table, keys: &[Key], most: usize) -> Vec<String> {
     let head = format!("DELETE FROM {} WHERE ", table.name);
-    packed(&head, keys.iter().map(|key| format!("({})", is_key(table.key, key))), " OR ", "")
+    packed(&head, keys.iter().map(|key| format!("({})", is_key(table.key, key))), " OR ", "", most)
 }
 
 /// Reads the rows with these keys, without their partition.
@@ -350,12 +341,18 @@ pub(super) fn scan(table: &Table, partition: PartitionId, after: Option<&Key>, l
     format!("{} {tail}", ranges.collect::<Vec<_>>().join(" UNION ALL "))
 }
 
-/// Returns statements that begin with `head`, contain as many of `items` as fit into a packet, and end with `tail`.
-fn packed(head: &str, items: impl Iterator<Item = String>, between: &str, tail: &str) -> Vec<String> {
+/// Returns statements that begin with `head`, contain as many of `items` as fit into `most` bytes, and end with `tail`.
+fn packed(
+    head: &str,
+    items: impl Iterator<Item = String>,
+    between: &str,
+    tail: &str,
+    most: usize,
+) -> Vec<String> {
     let mut statements: Vec<String> = Vec::new();
     for item in items {
         match statements.last_mut() {
-            Some(last) if last.len() + item.len() + tail.len() < PACKET_BYTES => {
+            Some(last) if last.len() + item.len() + tail.len() < most => {
                 last.push_str(between);
                 last.push_str(&item);
             }
@@ -446,7 +443,7 @@ mod tests {
             let numbers = [Cell::Small(1), Cell::Wide(0), Cell::Wide(0), Cell::Small(0)];
             [vec![Cell::Small(3), Cell::Wide(id)], numbers.to_vec(), vec![data]].concat()
         };
-        let small = insert(&OBJECTS, &[row(1, 2), row(2, 0)], true);
+        let small = insert(&OBJECTS, &[row(1, 2), row(2, 0)], true, PACKET_BYTES);
         assert_eq!(
             small,
             ["INSERT INTO objects (partition_id, id, type, term, position, schema_id, data) \
@@ -454,7 +451,7 @@ mod tests {
               ON DUPLICATE KEY UPDATE type = VALUES(type), term = VALUES(term), position = VALUES(position), \
               schema_id = VALUES(schema_id), data = VALUES(data)"]
         );
-        let large = insert(&OBJECTS, &[row(1, 1 << 20), row(2, 1 << 20), row(3, 9)], true);
+        let large = insert(&OBJECTS, &[row(1, 1 << 20), row(2, 1 << 20), row(3, 9)], true, PACKET_BYTES);
         assert_eq!(large.len(), 2);
         assert!(large.iter().all(|statement| statement.len() < PACKET_BYTES));
     }

@@ -5,6 +5,7 @@ use super::{
     Home,
     connections::{Connections, Lease, PacketError, Returned, first_packet},
     failure::commit_failure,
+    session::PacketSizes,
     snapshot::{leader_of, one_point, span},
     sql,
 };
@@ -51,11 +52,36 @@ pub(super) async fn commit(writers: &Connections, writes: &Writes) -> Result<(),
     let tries_max = if writes.uniques.is_empty() { TRIES } else { TRIES_UNIQUE };
     let mut tries = 1;
     loop {
-        match try_commit(writers, writes, 1 < tries).await {
+        let sizes = writers.sizes();
+        check_sizes(writes, sizes)?;
+        match try_commit(writers, writes, sizes.statements, 1 < tries).await {
             Err(Stopped { is_victim: true, .. }) if tries < tries_max => tries += 1,
+            // A new connection told that the server now accepts less.
+            Err(Stopped { error: CommitError::NotWritten(DatabaseError::TooLarge { .. }), .. })
+                if tries < tries_max && writers.sizes().statements < sizes.statements =>
+            {
+                tries += 1;
+            }
             other => return other.map_err(|stopped| stopped.error),
         }
     }
+}
+
+/// Refuses values that the server would refuse. It may close the connection in the middle of such a packet, in which case
+/// its reason would be lost.
+fn check_sizes(writes: &Writes, sizes: PacketSizes) -> Result<(), DatabaseError> {
+    let puts = writes.tables.iter().flat_map(|table| &table.puts).chain(&writes.changes);
+    let length = |cell: &Cell| if let Cell::Bytes(bytes) = cell { bytes.len() } else { 0 };
+    let longest = puts.flatten().map(length).max().unwrap_or_default();
+    if longest <= sizes.value {
+        return Ok(());
+    }
+    let value_max = sizes.value;
+    let reason = format!(
+        "a value has {longest} bytes, and max_allowed_packet of the server allows values of {value_max} bytes: set \
+         max_allowed_packet = 16M"
+    );
+    Err(DatabaseError::TooLarge { reason, value_max: Some(value_max as u64) })
 }
 
 /// Tries to write a batch, usually in two round trips: the fence with the rows, then the commit. More round trips are
@@ -64,7 +90,12 @@ pub(super) async fn commit(writers: &Connections, writes: &Writes) -> Result<(),
 ///
 /// Of two transactions that wait for each other's unique values, the server rolls one back. When it is tried again
 /// (`is_repeat`), it waits for all others that are tried again.
-async fn try_commit(writers: &Connections, writes: &Writes, is_repeat: bool) -> Result<(), Stopped> {
+async fn try_commit(
+    writers: &Connections,
+    writes: &Writes,
+    packet: usize,
+    is_repeat: bool,
+) -> Result<(), Stopped> {
     let mut all = vec![sql::BEGIN.to_owned()];
     all.extend((is_repeat && !writes.uniques.is_empty()).then(|| sql::LOCK_VALUES.to_owned()));
     all.push(sql::fence(&writes.fences));
@@ -72,8 +103,8 @@ async fn try_commit(writers: &Connections, writes: &Writes, is_repeat: bool) -> 
     for (partition, point) in &writes.requires {
         all.extend([sql::point(*partition), sql::terms(*partition, point.term)]);
     }
-    all.extend(statements(writes));
-    let (first, rest) = all.split_at(first_packet(&all));
+    all.extend(statements(writes, packet));
+    let (first, rest) = all.split_at(first_packet(&all, packet));
     let (mut lease, returned) = match writers.begin(first).await {
         Err(error) if error.is_refusal() => return Err(refused(writers, &writes.fences, error).await.into()),
         other => other?,
@@ -89,7 +120,7 @@ async fn try_commit(writers: &Connections, writes: &Writes, is_repeat: bool) -> 
         lease.give_back();
         return Err(error.into());
     }
-    let later = lease.run_all(rest).await?;
+    let later = lease.write_all(rest).await?;
     if let Err(error) = free(&writes.uniques, returned.chain(later)) {
         roll_back(&mut lease).await?;
         lease.give_back();
@@ -132,17 +163,18 @@ async fn refused(writers: &Connections, fences: &[Fence], error: PacketError) ->
     }
 }
 
-fn statements(writes: &Writes) -> Vec<String> {
+/// Returns the statements that write, each of at most `most` bytes unless it has only one row.
+fn statements(writes: &Writes, most: usize) -> Vec<String> {
     let (freed, taken) = (writes.uniques.freed(), writes.uniques.taken());
-    let mut statements = sql::free_values(&freed);
-    statements.extend(sql::take_values(&taken));
+    let mut statements = sql::free_values(&freed, most);
+    statements.extend(sql::take_values(&taken, most));
     statements.extend(sql::value_holders(&taken));
     statements.extend(writes.stamp_drops.iter().map(sql::drop_stamps));
     for TableWrites { table, puts, deletes } in &writes.tables {
-        statements.extend(sql::delete(table, deletes));
-        statements.extend(sql::insert(table, puts, true));
+        statements.extend(sql::delete(table, deletes, most));
+        statements.extend(sql::insert(table, puts, true, most));
     }
-    statements.extend(sql::insert(&CHANGES, &writes.changes, false));
+    statements.extend(sql::insert(&CHANGES, &writes.changes, false, most));
     statements
 }
 
@@ -166,7 +198,7 @@ async fn end(mut lease: Lease<'_>) -> Result<(), Stopped> {
     let is_victim = error.is_victim();
     let error = match error {
         PacketError::Failed(error) => commit_failure(&error),
-        late @ PacketError::Late(_) => CommitError::Unknown { reason: late.failure().to_string() },
+        other => CommitError::Unknown { reason: other.failure().to_string() },
     };
     Err(Stopped { error, is_victim })
 }
@@ -229,7 +261,7 @@ pub(super) async fn begin_term(
     let row =
         [Cell::Small(partition.0), Cell::Wide(term.0), Cell::Wide(found.position.0), Cell::Wide(leader)];
     let mut statements = vec![sql::raise_term(partition, term)];
-    statements.extend(sql::insert(&TERMS, &[row.to_vec()], false));
+    statements.extend(sql::insert(&TERMS, &[row.to_vec()], false, sql::PACKET_BYTES));
     lease.run(&statements).await.map_err(before)?;
     end(lease).await.map_err(|stopped| stopped.error)?;
     Ok(LogPoint { term, ..found })

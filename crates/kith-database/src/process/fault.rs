@@ -38,7 +38,10 @@ impl From<DatabaseError> for v1::DatabaseFault {
             DatabaseError::Unavailable { reason } => Kind::Unavailable(reason),
             DatabaseError::Full { reason } => Kind::Full(reason),
             DatabaseError::ReadOnly { reason } => Kind::ReadOnly(reason),
-            DatabaseError::Refused { reason } => Kind::Refused(reason),
+            // A database process accepts whatever a leader may write, so it never returns `TooLarge`.
+            DatabaseError::Refused { reason } | DatabaseError::TooLarge { reason, .. } => {
+                Kind::Refused(reason)
+            }
             DatabaseError::Damaged { detail } => Kind::Damaged(detail),
             DatabaseError::NoGraph { place } => Kind::NoGraph(place),
             DatabaseError::Newer { found, known } => Kind::Newer(numbers(found.into(), known.into())),

@@ -134,7 +134,7 @@ fn node_options(options: &DevOptions, folder: &Path, topology: &TopologyDocument
         fetch_rate: options.fetch_rate,
         fetch_p99: options.fetch_p99,
         warm_bytes: NodeOptions::WARM_BYTES_DEFAULT,
-        database_password_file: None,
+        databases: options.router.database_servers(None),
         log_retention: options.log_retention,
         connections: options.connections.clone(),
         security: Security::default(),

@@ -5,7 +5,7 @@ use kith_database_server::DatabaseOptions;
 use kith_net::server::{self, connections::ConnectionSettings};
 use kith_node::NodeOptions;
 use kith_process::{Labels, StartError};
-use kith_router::RouterOptions;
+use kith_router::{RouterOptions, RouterSettings};
 use kith_wire::documents::TopologyDocument;
 use std::{
     net::SocketAddr,
@@ -62,7 +62,7 @@ impl RoleId {
 pub(super) fn role(member: &Member, metadata: SocketAddr) -> Result<Role, StartError> {
     match member {
         Member::Database(options) => Ok(database_role(options, metadata)),
-        Member::Node(options) => Ok(node_role(options, metadata)),
+        Member::Node(options) => node_role(options, metadata),
         Member::Router(options) => router_role(options, metadata),
     }
 }
@@ -78,7 +78,8 @@ fn database_role(options: &DatabaseOptions, metadata: SocketAddr) -> Role {
     }
 }
 
-fn node_role(options: &NodeOptions, metadata: SocketAddr) -> Role {
+/// Returns the child for a node. The database servers that it may connect to are written to a file beside its data.
+fn node_role(options: &NodeOptions, metadata: SocketAddr) -> Result<Role, StartError> {
     let at =
         server::Addresses { grpc: options.listen, http: options.http, resp: options.resp, gremlin: None };
     let command = ["node", "--node", &options.node.to_string()];
@@ -98,12 +99,25 @@ fn node_role(options: &NodeOptions, metadata: SocketAddr) -> Role {
             arguments.extend([flag.to_owned(), label.clone()]);
         }
     }
-    Role {
+    let settings = RouterSettings {
+        database_server: options.databases.listed.clone(),
+        database_loopback: Some(options.databases.loopback),
+        ..RouterSettings::default()
+    };
+    arguments.extend(["--config".to_owned(), config(&settings, &options.data)?]);
+    Ok(Role {
         name: format!("node {}", options.node),
         log: log_file(&options.data),
         arguments,
         id: RoleId::Node(options.node),
-    }
+    })
+}
+
+/// Writes settings to a file beside the data of a child. Returns its path.
+fn config(settings: &RouterSettings, data: &Path) -> Result<String, StartError> {
+    let path = data.with_extension("toml");
+    settings.write(&path).map_err(|error| StartError::Settings { detail: error.to_string() })?;
+    Ok(path.display().to_string())
 }
 
 /// Returns the child for a router. Its settings are written to a file beside its data.
@@ -112,8 +126,7 @@ fn router_role(options: &RouterOptions, metadata: SocketAddr) -> Result<Role, St
         let detail = "controllers that a program provides work only in its own process: run the cluster in one process";
         return Err(StartError::Settings { detail: detail.to_owned() });
     }
-    let config = options.data.with_extension("toml");
-    options.settings.write(&config).map_err(|error| StartError::Settings { detail: error.to_string() })?;
+    let config = config(&options.settings, &options.data)?;
     let at = server::Addresses {
         grpc: options.listen,
         http: options.http,
@@ -122,7 +135,7 @@ fn router_role(options: &RouterOptions, metadata: SocketAddr) -> Result<Role, St
     };
     let command = ["router", "--id", &options.router.to_string()];
     let mut arguments = arguments(command, metadata, at, &options.data, &options.connections);
-    arguments.extend(["--config".to_owned(), config.display().to_string()]);
+    arguments.extend(["--config".to_owned(), config]);
     Ok(Role {
         name: format!("router {}", options.router),
         log: log_file(&options.data),

@@ -12,7 +12,9 @@ use kith_client::SessionSettings;
 use kith_net::server::{connections::ConnectionSettings, hosts::AcceptedHost, security::ServerSecurity};
 use kith_node::Labels;
 use kith_process::place::ReadFrom;
-use kith_router::{AdmissionSettings, CacheSettings, RouterSettings, SlowLogSettings, UploadSettings};
+use kith_router::{
+    AdmissionSettings, CacheSettings, DatabaseServer, RouterSettings, SlowLogSettings, UploadSettings,
+};
 use kith_types::ErrorCode;
 use serde::Deserialize;
 use std::{
@@ -51,6 +53,8 @@ pub struct ConfigFile {
 
     // Keys of all nodes and routers.
     database_password_file: Option<PathBuf>,
+    database_server: Vec<DatabaseServer>,
+    database_loopback: Option<bool>,
 
     // Keys of `kith cluster create`.
     pub placement: Option<PlacementFlag>,
@@ -150,7 +154,7 @@ impl ConfigFile {
         }
     }
 
-    /// The file with the password for database servers that hold live graphs.
+    /// The file with the password for database servers that have no file of their own.
     pub fn database_password_file(&self) -> Option<&Path> {
         self.database_password_file.as_deref()
     }
@@ -164,6 +168,8 @@ impl ConfigFile {
             slow_log: self.slow_log.clone(),
             uploads: self.uploads.clone(),
             read_from: self.read_from.clone(),
+            database_server: self.database_server.clone(),
+            database_loopback: self.database_loopback,
             accepted_hosts: self.accepted_hosts.clone(),
             record: self.record.clone(),
         }

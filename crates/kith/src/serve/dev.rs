@@ -173,6 +173,7 @@ impl DevArgs {
     fn options(self, ready_file: PathBuf) -> anyhow::Result<DevOptions> {
         let mut router = settings(self.config.as_deref())?;
         router.record = self.record.or(router.record);
+        router.database_loopback.get_or_insert(true);
         if !self.read_from.is_empty() {
             router.read_from = self.read_from;
         }

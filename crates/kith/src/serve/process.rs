@@ -95,8 +95,8 @@ struct ServingArgs {
     /// Address for Redis clients (RESP); port 0 takes a free one [default: none; Redis clients are not served]
     #[arg(long, value_name = "HOST:PORT")]
     resp: Option<SocketAddr>,
-    /// File whose first line is the password for servers that hold live graphs (mysql://…) [default: the environment
-    /// variable KITH_DATABASE_PASSWORD, if it is set]
+    /// File whose first line is the password for those database servers of the file that have no `password-file` [default:
+    /// the environment variable KITH_DATABASE_PASSWORD, if it is set]
     #[arg(long, value_name = "FILE")]
     database_password_file: Option<PathBuf>,
 }
@@ -322,7 +322,7 @@ impl Serving for NodeArgs {
             fetch_rate: self.fetch_rate.or(own.fetch_rate).unwrap_or_default().0,
             fetch_p99: self.fetch_p99.or(own.fetch_p99).unwrap_or_default().ratio(),
             warm_bytes: self.warm_bytes.or(own.warm_bytes).unwrap_or_default().0,
-            database_password_file: serving.database_password_file,
+            databases: file.router_settings().database_servers(serving.database_password_file),
             log_retention: self.log_retention.or(own.log_retention).unwrap_or_default().0,
             connections: process.connections,
             security: process.security,

@@ -113,7 +113,7 @@ async fn node(cluster: &Secured, stop: CancellationToken) -> Node {
         fetch_rate: None,
         fetch_p99: None,
         warm_bytes: 0,
-        database_password_file: None,
+        databases: Default::default(),
         log_retention: NodeOptions::LOG_RETENTION_DEFAULT,
         connections: ConnectionSettings::default(),
         security: security(cluster),

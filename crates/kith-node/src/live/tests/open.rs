@@ -2,7 +2,9 @@
 //! metadata store and the connections are real.
 
 use crate::live::{LeadershipView, LiveGraphs, Surroundings};
-use kith_database::{DatabaseService, GraphFiles, GraphIdentity, Reach, Retention, SqliteOptions, Storage};
+use kith_database::{
+    DatabaseServers, DatabaseService, GraphFiles, GraphIdentity, Reach, Retention, SqliteOptions, Storage,
+};
 use kith_live::{GraphTypes, TypesDocument};
 use kith_metadata::{EmbeddedMetadata, MetadataStore};
 use kith_net::{
@@ -67,7 +69,8 @@ impl Scene {
         let service = DatabaseService::new(Arc::new(files));
         server::spawn(bound, server::routes(), Some(service), &Security::default(), stop.clone());
         let locate = Arc::new(move |database| (database == 0).then(|| addr.clone()));
-        let databases = Reach::new(locate, Dialer::default(), None);
+        let servers = DatabaseServers { loopback: true, ..DatabaseServers::default() };
+        let databases = Reach::new(locate, Dialer::default(), servers);
 
         let metadata: Arc<dyn MetadataStore> = Arc::new(EmbeddedMetadata::in_memory());
         let lives = follow_lives(Arc::clone(&metadata), stop.clone());

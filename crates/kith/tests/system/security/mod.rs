@@ -2,6 +2,7 @@
 
 mod live;
 mod owners;
+mod servers;
 mod writers;
 
 use crate::support::{self, offers, secured};
