@@ -33,6 +33,7 @@ impl Leader {
                 CommitResult::Elsewhere(ends) => self.commit_without(shares, &ends),
                 CommitResult::Lacks(partition, point) => self.not_contained(shares, (partition, point)),
                 CommitResult::Taken(holders) => self.decide_again(shares, holders),
+                CommitResult::TooLarge { value_max } => self.without_longest(shares, value_max),
                 CommitResult::Refused => self.not_committed(shares),
                 CommitResult::Unknown => self.settle(shares),
             },
@@ -74,6 +75,26 @@ impl Leader {
                 Task::Write(_) => self.fail(decided.task),
             }
         }
+    }
+
+    /// Refuses the writes whose values are longer than the database accepts, and decides the others again. If it is not known
+    /// how much it accepts, the writes with the longest value are refused. Each round ends at least one task.
+    fn without_longest(&mut self, shares: Vec<Share>, value_max: Option<u64>) {
+        let sized: Vec<(Decided, u64)> = shares.into_iter().flat_map(Share::into_sized).collect();
+        let longest = sized.iter().map(|(_, bytes)| *bytes).max().unwrap_or_default();
+        let most = value_max.unwrap_or(u64::MAX).min(longest.saturating_sub(1));
+        let mut rest = Vec::new();
+        for (decided, bytes) in sized {
+            match decided.task {
+                task if bytes <= most && most < longest => rest.push(task),
+                Task::Write(pending) => self.answer(&pending, Err(WriteError::TooLarge { bytes })),
+                task => {
+                    self.fail(task);
+                    self.back_off();
+                }
+            }
+        }
+        self.load_rows(rest);
     }
 
     pub(super) fn not_committed(&mut self, shares: Vec<Share>) {

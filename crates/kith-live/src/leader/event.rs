@@ -96,6 +96,12 @@ pub enum CommitResult {
     /// The transaction did not take effect and never will, because objects that it does not change have unique values that
     /// it gives to others. The logs end where it expects. All of these values are named, and at least one.
     Taken(Vec<UniqueHolder>),
+    /// The transaction did not take effect and never will, because the database does not accept so many bytes in one value.
+    /// `value_max` is how many it accepts, if that is known.
+    TooLarge {
+        /// The most bytes of one value.
+        value_max: Option<u64>,
+    },
     /// The transaction did not take effect and never will, for another reason.
     Refused,
     /// The answer was lost: the transaction may have taken effect, or may still do so later.
@@ -163,6 +169,12 @@ pub enum WriteError {
     /// Too many writes are waiting.
     #[error("too many writes wait for the database")]
     Overloaded,
+    /// The database does not accept so many bytes in one value.
+    #[error("the write has a value of {bytes} bytes, and the database of the graph does not accept it")]
+    TooLarge {
+        /// The size of the longest value.
+        bytes: u64,
+    },
     /// The database did not accept the write.
     #[error("the database is not available for writes")]
     Unavailable,

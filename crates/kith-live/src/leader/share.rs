@@ -147,6 +147,19 @@ impl Share {
         }
     }
 
+    /// Returns the decided tasks, each with the size of the longest value that it writes.
+    pub(super) fn into_sized(self) -> Vec<(Decided, u64)> {
+        let longest =
+            |change: LoggedChange| change.rows.iter().map(value_bytes).max().unwrap_or_default() as u64;
+        // Each task that writes has one change.
+        let mut changes = self.changes.into_iter().map(longest);
+        let size = |decided: &Decided| {
+            if decided.writes { changes.next().unwrap_or_default() } else { 0 }
+        };
+        let sizes: Vec<u64> = self.decided.iter().map(size).collect();
+        self.decided.into_iter().zip(sizes).collect()
+    }
+
     fn take(
         &mut self,
         task: Task,
@@ -166,12 +179,16 @@ impl Share {
 }
 
 pub(super) fn row_bytes(row: &RowWrite) -> usize {
-    let fields = match row {
+    size_of::<RowWrite>() + value_bytes(row)
+}
+
+/// Returns about how many bytes the longest value of a row takes.
+fn value_bytes(row: &RowWrite) -> usize {
+    match row {
         RowWrite::PutObject(object) => object.data.bytes.len(),
         RowWrite::PutAssociation(_, association) => association.data.bytes.len(),
         RowWrite::PutIntent(intent) => intent.bytes(),
         RowWrite::PutEntry(entry) | RowWrite::DeleteEntry(entry) => entry.key.len(),
         _ => 0,
-    };
-    size_of::<RowWrite>() + fields
+    }
 }

@@ -128,6 +128,10 @@ pub(crate) fn write_status(error: WriteError, write_id: &str, database: Option<D
             QueryError::NotLeader { detail: format!("this node does not lead partition {}", partition.0) }
         }
         WriteError::Overloaded => QueryError::Overloaded { detail: error.to_string() },
+        WriteError::TooLarge { .. } => {
+            let help = "store less in one object, or raise max_allowed_packet of the server to 16 MiB";
+            return kith_wire::status(ErrorCode::TooLarge, format!("nothing was written: {error}"), help);
+        }
         WriteError::OutcomeUnknown => QueryError::OutcomeUnknown { detail: error.to_string() },
         // Only `Unavailable` is left.
         other => {

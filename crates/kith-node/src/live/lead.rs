@@ -366,6 +366,8 @@ fn read_missing(graph: &Arc<LiveGraph>, partition: PartitionId, end: LogPoint) {
 /// Records whether the database has executed a transaction of the leader, or has refused it as it should.
 fn note_commit<T>(graph: &LiveGraph, result: &Result<T, CommitError>) {
     let error = match result {
+        // The database works, and does not accept this write.
+        Err(CommitError::NotWritten(DatabaseError::TooLarge { .. })) => None,
         Err(CommitError::NotWritten(error)) => Some(error.clone()),
         Err(CommitError::Unknown { reason }) => Some(DatabaseError::Unavailable { reason: reason.clone() }),
         Ok(_)
@@ -390,6 +392,10 @@ fn commit_result(result: Result<(), CommitError>) -> CommitResult {
             CommitResult::Lacks(partition, point)
         }
         Err(CommitError::Taken { holders }) => CommitResult::Taken(holders),
+        Err(CommitError::NotWritten(DatabaseError::TooLarge { value_max, reason })) => {
+            tracing::warn!(reason, "a write is too large for the database");
+            CommitResult::TooLarge { value_max }
+        }
         Err(CommitError::Unknown { reason }) => {
             tracing::warn!(reason, "the outcome of a transaction was lost");
             CommitResult::Unknown
@@ -405,7 +411,7 @@ fn commit_result(result: Result<(), CommitError>) -> CommitResult {
 fn note_write(answer: &Result<Answered, WriteError>) {
     let outcome = match answer {
         Ok(_) => "done",
-        Err(WriteError::Invalid(_)) => "invalid",
+        Err(WriteError::Invalid(_) | WriteError::TooLarge { .. }) => "invalid",
         Err(WriteError::Refused(_)) => "refused",
         Err(WriteError::WriteIdTaken) => "write_id_taken",
         Err(WriteError::NotLeader { .. }) => "not_leader",

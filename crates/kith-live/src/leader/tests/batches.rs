@@ -1,13 +1,14 @@
 //! Tests of the size of transactions.
 
-use super::scenes::begun;
+use super::client::State;
+use super::scenes::{add, begun};
 use super::world::{Pending, World};
 use super::*;
 use crate::leader::limits::BATCH_BYTES_MAX;
 use crate::leader::share::row_bytes;
 use crate::{
-    Batch, BatchPart, Data, Done, Edge, EdgeContent, Guards, Intent, ListKey, LoggedChange, Pair, RowWrite,
-    fixture::FRIEND,
+    Batch, BatchPart, CommitResult, Data, Done, Edge, EdgeContent, Event, Guards, Intent, ListKey,
+    LoggedChange, Mutation, Pair, RowWrite, Write, fixture::FRIEND,
 };
 use kith_types::{LogPoint, PartitionId};
 
@@ -67,4 +68,62 @@ fn deliveries_and_completions_that_are_too_large_together_take_several_transacti
     assert_eq!(world.twin.open_intents(), 0);
     assert_eq!(world.twin.associations().len(), 2 * INTENTS as usize);
     assert!(commits < 20, "{commits} transactions");
+}
+
+/// A size between that of the record of an association of the fixture, and that of an object.
+const MOST: usize = 12;
+
+/// Returns a write of a new object.
+fn add_object(id: u64) -> Write {
+    let mutation = Mutation::AddObject { kind: "account".to_owned(), data: None, id: Some(id), near: None };
+    Write { mutation, conditions: Default::default(), write_id: None }
+}
+
+/// Runs all that waits, in a database that accepts values of at most `most` bytes. It says so if `told`. Returns the number of
+/// transactions that it refused.
+fn run_with(world: &mut World, most: usize, told: bool) -> usize {
+    let mut refused = 0;
+    while let Some(pending) = world.take(|_| true) {
+        let longest = |batch: &Batch| {
+            let changes = batch.parts.iter().flat_map(|part| &part.changes);
+            let rows = changes.flat_map(|change| &change.rows);
+            rows.map(|row| row_bytes(row) - size_of::<RowWrite>()).max().unwrap_or_default()
+        };
+        match pending {
+            Pending::Commit { node, commit, batch } if most < longest(&batch) => {
+                refused += 1;
+                let value_max = told.then_some(most as u64);
+                let result = CommitResult::TooLarge { value_max };
+                world.tell(node, Event::Committed { commit, result });
+            }
+            other => world.happen(other),
+        }
+    }
+    refused
+}
+
+#[test]
+fn only_writes_with_values_that_the_database_does_not_accept_are_refused() {
+    for told in [true, false] {
+        let mut world = begun(Guards::default());
+        let ids: Vec<u64> = ids_in(PartitionId(0), world.twin.count).take(4).collect();
+        // The first write goes alone, and the others wait for it together.
+        let writes = [
+            add((ids[0], 1), "likes", 1),
+            add((ids[0], 2), "likes", 1),
+            add_object(ids[1]),
+            add((ids[1], 3), "likes", 1),
+            add_object(ids[2]),
+            add((ids[3], 4), "likes", 1),
+        ];
+        let sent = writes.map(|write| world.submit(0, write));
+        assert_eq!(run_with(&mut world, MOST, told), 1, "both objects are refused at once; told: {told}");
+        let failed = sent.map(|sent| world.client.operations[sent].state == State::Failed);
+        assert_eq!(failed, [false, false, true, false, true, false], "told: {told}");
+        assert_eq!((world.twin.objects().len(), world.twin.associations().len()), (0, 4));
+        let next = world.submit(0, add((ids[0], 5), "likes", 1));
+        run_with(&mut world, MOST, told);
+        assert_eq!(world.client.operations[next].state, State::Done(false), "the leader goes on at once");
+        assert_eq!(world.verdict_now(), [""; 0]);
+    }
 }

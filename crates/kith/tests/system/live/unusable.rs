@@ -81,6 +81,36 @@ fn a_database_that_is_gone_is_named_by_reads_writes_and_the_status() {
 }
 
 #[test]
+fn a_write_that_is_too_large_for_the_server_fails_alone() {
+    let site = Site::start_on_mariadb(&SHAPE);
+    site.rows("SET GLOBAL max_allowed_packet = 1048576");
+    site.rows("CREATE DATABASE small");
+    let described = site.cluster.must(&["graph", "describe", GRAPH, "-o", "json"]);
+    let described: Value = serde_json::from_str(&described).expect("the output is JSON");
+    let (server, _) = described["storage"].as_str().expect("text").rsplit_once('/').expect("a path");
+    site.create("small", &["--storage", &format!("{server}/small")]);
+    let mut talk = site.talk(32);
+    let put = |id: u64, bytes: usize| {
+        let data = json!({"name": "x".repeat(bytes)});
+        json!({"op": "object_add", "graph": "small", "type": "person", "id": id, "data": data})
+    };
+    // Of writes that are committed together, only the large ones fail.
+    let is_large = |id: u64| id % 8 == 3;
+    let writes: Vec<Value> =
+        (1..=64).map(|id| put(id, if is_large(id) { 600_000 } else { 20_000 })).collect();
+    for (id, answer) in (1..=64).zip(talk.ask_all(&writes)) {
+        let expected = is_large(id).then_some("too_large");
+        assert_eq!(code(&answer), expected, "{id}: {answer}");
+        assert!(!is_large(id) || answer.to_string().contains("max_allowed_packet"), "{answer}");
+    }
+    let get = |id: u64| json!({"op": "object_get", "graph": "small", "id": id, "critical": true});
+    assert_eq!(talk.must(&get(3))["object"], Value::Null);
+    assert_eq!(talk.must(&get(4))["object"]["id"], 4);
+    talk.must(&put(3, 500_000));
+    assert!(errors(&site).is_empty(), "the database works");
+}
+
+#[test]
 fn a_database_that_was_dropped_is_named() {
     let site = Site::start_on_mariadb(&SHAPE);
     let mut talk = site.talk(1);
