@@ -6,6 +6,7 @@ pub mod connect;
 pub mod controllers;
 pub mod failure;
 pub mod gremlin;
+pub mod ids;
 pub mod keys;
 pub mod names;
 pub mod order;

@@ -45,6 +45,9 @@ pub struct GlobalFlags {
     /// Output format
     #[arg(short, long, value_enum, global = true, default_value_t, value_name = "FORMAT")]
     pub output: Format,
+    /// Print ids in JSON as texts, because programs in JavaScript round numbers above 2^53
+    #[arg(long, global = true)]
+    pub ids_as_text: bool,
     /// How to reach the cluster.
     #[command(flatten)]
     pub target: TargetFlags,
@@ -128,8 +131,12 @@ pub enum Command {
 /// # Errors
 /// The error of the command; see `failure::ErrorReport`.
 pub fn run(cli: Cli) -> anyhow::Result<Exit> {
-    let GlobalFlags { output, target } = cli.global;
+    let GlobalFlags { output, ids_as_text, target } = cli.global;
     check_target(&target, &cli.command)?;
+    if ids_as_text {
+        check_ids(&cli.command)?;
+        kith_terminal::ids::print_as_text();
+    }
     match cli.command {
         Command::Graph(command) => block_on(graph::run(&target, output, command)),
         Command::Object(command) => block_on(command.run(&target, output)),
@@ -180,6 +187,25 @@ fn check_target(target: &TargetFlags, command: &Command) -> Result<(), Failure> 
         return Err(Failure::usage(message, "`kith node` and `kith router` take them"));
     }
     Ok(())
+}
+
+/// Refuses `--ids-as-text` with a command that prints no ids.
+fn check_ids(command: &Command) -> Result<(), Failure> {
+    let prints_ids = match command {
+        Command::Import(_) | Command::Explain(_) | Command::Aggregate(_) | Command::Bench(_) => false,
+        Command::Store(command) => {
+            matches!(**command, store::StoreCommand::Where(_) | store::StoreCommand::Export(_))
+        }
+        command => asks(command),
+    };
+    if prints_ids {
+        return Ok(());
+    }
+    let message = "--ids-as-text does not apply here: this command prints no ids in JSON";
+    Err(Failure::usage(
+        message,
+        "leave it out; it works with `kith run`, and with commands that answer questions",
+    ))
 }
 
 /// Whether a command sends queries. Only such a command can go to the nodes directly.

@@ -10,13 +10,14 @@ use clap::Subcommand;
 use kith_client::Service;
 use kith_lines::{Operations, ReadCommand, WriteCommand, WriteLine, WriteOperation};
 use kith_live::Ticket;
+use kith_terminal::ids;
 use serde::Serialize;
 
 /// The outcome of a write.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WriteReply {
     /// The id of a new object.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "ids::optional")]
     pub id: Option<u64>,
     /// The version of what was written; 0 if there was nothing to do.
     pub version: u64,

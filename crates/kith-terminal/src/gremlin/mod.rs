@@ -12,6 +12,7 @@ pub use words::Words;
 
 use crate::{
     failure::{Exit, Failure},
+    ids,
     reply::{ExplainReply, ProfileReply},
     table::plan,
 };
@@ -55,7 +56,7 @@ pub async fn traverse(service: &dyn Service, line: &GremlinLine) -> anyhow::Resu
     let answer = ask(service, &line.fields, false, line.options.query_options()).await?;
     let metrics = answer.metrics.as_deref().map(metrics).transpose()?;
     Ok(GremlinReply {
-        result: results(&answer)?,
+        result: ids::in_results(results(&answer)?),
         ticket: answer.served.ticket().filter(|_| answer.wrote).map(ToString::to_string),
         steps: metrics.iter().flat_map(|metrics| &metrics.steps).map(StepReply::from).collect(),
         table: metrics.map_or_else(String::new, |metrics| format!("\n{metrics}\n\n")),

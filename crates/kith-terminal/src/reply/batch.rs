@@ -1,7 +1,10 @@
 //! The answers of batch reads as JSON. Like the other answers, they are a contract (`docs/queries.md`).
 
 use super::ProfileReply;
-use crate::failure::{ErrorReport, Failure};
+use crate::{
+    failure::{ErrorReport, Failure},
+    ids,
+};
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use kith_client::{BatchAnswer, BatchKeys, QueryError};
 use kith_ops::{Record, RecordError};
@@ -18,6 +21,7 @@ const UNANSWERED: &str = "UNANSWERED";
 /// The result for one key.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct KeyReply {
+    #[serde(serialize_with = "ids::key")]
     pub key: Value,
     pub state: &'static str,
     #[serde(flatten)]

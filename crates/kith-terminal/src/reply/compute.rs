@@ -4,7 +4,10 @@ use super::{
     batch::{Footer, FooterLine, Json, key_name, state_of},
     profile::ProfileReply,
 };
-use crate::failure::{ErrorReport, Failure};
+use crate::{
+    failure::{ErrorReport, Failure},
+    ids,
+};
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use kith_client::{
     AggregateAnswer, AggregateQuery, BatchAnswer, BatchKeys, ComputeAnswer, ComputeQuery, QueryError,
@@ -26,6 +29,7 @@ pub struct ComputeReply {
 /// The result for one key.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ComputedReply {
+    #[serde(serialize_with = "ids::key")]
     pub key: Value,
     pub state: &'static str,
     pub record: Option<Json>,

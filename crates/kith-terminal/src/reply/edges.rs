@@ -1,6 +1,7 @@
 //! Edges as JSON: one object each, with the other end as `id`, and with the columns under their names.
 
 use super::Reply;
+use crate::ids::Id;
 use kith_ops::EdgesAnswer;
 use kith_schema::ColumnNumber;
 use serde::{Serialize, Serializer, ser::SerializeMap};
@@ -22,7 +23,7 @@ pub struct Edge {
 impl Serialize for Edge {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(1 + self.numbers.len()))?;
-        map.serialize_entry("id", &self.id)?;
+        map.serialize_entry("id", &Id(self.id))?;
         for (name, number) in self.names.iter().zip(&self.numbers) {
             map.serialize_entry(name, number)?;
         }

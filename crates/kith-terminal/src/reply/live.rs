@@ -1,7 +1,10 @@
 //! Objects and associations as JSON. Their fields are printed exactly as the node wrote them.
 
 use super::wrong_kind;
-use crate::failure::Failure;
+use crate::{
+    failure::Failure,
+    ids::{self, Id},
+};
 use kith_live::{ListedAssociation, ObjectAnswer};
 use kith_ops::AssociationsAnswer;
 use serde::{Serialize, Serializer};
@@ -10,6 +13,7 @@ use serde_json::value::RawValue;
 /// An object.
 #[derive(Clone, Debug, Serialize)]
 pub struct Object {
+    #[serde(serialize_with = "ids::one")]
     pub id: u64,
     #[serde(rename = "type")]
     pub kind: String,
@@ -38,6 +42,7 @@ pub struct Association {
 impl Serialize for Association {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { id2, time, data, version } = self;
+        let id2 = Id(*id2);
         match (data, version) {
             (None, None) => (id2, time).serialize(serializer),
             (Some(data), None) => (id2, time, data).serialize(serializer),

@@ -19,7 +19,7 @@ pub use live::{Association, Associations, Object};
 pub use profile::{ExplainReply, InputsReply, ProfileReply, RequestReply, RoundReply};
 pub use stream::StreamFooterLine;
 
-use crate::failure::Failure;
+use crate::{failure::Failure, ids};
 use checksum::checksum;
 use kith_client::Answered;
 use kith_lines::{GraphLine, Shape};
@@ -48,25 +48,56 @@ pub struct Answer {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Reply {
-    Ids { ids: Vec<u64> },
-    Entities { entities: Vec<u64> },
+    Ids {
+        #[serde(serialize_with = "ids::many")]
+        ids: Vec<u64>,
+    },
+    Entities {
+        #[serde(serialize_with = "ids::many")]
+        entities: Vec<u64>,
+    },
     Network(NetworkReply),
-    Degrees { degrees: Vec<Option<u64>> },
-    Edges { edges: Vec<Edge>, after: Option<String> },
-    Object { object: Option<Object> },
-    Objects { objects: Vec<Option<Object>> },
-    AssociationCount { count: Option<u64> },
+    Degrees {
+        degrees: Vec<Option<u64>>,
+    },
+    Edges {
+        edges: Vec<Edge>,
+        after: Option<String>,
+    },
+    Object {
+        object: Option<Object>,
+    },
+    Objects {
+        objects: Vec<Option<Object>>,
+    },
+    AssociationCount {
+        count: Option<u64>,
+    },
     Associations(Associations),
-    Distances { distances: Vec<Option<u8>> },
-    Path { length: Option<usize>, path: Vec<u64> },
-    Size { size: u64 },
-    Exists { exists: bool },
-    Suggestions { suggestions: Vec<(u64, u32)> },
+    Distances {
+        distances: Vec<Option<u8>>,
+    },
+    Path {
+        length: Option<usize>,
+        #[serde(serialize_with = "ids::many")]
+        path: Vec<u64>,
+    },
+    Size {
+        size: u64,
+    },
+    Exists {
+        exists: bool,
+    },
+    Suggestions {
+        #[serde(serialize_with = "ids::counted")]
+        suggestions: Vec<(u64, u32)>,
+    },
 }
 
 /// A member's network: always the sizes, and ids or checksums if they were requested.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NetworkReply {
+    #[serde(serialize_with = "ids::one")]
     pub id: u64,
     pub degree: u64,
     pub n2: u64,
@@ -81,8 +112,18 @@ pub struct NetworkReply {
 #[serde(untagged)]
 pub enum NetworkSets {
     None {},
-    Ids { first: Vec<u64>, second: Vec<u64> },
-    Sha { first_sha: String, n2_sha: String, net_sha: String, fof_sha: String },
+    Ids {
+        #[serde(serialize_with = "ids::many")]
+        first: Vec<u64>,
+        #[serde(serialize_with = "ids::many")]
+        second: Vec<u64>,
+    },
+    Sha {
+        first_sha: String,
+        n2_sha: String,
+        net_sha: String,
+        fof_sha: String,
+    },
 }
 
 impl Answer {

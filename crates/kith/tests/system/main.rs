@@ -24,6 +24,7 @@ mod fetch;
 mod gremlin;
 mod groups;
 mod hostile;
+mod ids;
 mod integrity;
 mod limits;
 mod live;

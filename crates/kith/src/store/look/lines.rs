@@ -53,7 +53,7 @@ impl Lines {
     fn key(&self, key: &[u8]) -> Result<Value, Failure> {
         match self.key {
             KeyType::Id => match key.try_into() {
-                Ok(id) => Ok(Value::from(u64::from_le_bytes(id))),
+                Ok(id) => Ok(kith_terminal::ids::value(u64::from_le_bytes(id))),
                 Err(_) => Err(odd("a key of type id does not have eight bytes")),
             },
             KeyType::String => Ok(Value::from(text(key)?)),

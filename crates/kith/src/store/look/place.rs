@@ -32,6 +32,7 @@ pub struct PlaceFlags {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PlaceReply {
     pub store: String,
+    #[serde(serialize_with = "kith_terminal::ids::key")]
     pub key: Value,
     pub version: u64,
     pub partition: u32,
