@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Fuzzes decoders, a minute each, one after another: `scripts/fuzz.sh [TARGET…]`; without names all of them. docs/testing.md says
-# what the targets are and what to do with what they find.
+# what they check and what to do with what they find.
 #
 #   KITH_FUZZ_SECONDS  for each target (60)
 #   KITH_FUZZ_CORPUS   where inputs that reach new code are kept from run to run (fuzz/corpus)

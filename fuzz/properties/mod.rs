@@ -1,6 +1,6 @@
 //! What must hold of every decoder of untrusted or stored bytes: it returns a value or an error, in bounded memory. Each target
 //! checks more where it can: decoded values can be encoded and decoded again, and damaged files give errors and never wrong
-//! answers. `docs/testing.md` lists the targets.
+//! answers. `docs/testing.md` explains how to run the targets.
 //!
 //! Two programs use these targets: the fuzzer (`fuzz/src/main.rs`), and a test over the seeds (`crates/kith/tests/seeds.rs`).
 
