@@ -113,6 +113,17 @@ pub enum RowsError {
     /// Two columns have the same name.
     #[error("{file} has more than one column {column:?}")]
     RepeatedColumn { file: Arc<str>, column: String },
+    /// A column in the name of a folder, as Hive writes them, cannot be a column of the rows.
+    #[error(
+        "{file} is in a folder that gives it the column {column:?}, but {why}; rename the folder if it means no column"
+    )]
+    FolderColumn {
+        file: Arc<str>,
+        /// The column.
+        column: String,
+        /// What is wrong with it.
+        why: String,
+    },
     /// The value has no field for a column.
     #[error("{file} has a column {column:?} that is not in the schema{}{}", near.as_ref().map(|near| format!("; did you mean {near:?}?")).unwrap_or_default(), lacking(missing))]
     UnknownColumn {

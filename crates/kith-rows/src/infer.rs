@@ -2,6 +2,8 @@
 
 use crate::columnar;
 use crate::error::RowsError;
+use crate::fault::RowLocation;
+use crate::folders::{self, folder_columns};
 use crate::options::{Format, RowOptions, VECTOR_FIELD};
 use crate::read::format_of;
 use crate::seen::Seen;
@@ -27,6 +29,9 @@ pub fn infer_schema(
         if seen.is_enough() {
             break;
         }
+        let constants = folder_columns(source.name());
+        folders::check(source.name(), &constants, options, true)?;
+        let before = seen.inference.rows();
         let unpacked = Unpacked::open(source)?;
         match format_of(&unpacked, options)? {
             Format::Csv => csv::infer(unpacked, options, &mut seen)?,
@@ -37,6 +42,9 @@ pub fn infer_schema(
                 return Ok(Schema::new(vec![field])?);
             }
         }
+        let place = RowLocation { file: source.name().into(), row: 1, unit: "row" };
+        let fields = constants.iter().map(|column| (column.name.as_str(), column.value.is_none()));
+        seen.inference.observe_constants(&place, before, fields)?;
     }
     Ok(seen.inference.finish()?)
 }

@@ -36,6 +36,7 @@ mod error;
 mod fault;
 mod field;
 mod field_table;
+mod folders;
 pub mod graph;
 mod id;
 mod infer;

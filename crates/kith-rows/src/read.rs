@@ -2,6 +2,7 @@
 
 use crate::columnar;
 use crate::error::{ReadError, RowsError};
+use crate::folders;
 use crate::options::{Format, FormatChoice, RowOptions};
 use crate::sink::{Halt, RowReport, RowSink};
 use crate::source::RowSource;
@@ -40,6 +41,7 @@ pub fn read_rows<E>(
 }
 
 fn read_source(source: &dyn RowSource, options: &RowOptions, sink: &mut RowSink<'_>) -> Result<(), Halt> {
+    folders::begin(source.name(), options, sink.writer())?;
     let unpacked = Unpacked::open(source)?;
     match format_of(&unpacked, options)? {
         Format::Csv => csv::read(unpacked, options, sink),

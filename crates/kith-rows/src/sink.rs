@@ -90,12 +90,23 @@ impl<'a> RowSink<'a> {
         file: &Arc<str>,
         is_given: impl Fn(usize) -> bool,
     ) -> Result<(), RowsError> {
-        let lacked: Vec<bool> = (0..self.missing.len()).map(|field| !is_given(field)).collect();
+        let lacked: Vec<bool> =
+            (0..self.missing.len()).map(|field| !is_given(field) && !self.is_constant(field)).collect();
         if !self.options.fill_missing && lacked.contains(&true) {
             return Err(RowsError::MissingFields { file: Arc::clone(file), fields: self.names(&lacked) });
         }
         self.missing.iter_mut().zip(lacked).for_each(|(missing, lacked)| *missing |= lacked);
         Ok(())
+    }
+
+    /// The writer of records, for stores of records.
+    pub(crate) fn writer(&mut self) -> &mut Option<RecordWriter> {
+        &mut self.row.writer
+    }
+
+    /// Whether all rows of the current file have the same value in this field.
+    fn is_constant(&self, field: usize) -> bool {
+        self.row.writer.as_ref().is_some_and(|writer| writer.is_constant(field))
     }
 
     /// Begins a file of JSON lines, whose rows may have different fields.

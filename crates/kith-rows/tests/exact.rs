@@ -17,7 +17,7 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use std::sync::Arc;
 use support::containers::{arrow_file, parquet};
-use support::{options, read_inferred, shown, source};
+use support::{named, options, read_inferred, record, shown, source};
 
 fn by_id() -> RowOptions {
     RowOptions { key_field: Some("id".to_owned()), ..options(KeyType::Id, ValueShape::Json) }
@@ -163,4 +163,70 @@ fn stores_read_semicolons_and_the_line_that_names_them() {
     let utf16 = b"\xff\xfek\0e\0y\0";
     let refused = support::read(&source("in", utf16), &options(KeyType::String, ValueShape::Text));
     assert!(refused.unwrap_err().to_string().contains("UTF-16"));
+}
+
+/// The rows of files in memory, as records with an inferred schema.
+fn records(files: &[(&str, &[u8])]) -> Result<Vec<String>, kith_rows::RowsError> {
+    let sources: Vec<Box<dyn kith_rows::RowSource>> =
+        files.iter().flat_map(|(name, bytes)| source(name, bytes)).collect();
+    read_inferred(&sources, &named("id", ValueShape::Json)).map(|rows| shown(&rows))
+}
+
+#[test]
+fn folders_of_hive_are_columns_in_every_format() {
+    let null = "__HIVE_DEFAULT_PARTITION__";
+    let csv = records(&[
+        ("t/country=ch/part-0.csv", b"id,n\n1,5\n"),
+        (&format!("t/country={null}/part-0.csv"), b"id,n\n2,6\n"),
+        ("t/country=S%C3%A3o%20Tom%C3%A9/part-0.jsonl", b"{\"id\":3,\"n\":7}\n"),
+    ]);
+    assert_eq!(
+        csv.unwrap(),
+        [
+            r#"1 {"n":5,"country":"ch"}"#,
+            r#"2 {"n":6,"country":null}"#,
+            "3 {\"n\":7,\"country\":\"S\u{e3}o Tom\u{e9}\"}"
+        ]
+    );
+    let batch = support::containers::batch();
+    let parquet = parquet(&batch, Compression::UNCOMPRESSED);
+    let sources = source("t/year=2020/p.parquet", &parquet);
+    let schema = kith_rows::infer_schema(&sources, &named("id", ValueShape::Json), None).unwrap();
+    assert!(schema.index_of("year").is_some());
+    // A schema may give the column another type, and all rows have it.
+    let typed = named("id", record(r#"{"name":"n","type":"i64"},{"name":"year","type":"i32"}"#));
+    let sources = source("t/year=2020/p.csv", "id,n\n1,5\n");
+    assert_eq!(shown(&support::read(&sources, &typed).unwrap().0), [r#"1 {"n":5,"year":2020}"#]);
+}
+
+#[test]
+fn folders_that_cannot_be_columns_are_refused_by_name() {
+    let refused = |name: &str, text: &str, options: &kith_rows::RowOptions| {
+        support::read(&source(name, text), options).unwrap_err().to_string()
+    };
+    let record = named("id", record(r#"{"name":"n","type":"i64"}"#));
+    for (name, text, options, said) in [
+        ("t/country=ch/a.csv", "key,value\n1,x\n", &support::ids(), "country"),
+        ("t/country=ch/a.csv", "id,n\n1,5\n", &record, "\"country\" that is not in the schema"),
+        ("t/id=7/a.csv", "id,n\n1,5\n", &record, "called as the key is"),
+        ("t/n=x/a.csv", "id\n1\n", &record, "n=x"),
+        ("t/n=5/a.csv", "id,n\n1,5\n", &record, "\"n\""),
+    ] {
+        let error = refused(name, text, options);
+        assert!(error.contains(said), "{name}: {error}");
+    }
+}
+
+#[test]
+fn numbers_that_are_not_finite_are_refused_by_name_in_every_format() {
+    for word in ["NaN", "nan", "inf", "-inf", "Infinity", "+Infinity"] {
+        let error = records(&[("a.csv", format!("id,score\n1,0.5\n2,{word}\n3,1\n").as_bytes())]);
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains("score") && error.contains("NaN or an infinity"), "{word}: {error}");
+    }
+    assert!(records(&[("a.jsonl", b"{\"id\":1,\"score\":NaN}\n")]).is_err());
+    // These are also words.
+    let words = records(&[("a.csv", b"id,name\n1,Nan\n2,inf\n3,Ada\n")]).unwrap();
+    assert_eq!(words[0], r#"1 {"name":"Nan"}"#);
+    assert_eq!(records(&[("a.csv", b"id,name\n1,Nan\n")]).unwrap(), [r#"1 {"name":"Nan"}"#]);
 }

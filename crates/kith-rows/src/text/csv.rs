@@ -131,7 +131,7 @@ fn fill(record: &ByteRecord, columns: &Columns, options: &RowOptions, out: &mut 
 }
 
 /// Sets a field from a cell. An empty cell means null, or the default, or empty text, depending on the field.
-fn set_cell(writer: &mut RecordWriter, index: usize, cell: &str) -> Result<(), EncodeError> {
+pub(crate) fn set_cell(writer: &mut RecordWriter, index: usize, cell: &str) -> Result<(), EncodeError> {
     let field = &writer.schema().fields()[index];
     let field_type = field.field_type();
     if cell.is_empty() {

@@ -35,6 +35,8 @@ pub(super) struct Numbers {
     long: bool,
     /// Whether one has a fraction or an exponent.
     floating: bool,
+    /// Whether one is a number and not only spelled as NaN or an infinity.
+    finite: bool,
 }
 
 pub(super) const TEXT: Guess = Guess::One(Kind::Of(ScalarType::Text));
@@ -44,16 +46,22 @@ const LONG: u64 = 1 << 53;
 impl Numbers {
     pub(super) fn whole(negative: bool, magnitude: u64) -> Self {
         let huge = !negative && i64::MAX as u64 <= magnitude && magnitude != i64::MAX as u64;
-        Numbers { negative, huge, long: LONG < magnitude, floating: false }
+        Numbers { negative, huge, long: LONG < magnitude, floating: false, finite: true }
     }
 
     pub(super) fn floating() -> Self {
+        Numbers { floating: true, finite: true, ..Numbers::default() }
+    }
+
+    /// NaN or an infinity. A column of nothing else is text, for these are also words.
+    fn not_finite() -> Self {
         Numbers { floating: true, ..Numbers::default() }
     }
 
     /// The type that holds all of the numbers, if there is one.
     fn scalar(self) -> Option<ScalarType> {
         match self {
+            Numbers { finite: false, .. } => Some(ScalarType::Text),
             Numbers { floating: true, long: true, .. } | Numbers { negative: true, huge: true, .. } => None,
             Numbers { floating: true, .. } => Some(ScalarType::F64),
             Numbers { huge: true, .. } => Some(ScalarType::U64),
@@ -67,6 +75,7 @@ impl Numbers {
             huge: self.huge | other.huge,
             long: self.long | other.long,
             floating: self.floating | other.floating,
+            finite: self.finite | other.finite,
         };
         both.scalar().map(|_| both)
     }
@@ -153,6 +162,10 @@ pub(super) fn spelled(cell: &str) -> Guess {
         let fits = |&magnitude: &u64| !negative || magnitude <= i64::MIN.unsigned_abs();
         let number = |magnitude| Guess::One(Kind::Number(Numbers::whole(negative, magnitude)));
         return magnitude.filter(fits).map_or(TEXT, number);
+    }
+    let is_word = digits.trim_start_matches('+').starts_with(|first: char| first.is_ascii_alphabetic());
+    if is_word && cell.parse::<f64>().is_ok() {
+        return Guess::One(Kind::Number(Numbers::not_finite()));
     }
     let shape = digits.starts_with(|first: char| first.is_ascii_digit())
         && !(digits.starts_with('0') && digits[1..].starts_with(|next: char| next.is_ascii_digit()))

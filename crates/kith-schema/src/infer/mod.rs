@@ -132,6 +132,24 @@ impl<P: Clone + Debug + Display> Inference<P> {
         Ok(())
     }
 
+    /// Observes text fields that are the same in all rows since the first `before`: their names, and whether they are null.
+    ///
+    /// # Errors
+    /// [`InferError::Conflict`] if other rows have them with another type.
+    pub fn observe_constants<'c>(
+        &mut self,
+        place: &P,
+        before: u64,
+        constants: impl IntoIterator<Item = (&'c str, bool)>,
+    ) -> Result<(), InferError<P>> {
+        for (name, is_null) in constants {
+            let index = self.seen(name, place);
+            self.fields[index].null_seen |= is_null;
+            self.saw(index, self.rows - before, Some(guess::TEXT), place)?;
+        }
+        Ok(())
+    }
+
     /// The schema of all observed rows.
     ///
     /// # Errors

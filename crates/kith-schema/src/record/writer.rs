@@ -17,6 +17,8 @@ pub struct RecordWriter {
     states: Vec<State>,
     /// For each field, whether a record has set it, even to null, since [`RecordWriter::forget`].
     was_set: Vec<bool>,
+    /// The encoded value, or null, of each field that is the same in all records.
+    constants: Vec<Option<Option<Vec<u8>>>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -35,6 +37,7 @@ impl RecordWriter {
             values: vec![Vec::new(); fields],
             states: vec![State::Absent; fields],
             was_set: vec![false; fields],
+            constants: vec![None; fields],
         }
     }
 
@@ -50,7 +53,29 @@ impl RecordWriter {
 
     /// Whether a record has set this field, even to null, since the last [`RecordWriter::forget`].
     pub fn was_set(&self, index: usize) -> bool {
-        self.was_set[index]
+        self.was_set[index] || self.constants[index].is_some()
+    }
+
+    /// Makes the fields that are set now the same in all following records, which must not set them again. Earlier such
+    /// fields are forgotten.
+    pub fn keep_constants(&mut self) {
+        let values = self.states.iter().zip(&self.values).map(|(state, value)| match state {
+            State::Absent => None,
+            State::Null => Some(None),
+            State::Set => Some(Some(value.clone())),
+        });
+        self.constants = values.collect();
+        self.clear();
+    }
+
+    /// Whether a field is the same in all records.
+    pub fn is_constant(&self, index: usize) -> bool {
+        self.constants[index].is_some()
+    }
+
+    /// Forgets the fields that are the same in all records.
+    pub fn forget_constants(&mut self) {
+        self.constants.fill(None);
     }
 
     /// Forgets which fields records have set.
@@ -181,6 +206,9 @@ impl RecordWriter {
     }
 
     fn absent(&self, index: usize) -> Result<Option<Piece<'_>>, EncodeError> {
+        if let Some(constant) = &self.constants[index] {
+            return Ok(constant.as_deref().map(Piece::Slice));
+        }
         let field = &self.schema.fields()[index];
         match self.schema.default_bytes(index) {
             Some(bytes) => Ok(Some(Piece::Slice(bytes))),
@@ -191,7 +219,7 @@ impl RecordWriter {
 
     /// Marks a field as set. The caller writes its value.
     pub(super) fn claim(&mut self, index: usize) -> Result<(), EncodeError> {
-        if self.states[index] != State::Absent {
+        if self.states[index] != State::Absent || self.constants[index].is_some() {
             return Err(EncodeError::Repeated { field: self.name(index) });
         }
         self.states[index] = State::Set;
