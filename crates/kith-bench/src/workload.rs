@@ -130,15 +130,16 @@ impl Workload {
     /// # Errors
     /// If the file cannot be read, is empty, or contains a line that is not a request.
     pub fn recorded(file: &Path) -> anyhow::Result<Self> {
-        let text = fs::read_to_string(file).with_context(|| format!("read {}", file.display())).map_err(
-            |error| {
+        let text = fs::read(file)
+            .and_then(kith_types::without_mark)
+            .with_context(|| format!("read {}", file.display()))
+            .map_err(|error| {
                 Failure::new(
                     ErrorCode::InputUnreadable,
                     format!("{error:#}"),
                     "check the path and its permissions",
                 )
-            },
-        )?;
+            })?;
         let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
         let pool = lines.filter_map(|(number, line)| {
             let question = match kith_lines::parse(line) {

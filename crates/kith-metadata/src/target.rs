@@ -164,7 +164,7 @@ impl MetadataTarget {
 
 fn read(option: &'static str, path: &Option<PathBuf>) -> Result<Option<String>, TargetError> {
     let Some(path) = path else { return Ok(None) };
-    let text = std::fs::read_to_string(path);
+    let text = std::fs::read(path).and_then(kith_types::without_mark);
     text.map(Some).map_err(|source| TargetError::File { option, path: path.clone(), source })
 }
 

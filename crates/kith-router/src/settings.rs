@@ -126,7 +126,8 @@ impl RouterSettings {
     /// # Errors
     /// [`SettingsFileError`].
     pub fn read(path: &Path) -> Result<Self, SettingsFileError> {
-        let text = fs::read_to_string(path)
+        let text = fs::read(path)
+            .and_then(kith_types::without_mark)
             .map_err(|source| SettingsFileError::Io { path: path.to_owned(), source })?;
         let malformed = |detail: String| SettingsFileError::Malformed { path: path.to_owned(), detail };
         let settings: Self = toml::from_str(&text).map_err(|error| malformed(error.to_string()))?;
@@ -194,5 +195,15 @@ mod tests {
         fs::write(&file, "[cache]\nbites = 3\n").unwrap();
         let error = RouterSettings::read(&file).unwrap_err().to_string();
         assert!(error.contains("bites") && error.contains("bytes"), "{error}");
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_the_settings() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("router.toml");
+        fs::write(&file, "\u{feff}[cache]\nbytes = 3\n").unwrap();
+        assert_eq!(RouterSettings::read(&file).unwrap().cache.bytes, 3);
+        fs::write(&file, b"\xfe\xff\0[").unwrap();
+        assert!(RouterSettings::read(&file).is_err());
     }
 }

@@ -4,6 +4,7 @@ use crate::codec::{Codec, LARGE_WINDOW, is_large_window};
 use crate::error::RowsError;
 use crate::options::Format;
 use crate::source::RowSource;
+use kith_types::{Utf16, byte_order_mark};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Seek};
 use std::sync::Arc;
@@ -41,9 +42,11 @@ impl Unpacked {
     /// Detects the format from the first bytes. Text is JSON if it begins with a brace.
     pub(crate) fn format(&self) -> Result<Format, RowsError> {
         let unknown = |found| RowsError::UnknownFormat { file: Arc::clone(&self.file), found };
-        let head = self.head.strip_prefix(BOM).unwrap_or(&self.head);
+        let head = match byte_order_mark(&self.head) {
+            Ok(mark) => &self.head[mark..],
+            Err(Utf16) => return Err(unknown(UTF_16)),
+        };
         match head {
-            [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Err(unknown("it is UTF-16 text; write it as UTF-8")),
             [b'P', b'A', b'R', b'1', ..] => Ok(Format::Parquet),
             [b'P', b'A', b'R', b'E', ..] => Err(unknown("it is an encrypted Parquet file")),
             [b'A', b'R', b'R', b'O', b'W', b'1', ..] | [0xff, 0xff, 0xff, 0xff, ..] => Ok(Format::Arrow),
@@ -66,11 +69,10 @@ impl Unpacked {
     /// The bytes as text, without a byte order mark.
     pub(crate) fn into_text(self) -> (FileErrors, impl BufRead + Send + use<>) {
         let errors = FileErrors { file: self.file, codec: self.codec };
-        let skip = if self.head.starts_with(BOM) { BOM.len() } else { 0 };
+        let skip = self.head.len() - unmarked(&self.head).len();
         let mut bytes = self.bytes;
-        let mut skipped = [0; BOM.len()];
         // These bytes were read before and are in memory.
-        let _ = bytes.read_exact(&mut skipped[..skip]);
+        let _ = bytes.read_exact(&mut vec![0; skip]);
         (errors, BufReader::with_capacity(BUFFER_BYTES, bytes))
     }
 
@@ -106,8 +108,13 @@ fn begins_as_text(head: &[u8]) -> bool {
     std::str::from_utf8(line).map_or_else(|error| error.error_len().is_none(), |_| true)
 }
 
-/// The byte order mark of UTF-8.
-pub(crate) const BOM: &[u8] = b"\xef\xbb\xbf";
+/// What a file is that begins with a mark of UTF-16.
+const UTF_16: &str = "it is UTF-16 text; write it as UTF-8";
+
+/// The beginning of a text without a byte order mark.
+pub(crate) fn unmarked(head: &[u8]) -> &[u8] {
+    &head[byte_order_mark(head).unwrap_or_default()..]
+}
 
 /// Interprets errors of reading a file.
 pub(crate) struct FileErrors {

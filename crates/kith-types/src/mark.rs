@@ -32,3 +32,22 @@ pub fn byte_order_mark(text: &[u8]) -> Result<usize, Utf16> {
         _ => Ok(0),
     }
 }
+
+/// The text of a file: UTF-8, without a byte order mark.
+///
+/// # Errors
+/// `InvalidData` if it is not UTF-8, with the reason.
+///
+/// ```
+/// assert_eq!(kith_types::without_mark(b"\xef\xbb\xbfport = 1".to_vec()).unwrap(), "port = 1");
+/// let refused = kith_types::without_mark(b"\xff\xfep\0".to_vec()).unwrap_err();
+/// assert_eq!(refused.to_string(), "it is UTF-16 text; write it as UTF-8");
+/// ```
+pub fn without_mark(mut text: Vec<u8>) -> std::io::Result<String> {
+    let invalid = |error: Box<dyn std::error::Error + Send + Sync>| {
+        std::io::Error::new(std::io::ErrorKind::InvalidData, error)
+    };
+    let mark = byte_order_mark(&text).map_err(|error| invalid(error.into()))?;
+    text.drain(..mark);
+    String::from_utf8(text).map_err(|error| invalid(error.into()))
+}

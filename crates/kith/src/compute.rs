@@ -217,10 +217,12 @@ fn vector(text: &str) -> Result<VectorFields, String> {
         .ok_or("expected a field, `:` and a vector, which is a list as [0.1,2] or @FILE")?;
     let (name, field) = name_and_field(named);
     let json = match numbers.strip_prefix('@') {
-        Some(path) => fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?,
+        Some(path) => {
+            fs::read(path).and_then(kith_types::without_mark).map_err(|error| format!("{path}: {error}"))?
+        }
         None => numbers.to_owned(),
     };
-    let numbers: Vec<f64> = serde_json::from_str(json.trim_start_matches('\u{feff}'))
+    let numbers: Vec<f64> = serde_json::from_str(&json)
         .map_err(|error| format!("the vector is not a list of numbers: {error}"))?;
     Ok(VectorFields { field, query: single_precision(&numbers)?, name })
 }
@@ -256,6 +258,8 @@ mod tests {
         fs::write(file.path(), "[3]\n").unwrap();
         let named = vector(&format!("score=embed:@{}", file.path().display())).unwrap();
         assert_eq!((named.query, named.name.as_deref()), (vec![3.0], Some("score")));
+        fs::write(file.path(), "\u{feff}[3]\n").unwrap();
+        assert_eq!(vector(&format!("embed:@{}", file.path().display())).unwrap().query, [3.0]);
         for odd in ["embed", "embed:", "embed:[1,\"a\"]", "embed:[1e40]", "embed:@/nowhere/at/all"] {
             assert!(vector(odd).is_err(), "{odd}");
         }

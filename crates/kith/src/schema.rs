@@ -78,7 +78,7 @@ pub async fn run(target: &TargetFlags, format: Format, command: SchemaCommand) -
 }
 
 async fn apply(target: &TargetFlags, format: Format, flags: ApplyFlags) -> anyhow::Result<()> {
-    let text = fs::read_to_string(&flags.file).map_err(|error| {
+    let text = fs::read(&flags.file).and_then(kith_types::without_mark).map_err(|error| {
         let message = format!("{} cannot be read: {error}", flags.file.display());
         Failure::new(ErrorCode::InputUnreadable, message, "check the path and its permissions")
     })?;

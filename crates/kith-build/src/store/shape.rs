@@ -231,7 +231,7 @@ fn current_schema(store: &StoreDocument, cluster: &ClusterDocument) -> Result<Op
 /// # Errors
 /// `bad_schema` if the file cannot be read or parsed.
 pub fn read_schema(path: &Path) -> Result<Schema, Failure> {
-    let text = fs::read_to_string(path).map_err(|error| {
+    let text = fs::read(path).and_then(kith_types::without_mark).map_err(|error| {
         let help = "check the path and its permissions";
         Failure::new(ErrorCode::BadSchema, format!("{} cannot be read: {error}", path.display()), help)
     })?;

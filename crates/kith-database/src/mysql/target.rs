@@ -114,10 +114,12 @@ impl MysqlTarget {
                 Ok(password) => Ok(Some(password)),
                 Err(_) => Err(PasswordError::Variable { variable: variable.clone() }),
             },
-            Some(PasswordSource::File(path)) => match std::fs::read_to_string(path) {
-                Ok(text) => Ok(text.lines().next().map(str::to_owned)),
-                Err(source) => Err(PasswordError::File { path: path.clone(), source }),
-            },
+            Some(PasswordSource::File(path)) => {
+                match std::fs::read(path).and_then(kith_types::without_mark) {
+                    Ok(text) => Ok(text.lines().next().map(str::to_owned)),
+                    Err(source) => Err(PasswordError::File { path: path.clone(), source }),
+                }
+            }
         }
     }
 }

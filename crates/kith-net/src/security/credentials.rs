@@ -62,11 +62,9 @@ impl Token {
             path: path.to_owned(),
             detail: detail.to_owned(),
         };
-        let text = std::fs::read_to_string(path).map_err(|source| SecurityError::File {
-            option: OPTION,
-            path: path.to_owned(),
-            source,
-        })?;
+        let text = std::fs::read(path).and_then(kith_types::without_mark);
+        let text =
+            text.map_err(|source| SecurityError::File { option: OPTION, path: path.to_owned(), source })?;
         let text = text.trim_end_matches(['\r', '\n']);
         if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(bad("holds no token: one line of printable characters without spaces"));
@@ -94,6 +92,12 @@ mod tests {
             Token::read(&file).map(|token| token.text.to_string())
         };
         assert_eq!(read("s3cret\n").unwrap(), "s3cret");
+        assert_eq!(read("\u{feff}s3cret\r\n").unwrap(), "s3cret");
+        fs::write(&file, b"\xff\xfes\0").unwrap();
+        let refused = Token::read(&file).map(|_| ()).unwrap_err();
+        assert!(
+            matches!(refused, SecurityError::File { ref source, .. } if source.to_string().contains("UTF-16"))
+        );
         for bad in ["", "\n", "two words", "two\nlines\n", "é"] {
             assert_eq!(read(bad).unwrap_err().code(), ErrorCode::BadSecurityFile, "{bad:?}");
         }

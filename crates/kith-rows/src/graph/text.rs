@@ -10,7 +10,7 @@ use super::{FileError, FileOptions, FileReport, ReadProgress};
 use crate::error::ReadError;
 use crate::options::HeaderMode;
 use crate::text::table::named_delimiter;
-use crate::unpack::BOM;
+use crate::unpack::unmarked;
 use std::path::Path;
 
 /// An open text file with its wanted columns.
@@ -51,8 +51,9 @@ impl TextTable {
                 self.reader.fill()?;
                 continue;
             }
-            if is_start && bytes.starts_with(BOM) {
-                self.reader.skip(BOM.len());
+            if is_start {
+                let mark = bytes.len() - unmarked(bytes).len();
+                self.reader.skip(mark);
             }
             is_start = false;
             let bytes = self.reader.peek();

@@ -7,7 +7,7 @@
 use crate::error::RowsError;
 use crate::fault::{RowFault, RowLocation};
 use crate::limits::ROW_BYTES_MAX;
-use crate::unpack::{BOM, FileErrors, Unpacked};
+use crate::unpack::{FileErrors, Unpacked, unmarked};
 use csv::{ByteRecord, ReaderBuilder};
 use std::cell::Cell;
 use std::io::{self, BufRead, Read};
@@ -67,7 +67,7 @@ impl Read for Guarded {
 
 impl Table {
     pub(crate) fn open(unpacked: Unpacked, delimiter: Option<u8>) -> Self {
-        let head = unpacked.head.strip_prefix(BOM).unwrap_or(&unpacked.head);
+        let head = unmarked(&unpacked.head);
         let line = head.split_inclusive(|&byte| byte == b'\n').next().unwrap_or_default();
         let named = named_delimiter(line);
         let preamble = if named.is_some() { line.len() } else { 0 };

@@ -19,7 +19,9 @@ impl FromStr for Schema {
 }
 
 fn schema(text: &str) -> Result<Schema, SchemaFault> {
-    let object: Object = serde_json::from_str(text.trim_start_matches('\u{feff}')).map_err(|error| {
+    // Text cannot begin with a mark of UTF-16.
+    let mark = kith_types::byte_order_mark(text.as_bytes()).unwrap_or_default();
+    let object: Object = serde_json::from_str(&text[mark..]).map_err(|error| {
         let detail = error.to_string();
         let detail = detail.split(" at line ").next().unwrap_or_default().to_owned();
         SchemaFault::Syntax { detail, line: error.line(), column: error.column() }

@@ -59,12 +59,16 @@ impl Asking {
     ///
     /// # Errors
     /// If the input cannot be read or the output cannot be written.
-    pub async fn answer_lines(&self, input: impl BufRead) -> anyhow::Result<Exit> {
+    pub async fn answer_lines(&self, mut input: impl BufRead) -> anyhow::Result<Exit> {
         let mut exit = Exit::Done;
+        let mark = input
+            .fill_buf()
+            .context("read standard input")
+            .and_then(|head| kith_types::byte_order_mark(head).context("read standard input"))?;
+        input.consume(mark);
         for line in input.lines() {
             let line = line.context("read standard input")?;
-            // A byte order mark can only precede the first line; no traversal begins with one.
-            let line = line.trim_start_matches('\u{feff}').trim();
+            let line = line.trim();
             if line.is_empty() {
                 continue;
             }

@@ -102,7 +102,8 @@ impl ConfigFile {
                 "see docs/operating/machines.md for the keys",
             )
         };
-        let text = fs::read_to_string(path).map_err(|error| bad(error.to_string()))?;
+        let text = fs::read(path).and_then(kith_types::without_mark);
+        let text = text.map_err(|error| bad(error.to_string()))?;
         let file: Self = toml::from_str(&text).map_err(|error| bad(error.to_string()))?;
         file.router_settings().check().map_err(bad)?;
         Ok(file)
@@ -271,6 +272,19 @@ mod tests {
         assert!(file("threads = 0\n").unwrap_err().contains("nonzero"));
         let twice = file("[[node]]\nnode = 9\n[[node]]\nnode = 9\n").unwrap();
         assert_eq!(twice.node(Some(9)).unwrap_err().code, ErrorCode::BadSettings);
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_the_file() {
+        assert_eq!(
+            file("\u{feff}threads = 3\n").unwrap().node(Some(1)).unwrap().threads.map(std::num::NonZero::get),
+            Some(3)
+        );
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("kith.toml");
+        fs::write(&path, b"\xff\xfet\0").unwrap();
+        let refused = ConfigFile::read(Some(&path)).unwrap_err();
+        assert!(refused.message.ends_with("it is UTF-16 text; write it as UTF-8"), "{}", refused.message);
     }
 
     #[test]

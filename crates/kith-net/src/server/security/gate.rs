@@ -179,7 +179,8 @@ impl Snapshot {
         let access = match &files.access {
             None => None,
             Some(path) => {
-                let text = std::fs::read_to_string(path).map_err(|source| SecurityError::File {
+                let text = std::fs::read(path).and_then(kith_types::without_mark);
+                let text = text.map_err(|source| SecurityError::File {
                     option: "access",
                     path: path.clone(),
                     source,

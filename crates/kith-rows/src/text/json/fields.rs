@@ -5,7 +5,7 @@ use super::raw::{Name, string};
 use crate::error::RowsError;
 use crate::fault::RowFault;
 use crate::field::{EachRow, Field};
-use crate::unpack::{BOM, Unpacked};
+use crate::unpack::{Unpacked, unmarked};
 use crate::value::json_fault;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
@@ -24,7 +24,7 @@ impl FieldLines {
     /// Opens the lines. The names are the members of the lines in the first bytes of the file.
     pub(crate) fn new(unpacked: Unpacked) -> Self {
         let mut names: Vec<String> = Vec::new();
-        let head = unpacked.head.strip_prefix(BOM).unwrap_or(&unpacked.head);
+        let head = unmarked(&unpacked.head);
         // The last line of the head may be cut off; other lines have the members that it lacks.
         for line in head.split(|byte| *byte == b'\n') {
             let Some(object) = std::str::from_utf8(line).ok().and_then(object) else { continue };
