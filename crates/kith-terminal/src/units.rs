@@ -53,7 +53,7 @@ pub fn date(ms: u64) -> String {
 /// Formats a time of data, with its milliseconds if it has any.
 pub fn time(ms: u64) -> String {
     match i64::try_from(ms).ok().and_then(DateTime::from_timestamp_millis) {
-        Some(time) if ms % 1_000 != 0 => time.format("%Y-%m-%d %H:%M:%S%.3f UTC").to_string(),
+        Some(time) if !ms.is_multiple_of(1_000) => time.format("%Y-%m-%d %H:%M:%S%.3f UTC").to_string(),
         _ => date(ms),
     }
 }
