@@ -32,7 +32,7 @@ pub enum ValueFault {
         got: String,
     },
     /// The number is NaN or an infinity.
-    #[error("it is NaN or an infinity, which no field holds")]
+    #[error("it is not a finite number")]
     NotFinite,
     /// The vector has another length.
     #[error("expected a vector of {expected} dimensions, got {got}")]
