@@ -2,7 +2,7 @@
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use kith_types::{
-    LogPoint, PartitionId, crc32c,
+    LogPoint, PartitionId, Position, Term, crc32c,
     delta::{put_varint, take_varint},
 };
 use std::collections::BTreeMap;
@@ -23,9 +23,14 @@ pub struct Ticket {
     pub graph: u64,
     /// The log point that must have been reached, by partition.
     pub points: BTreeMap<PartitionId, LogPoint>,
+    /// Log points of earlier terms that must be part of the history of the log, the last of each term. A later point does not
+    /// stand for them: they are missing if the database was replaced by an older copy of itself.
+    pub earlier: BTreeMap<(PartitionId, Term), Position>,
 }
 
-const FORMAT: u8 = 1;
+const FORMAT: u8 = 2;
+/// A ticket keeps the points of so many earlier terms of a partition, the latest ones.
+const EARLIER_MAX: usize = 8;
 /// The maximum number of partitions of a ticket, which is that of a cluster.
 const POINTS_MAX: u64 = kith_types::PartitionCount::MAX as u64;
 
@@ -37,13 +42,27 @@ pub struct NotATicket;
 impl Ticket {
     /// Creates a ticket that requires nothing yet. `graph` is the identity of the graph.
     pub fn new(graph: u64) -> Self {
-        Self { graph, points: BTreeMap::new() }
+        Self { graph, points: BTreeMap::new(), earlier: BTreeMap::new() }
     }
 
-    /// Requires the log point `point` of `partition`, unless a later one is already required.
+    /// Requires the log point `point` of `partition`, besides what is already required.
     pub fn require(&mut self, partition: PartitionId, point: LogPoint) {
         let required = self.points.entry(partition).or_default();
+        let before = point.min(*required);
         *required = point.max(*required);
+        if before.term < required.term && before != LogPoint::default() {
+            self.require_earlier(partition, before);
+        }
+    }
+
+    fn require_earlier(&mut self, partition: PartitionId, point: LogPoint) {
+        let last = self.earlier.entry((partition, point.term)).or_default();
+        *last = point.position.max(*last);
+        let of_partition = (partition, Term(0))..=(partition, Term(u64::MAX));
+        if EARLIER_MAX < self.earlier.range(of_partition.clone()).count() {
+            let first = self.earlier.range(of_partition).next().map(|(key, _)| *key);
+            first.and_then(|key| self.earlier.remove(&key));
+        }
     }
 
     /// Requires everything that `other` requires, which must be a ticket of the same graph.
@@ -52,6 +71,17 @@ impl Ticket {
         for (&partition, &point) in &other.points {
             self.require(partition, point);
         }
+        for (&(partition, term), &position) in &other.earlier {
+            self.require(partition, LogPoint { term, position });
+        }
+    }
+
+    /// The log points of earlier terms that must be part of the history of `partition`.
+    pub fn earlier_points(&self, partition: PartitionId) -> impl Iterator<Item = LogPoint> {
+        let of_partition = (partition, Term(0))..=(partition, Term(u64::MAX));
+        self.earlier
+            .range(of_partition)
+            .map(|((_, term), position)| LogPoint { term: *term, position: *position })
     }
 
     /// Returns the log point that a read of `partition` must have reached; the start of the log if the ticket does not name
@@ -61,7 +91,8 @@ impl Ticket {
     }
 
     /// Encodes the ticket: the format, the identity of the graph, the number of log points, and for each log point the gap
-    /// to the partition before, the term and the position; then a CRC-32C of all of these bytes.
+    /// to the partition before, the term and the position; the number of points of earlier terms, and for each of them the
+    /// partition, the term and the position; then a CRC-32C of all of these bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = vec![FORMAT];
         bytes.extend(self.graph.to_le_bytes());
@@ -72,6 +103,12 @@ impl Ticket {
             put_varint(&mut bytes, point.term.0);
             put_varint(&mut bytes, point.position.0);
             next = partition.0 + 1;
+        }
+        put_varint(&mut bytes, self.earlier.len() as u64);
+        for ((partition, term), position) in &self.earlier {
+            for number in [u64::from(partition.0), term.0, position.0] {
+                put_varint(&mut bytes, number);
+            }
         }
         let checksum = crc32c(&bytes);
         bytes.extend(checksum.to_le_bytes());
@@ -102,6 +139,14 @@ impl Ticket {
             let point = LogPoint::new(take()?, take()?);
             ticket.points.insert(PartitionId(partition), point);
             next = u64::from(partition) + 1;
+        }
+        for _ in 0..take()? {
+            let partition = PartitionId(u32::try_from(take()?).map_err(|_| NotATicket)?);
+            let (point, later) = (LogPoint::new(take()?, take()?), ticket.point(partition));
+            if later.term <= point.term || EARLIER_MAX <= ticket.earlier_points(partition).count() {
+                return Err(NotATicket);
+            }
+            ticket.earlier.insert((partition, point.term), point.position);
         }
         if rest.is_empty() { Ok(ticket) } else { Err(NotATicket) }
     }
@@ -137,9 +182,61 @@ mod tests {
         assert_eq!(one.point(PartitionId(3)), LogPoint::new(2, 10));
         assert_eq!(one.point(PartitionId(4)), LogPoint::new(1, 5));
         assert_eq!(one.point(PartitionId(5)), LogPoint::default());
+        assert_eq!(one.earlier_points(PartitionId(3)).collect::<Vec<_>>(), [LogPoint::new(1, 99)]);
+        assert_eq!(one.earlier_points(PartitionId(4)).count(), 0);
+    }
+
+    /// A history of one partition: how long the log was when each term ended, and which position the term began at.
+    fn contains(history: &[(u64, u64, u64)], point: LogPoint) -> bool {
+        let is_of = |(term, begin, end): &(u64, u64, u64)| {
+            *term == point.term.0 && (*begin..=*end).contains(&point.position.0)
+        };
+        history.iter().any(is_of)
     }
 
     proptest! {
+        /// Whatever is merged, in whatever order: the history must contain what the ticket requires exactly if it contains
+        /// every single point, and the latest of them is the one that reads must have reached.
+        #[test]
+        fn a_merged_ticket_is_lost_if_one_of_its_points_is(
+            terms in prop::collection::btree_map(1u64..8, 1u64..20, 1..7),
+            points in prop::collection::vec((1u64..8, 1u64..60), 1..12),
+            groups in prop::collection::vec(0usize..4, 12),
+        ) {
+            let (mut begin, mut history) = (1, Vec::new());
+            for (term, length) in terms {
+                history.push((term, begin, begin + length));
+                begin += length + 1;
+            }
+            let mut tickets = vec![Ticket::new(7); 4];
+            for (point, group) in points.iter().zip(groups) {
+                tickets[group].require(PartitionId(3), LogPoint::new(point.0, point.1));
+            }
+            let mut merged = Ticket::new(7);
+            tickets.iter().for_each(|ticket| merged.merge(ticket));
+            let merged: Ticket = merged.to_string().parse().unwrap();
+            let points: Vec<_> = points.iter().map(|point| LogPoint::new(point.0, point.1)).collect();
+            // Within a term, a later point stands for those before it, if it is part of the history.
+            let last_of_terms = points.iter().filter(|point| {
+                !points.iter().any(|other| other.term == point.term && point.position < other.position)
+            });
+            let twin = last_of_terms.copied().all(|point| contains(&history, point));
+            let latest = merged.point(PartitionId(3));
+            let told = merged.earlier_points(PartitionId(3)).chain([latest]).all(|point| contains(&history, point));
+            prop_assert_eq!(told, twin);
+            prop_assert_eq!(Some(&latest), points.iter().max());
+        }
+
+        #[test]
+        fn a_ticket_is_bounded(points in prop::collection::vec((0u32..3, 0u64..1_000, 0u64..1_000), 0..200)) {
+            let mut ticket = Ticket::new(7);
+            for (partition, term, position) in points {
+                ticket.require(PartitionId(partition), LogPoint::new(term, position));
+            }
+            prop_assert!(ticket.earlier.len() <= 3 * EARLIER_MAX);
+            prop_assert_eq!(ticket.to_string().parse::<Ticket>(), Ok(ticket));
+        }
+
         #[test]
         fn a_ticket_survives_its_text_and_no_other_text_is_one(
             graph: u64,
@@ -150,7 +247,7 @@ mod tests {
             let points = points.into_iter()
                 .map(|(partition, (term, position))| (PartitionId(partition), LogPoint::new(term, position)))
                 .collect();
-            let ticket = Ticket { graph, points };
+            let ticket = Ticket { points, ..Ticket::new(graph) };
             prop_assert_eq!(ticket.to_string().parse::<Ticket>(), Ok(ticket.clone()));
             let mut bytes = ticket.to_bytes();
             let at = at.index(bytes.len());

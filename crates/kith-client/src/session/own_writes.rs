@@ -48,7 +48,7 @@ impl OwnWrites {
             return None;
         }
         let points = points.iter().map(|(partition, (point, _))| (*partition, *point));
-        Some(Ticket { graph, points: points.collect() })
+        Some(Ticket { points: points.collect(), ..Ticket::new(graph) })
     }
 
     /// Forgets the writes to a graph, whose history was lost.
@@ -68,7 +68,7 @@ mod tests {
 
     fn ticket(graph: u64, points: &[(u32, u64)]) -> Ticket {
         let points = points.iter().map(|(partition, at)| (PartitionId(*partition), LogPoint::new(1, *at)));
-        Ticket { graph, points: points.collect() }
+        Ticket { points: points.collect(), ..Ticket::new(graph) }
     }
 
     #[test]

@@ -272,7 +272,7 @@ impl Run<'_> {
         let state = match self.pinned.pin {
             Pin::Version(version) => ServedState::Version(version),
             Pin::Live { identity } => {
-                ServedState::Live(Ticket { graph: identity, points: self.reached.clone() })
+                ServedState::Live(Ticket { points: self.reached.clone(), ..Ticket::new(identity) })
             }
         };
         Served { name: self.pinned.name.clone(), state }

@@ -31,12 +31,41 @@ impl LiveGraph {
     /// The status for the caller.
     pub async fn evaluate(self: &Arc<Self>, request: &v1::EvaluateRequest) -> Result<Evaluated, Status> {
         let left = left_of(request);
-        let need = self.need_of(request)?;
+        let (need, ticket) = self.need_of(request)?;
         let late = |_| {
             let help = "give the query more time";
             kith_wire::status(ErrorCode::DeadlineExceeded, "the deadline passed while rows were read", help)
         };
-        tokio::time::timeout(left, self.evaluate_plan(request, &need)).await.map_err(late)?
+        let evaluating = async {
+            self.check_history(request, &ticket).await.map_err(|error| error.to_status())?;
+            self.evaluate_plan(request, &need).await
+        };
+        tokio::time::timeout(left, evaluating).await.map_err(late)?
+    }
+
+    /// Checks that the logs of the partitions that a request reads contain the points of earlier terms that its ticket
+    /// requires. The latest points are checked with what is read.
+    ///
+    /// # Errors
+    /// [`LiveError::HistoryLost`] if they do not; the errors of [`Self::shows`].
+    async fn check_history(
+        self: &Arc<Self>,
+        request: &v1::EvaluateRequest,
+        ticket: &Ticket,
+    ) -> Result<(), LiveError> {
+        if ticket.earlier.is_empty() {
+            return Ok(());
+        }
+        let of_keys = request.keys.iter().map(|key| partition_of_id(*key, self.count));
+        let partitions: BTreeSet<PartitionId> =
+            of_keys.chain(request.partitions.iter().copied().map(PartitionId)).collect();
+        for partition in partitions {
+            for point in ticket.earlier_points(partition) {
+                self.catch_up(partition, ticket.point(partition)).await?;
+                while !self.shows(partition, point, self.applied(partition)?).await? {}
+            }
+        }
+        Ok(())
     }
 
     async fn evaluate_plan(
@@ -73,7 +102,7 @@ impl LiveGraph {
             }
             plan => self.evaluate_lists(plan, request, need).await?,
         };
-        Ok(Evaluated { value, reached: Ticket { graph: self.identity(), points: reached } })
+        Ok(Evaluated { value, reached: Ticket { points: reached, ..Ticket::new(self.identity()) } })
     }
 
     /// Evaluates a plan over adjacency lists, with each partition at a single place in its log.
@@ -160,11 +189,11 @@ impl LiveGraph {
         Ok(places)
     }
 
-    /// Returns the requirements on the freshness of the answer.
-    fn need_of(&self, request: &v1::EvaluateRequest) -> Result<ReadNeed, Status> {
+    /// Returns the requirements on the freshness of the answer, and the ticket that they come from.
+    fn need_of(&self, request: &v1::EvaluateRequest) -> Result<(ReadNeed, Ticket), Status> {
         let ticket = request.header.as_ref().map(|header| &header.ticket[..]).unwrap_or_default();
-        let after = match ticket_of(ticket)? {
-            None => BTreeMap::new(),
+        let ticket = match ticket_of(ticket)? {
+            None => Ticket::new(self.identity()),
             Some(ticket) => {
                 if ticket.graph != self.identity() {
                     let message = format!("the ticket is not of graph {:?}", self.name);
@@ -174,10 +203,10 @@ impl LiveGraph {
                         "use a ticket of a write to this graph",
                     ));
                 }
-                ticket.points
+                ticket
             }
         };
-        Ok(ReadNeed { after, critical: request.critical })
+        Ok((ReadNeed { after: ticket.points.clone(), critical: request.critical }, ticket))
     }
 }
 

@@ -35,7 +35,7 @@ impl Round<'_> {
     pub(super) fn pinned_points(&self, graph: u64) -> Vec<u8> {
         match self.reached.is_empty() {
             true => Vec::new(),
-            false => Ticket { graph, points: self.reached.clone() }.to_bytes(),
+            false => Ticket { points: self.reached.clone(), ..Ticket::new(graph) }.to_bytes(),
         }
     }
 }
@@ -60,7 +60,7 @@ mod tests {
     use kith_types::LogPoint;
 
     fn ticket(graph: u64) -> Ticket {
-        Ticket { graph, points: Reached::from([(PartitionId(3), LogPoint::new(1, 9))]) }
+        Ticket { points: Reached::from([(PartitionId(3), LogPoint::new(1, 9))]), ..Ticket::new(graph) }
     }
 
     fn live(ticket: &Ticket) -> v1::Served {

@@ -55,8 +55,13 @@ pub(super) fn graph(database: Arc<dyn Database>) -> LiveGraph {
 
 /// Returns a request for all members of the graph, with the ticket of a write.
 fn members(written: LogPoint) -> v1::EvaluateRequest {
+    members_with(&[written])
+}
+
+/// The same with the tickets of several writes.
+fn members_with(written: &[LogPoint]) -> v1::EvaluateRequest {
     let mut ticket = Ticket::new(7);
-    ticket.require(P, written);
+    written.iter().for_each(|point| ticket.require(P, *point));
     let header = v1::RequestHeader { ticket: ticket.to_bytes().into(), ..Default::default() };
     v1::EvaluateRequest {
         header: Some(header),
@@ -65,6 +70,25 @@ fn members(written: LogPoint) -> v1::EvaluateRequest {
         plan: Some(operator_to_wire(&Operator::Members)),
         ..Default::default()
     }
+}
+
+#[tokio::test]
+async fn a_later_write_does_not_hide_that_an_earlier_one_is_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, lost) = database(folder.path(), 1, (1, 2)).await;
+    let (copy, written) = database(folder.path(), 2, (3, 4)).await;
+    let graph = Arc::new(graph(copy));
+    graph.build(P).await.unwrap_or_else(|_| panic!("nothing else happens"));
+    let shown = graph.evaluate(&members_with(&[written])).await.unwrap();
+    assert_eq!(shown.value, Value::Set(vec![2]));
+    for points in [[lost, written], [written, lost]] {
+        let error = graph.evaluate(&members_with(&points)).await.err().expect("the earlier write is lost");
+        assert_eq!(kith_wire::code_of(&error), ErrorCode::HistoryLost);
+    }
+    // The start of the next term is later, and the write before it is still there.
+    let next = LogPoint::new(4, written.position.0);
+    let shown = graph.evaluate(&members_with(&[written, next])).await.unwrap();
+    assert_eq!(shown.value, Value::Set(vec![2]));
 }
 
 #[tokio::test]

@@ -135,4 +135,18 @@ fn tickets_of_a_lost_history_are_refused_and_all_else_goes_on() {
         let answer = settled(&mut reader, &read);
         assert!(is(&answer, &[7, 6, 5, 2]), "{read}: {answer}");
     }
+    // Neither a later ticket beside it nor the writes that the router has sent since hide that a write is lost.
+    for read in lost.iter().flat_map(|ticket| reads(&json!([ticket, newer]))) {
+        let answer = settled(&mut reader, &read);
+        assert_eq!(code(&answer), Some("history_lost"), "{read}: {answer}");
+    }
+    let traversal = |ticket: &Value| json!({"op": "gremlin", "graph": GRAPH, "gremlin": "g.V(1).out('follows').count()", "ticket": ticket});
+    for ticket in &lost {
+        let answer = settled(&mut reader, &traversal(ticket));
+        assert_eq!(code(&answer), Some("history_lost"), "{answer}");
+    }
+    for ticket in [&kept, &newer] {
+        let answer = settled(&mut reader, &traversal(ticket));
+        assert_eq!(code(&answer), None, "{answer}");
+    }
 }
