@@ -127,7 +127,8 @@ impl Connection<'_> {
     async fn decoded(&mut self, decoded: Decoded) -> Result<(), End> {
         let incoming = match decoded {
             Ok(incoming) => incoming,
-            Err((refusal, coding)) => {
+            Err(refused) => {
+                let (refusal, coding) = *refused;
                 self.outbox.send(&refusal, coding, None).await?;
                 return Ok(());
             }

@@ -39,7 +39,7 @@ pub(super) enum Wants {
 }
 
 /// A request, or the answer to one that cannot be served.
-pub(super) type Decoded = Result<Incoming, (Response, Coding)>;
+pub(super) type Decoded = Result<Incoming, Box<(Response, Coding)>>;
 
 /// A message that is being decoded.
 pub(super) struct Decoding {
@@ -79,7 +79,7 @@ fn decoded(message: &Message, mut room: Room) -> Decoded {
     let coding = |serializer| Coding { serializer, is_text };
     match message::decode(frame, &mut room) {
         Ok((serializer, request)) => Ok(incoming(request, coding(serializer), room)),
-        Err(rejected) => Err((refusal(&rejected), coding(rejected.serializer))),
+        Err(rejected) => Err(Box::new((refusal(&rejected), coding(rejected.serializer)))),
     }
 }
 
