@@ -29,7 +29,7 @@ etcd_does() {
     --cert etc/kith/machine.pem --key etc/kith/machine.key "$@"
 }
 until etcd_does endpoint health; do sleep 0.1; done
-echo secret >etc/kith/password
+(umask 077 && echo secret >etc/kith/password)
 etcd_does user add root:secret
 etcd_does user grant-role root root
 etcd_does role add kith
@@ -55,7 +55,7 @@ serves() { until (: <"/dev/tcp/${1%:*}/${1#*:}") 2>/dev/null; do sleep 0.1; done
 # The token of the subject `ads` is in `token`; its SHA-256 stands for SHA256-OF-THE-TOKEN.
 certificate ops /CN=ops
 certificate ads /O=Acme/CN=ads
-openssl rand -hex 32 | tr -d '\n' >token
+(umask 077 && openssl rand -hex 32 | tr -d '\n' >token)
 printf 'SHA256-OF-THE-TOKEN\t%s\n' "$(sha256sum token | cut -d' ' -f1)" >>stand-ins
 secured_cluster() {
   {

@@ -43,6 +43,7 @@ class Authority:
         papers = Papers(self._folder / f"{name}.pem", self._folder / f"{name}.key")
         made.cert_chain_pems[0].write_to_path(str(papers.cert))
         made.private_key_pem.write_to_path(str(papers.key))
+        papers.key.chmod(0o600)
         return papers
 
 
@@ -93,6 +94,7 @@ class Secured(Target):
     def token(self, name: str) -> Path:
         """A file with this token."""
         file = self.folder / f"{name}.token"
+        file.touch(mode=0o600)
         file.write_text(name + "\n")
         return file
 

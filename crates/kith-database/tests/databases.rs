@@ -9,6 +9,7 @@ use kith_database::{
     SCHEMA_VERSION, SqliteDatabase, SqliteOptions, Tls,
 };
 use kith_live::{ListPlace, RowAnswer, RowQuery, RowWrite};
+use kith_net::security::secret;
 use kith_types::{ErrorCode, LogPoint, PartitionCount};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rusqlite::Connection;
@@ -263,7 +264,7 @@ async fn with_users() -> MariaDb {
 async fn logins_and_rights_are_checked_by_the_server() {
     let server = with_users().await;
     let file = server.path("password");
-    fs::write(&file, "right\n").expect("the folder can be written");
+    secret::testing::write(Path::new(&file), "right\n");
     let target = |user: &str, password: Option<PasswordSource>| {
         let address = format!("mysql://{user}@127.0.0.1:{}/social", server.port());
         MysqlTarget::parse(&address, password).expect("the address is valid")

@@ -1,7 +1,12 @@
 //! Determines which metadata store an address names, from its text alone (docs/design/0007-etcd.md).
 
 use super::{EtcdMetadata, MetadataStore, RemoteMetadata, etcd::Security};
-use std::{io, path::PathBuf, sync::Arc};
+use kith_net::security::secret;
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 use thiserror::Error;
 
 /// The prefix of an etcd address.
@@ -152,20 +157,32 @@ impl MetadataTarget {
             (None, Some(_)) => return needs("etcd-password-file", "needs etcd-user"),
             _ => {}
         }
-        let password = read("etcd-password-file", &self.etcd_password_file)?;
+        let password = read_secret("etcd-password-file", &self.etcd_password_file)?;
         let password = password.map(|text| text.trim_end_matches(['\r', '\n']).to_owned());
         Ok(Security {
             ca: read("etcd-ca", &self.etcd_ca)?,
-            identity: read("etcd-cert", &self.etcd_cert)?.zip(read("etcd-key", &self.etcd_key)?),
+            identity: read("etcd-cert", &self.etcd_cert)?.zip(read_secret("etcd-key", &self.etcd_key)?),
             user: self.etcd_user.clone().zip(password),
         })
     }
 }
 
 fn read(option: &'static str, path: &Option<PathBuf>) -> Result<Option<String>, TargetError> {
+    read_by(option, path, |path| std::fs::read(path).and_then(kith_types::without_mark))
+}
+
+/// Reads a key or a password.
+fn read_secret(option: &'static str, path: &Option<PathBuf>) -> Result<Option<String>, TargetError> {
+    read_by(option, path, secret::read)
+}
+
+fn read_by(
+    option: &'static str,
+    path: &Option<PathBuf>,
+    read: impl FnOnce(&Path) -> io::Result<String>,
+) -> Result<Option<String>, TargetError> {
     let Some(path) = path else { return Ok(None) };
-    let text = std::fs::read(path).and_then(kith_types::without_mark);
-    text.map(Some).map_err(|source| TargetError::File { option, path: path.clone(), source })
+    read(path).map(Some).map_err(|source| TargetError::File { option, path: path.clone(), source })
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ mod etcd;
 use etcd::Etcd;
 use futures::StreamExt;
 use kith_metadata::{Committed, Condition, MetadataError, MetadataStore, MetadataTarget, Snapshot, Write};
+use kith_net::security::secret;
 use kith_types::ErrorCode;
 use std::{sync::Arc, time::Duration};
 
@@ -186,7 +187,7 @@ async fn users_are_known_by_their_password_and_again_after_a_restart() {
     etcd.enable_users("hunter2");
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("password");
-    std::fs::write(&file, "hunter2\n").expect("written");
+    secret::testing::write(&file, "hunter2\n");
     let user = MetadataTarget {
         etcd_user: Some("kith".to_owned()),
         etcd_password_file: Some(file.clone()),

@@ -121,6 +121,12 @@ impl Charge {
         std::mem::replace(self, rest)
     }
 
+    /// The bytes that the charge has taken.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Whether the charge has taken no bytes.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -1,6 +1,7 @@
 //! A database on a server with what a connection needs: user, password and TLS. Makes no connection.
 
 use super::url::{AddressError, ServerUrl};
+use kith_net::security::secret;
 use mysql_async::{OptsBuilder, SslOpts};
 use std::{io, path::PathBuf};
 use thiserror::Error;
@@ -114,12 +115,10 @@ impl MysqlTarget {
                 Ok(password) => Ok(Some(password)),
                 Err(_) => Err(PasswordError::Variable { variable: variable.clone() }),
             },
-            Some(PasswordSource::File(path)) => {
-                match std::fs::read(path).and_then(kith_types::without_mark) {
-                    Ok(text) => Ok(text.lines().next().map(str::to_owned)),
-                    Err(source) => Err(PasswordError::File { path: path.clone(), source }),
-                }
-            }
+            Some(PasswordSource::File(path)) => match secret::read(path) {
+                Ok(text) => Ok(text.lines().next().map(str::to_owned)),
+                Err(source) => Err(PasswordError::File { path: path.clone(), source }),
+            },
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The clients that are connected, for `CLIENT LIST`.
 
-use super::visitor::Visitor;
+use super::{tracking::Tracking, visitor::Visitor};
 use parking_lot::{Mutex, MutexGuard};
 use std::{
     collections::BTreeMap,
@@ -43,6 +43,8 @@ pub(super) struct Said {
     pub library_version: String,
     /// The version of RESP: 2 or 3.
     pub protocol: i64,
+    /// Whether it keeps values, and wants to be told when they change.
+    pub tracking: Tracking,
 }
 
 /// Keeps a connection in the list until it is dropped.
@@ -85,10 +87,12 @@ impl Clients {
         self.started.elapsed()
     }
 
-    /// One line for each connection, in the format of Redis.
-    pub fn list(&self) -> String {
+    /// One line for each connection, or for each of those with these ids, in the format of Redis.
+    pub fn list(&self, ids: Option<&[u64]>) -> String {
         let now = self.uptime();
-        self.lock().values().map(|client| client.line(now) + "\n").collect()
+        let connected = self.lock();
+        let asked = connected.values().filter(|client| ids.is_none_or(|ids| ids.contains(&client.id)));
+        asked.map(|client| client.line(now) + "\n").collect()
     }
 
     /// The line of one connection.
@@ -139,7 +143,7 @@ impl Client {
     }
 
     fn line(&self, now: Duration) -> String {
-        let Said { name, library, library_version, protocol } = self.said().clone();
+        let Said { name, library, library_version, protocol, .. } = self.said().clone();
         let asked = Duration::from_millis(self.asked.load(Ordering::Relaxed));
         let (age, idle) = (now.saturating_sub(self.since), now.saturating_sub(asked));
         let mut line = format!("id={} addr={} laddr={}", self.id, self.peer, self.local);
@@ -166,11 +170,11 @@ mod tests {
         let one = clients.connect(peer, local);
         one.client.said().name = "feeds".to_owned();
         let two = clients.connect(peer, local);
-        let list = clients.list();
+        let list = clients.list(None);
         assert!(list.starts_with("id=1 addr=127.0.0.1:5 laddr=127.0.0.1:6 name=feeds age=0 "), "{list}");
         assert_eq!((list.lines().count(), clients.count()), (2, 2));
         drop(one);
-        assert!(clients.list().starts_with("id=2 "));
+        assert!(clients.list(None).starts_with("id=2 "));
         drop(two);
         assert_eq!((clients.count(), clients.connections()), (0, 2));
     }

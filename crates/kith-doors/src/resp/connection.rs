@@ -6,6 +6,7 @@ use super::{
     dialogue::{Dialogue, Flow},
     endpoint::Endpoint,
     round::Round,
+    tracking::{self, Known},
     visitor::Visitor,
 };
 use crate::parting::{LINGER, LINGER_BYTES, STRANGER_LINGER_BYTES, part};
@@ -16,7 +17,13 @@ use kith_net::{
     server::connections::{self, Arrival, STRANGER_MESSAGES_MAX, UNCHARGED_BYTES},
 };
 use kith_wire::resp::{Decoder, Limits, Malformed, Replies};
-use std::{io, pin::pin, sync::Arc, task::Poll, time::Duration};
+use std::{
+    io,
+    pin::pin,
+    sync::Arc,
+    task::Poll,
+    time::{Duration, Instant},
+};
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
     time::timeout,
@@ -61,6 +68,7 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
         out: Replies::default(),
         unknown: 0,
         sent: 0,
+        known: None,
     };
     connection.run(stop).await
 }
@@ -80,6 +88,8 @@ struct Connection<S> {
     unknown: u64,
     /// The number of bytes sent so far.
     sent: u64,
+    /// If the client keeps values: the versions that it knows, and when to look at them again.
+    known: Option<(Known, Instant)>,
 }
 
 /// What the connection does after a round.
@@ -104,6 +114,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         loop {
             let (round, next) = self.take_in();
             self.answer(round).await?;
+            if next == Next::Again {
+                self.look_at_versions().await?;
+            }
             match next {
                 Next::Again => continue,
                 Next::Read => {}
@@ -116,8 +129,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                     .hang_up_on("ERR overloaded: requests under way use all the memory that this process has for them")
                     .await;
             }
+            let keeps_values = self.look_at_versions().await?;
             let read = tokio::select! {
                 read = self.stream.read_buf(&mut self.inbox) => read?,
+                () = tokio::time::sleep(tracking::LOOK), if keeps_values => continue,
                 () = self.arrival.is_too_slow(), if !self.inbox.is_empty() => {
                     return self.hang_up_on("ERR the command did not arrive in time").await;
                 }
@@ -129,6 +144,24 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             }
             self.connected.asks();
         }
+    }
+
+    /// Tells a client that keeps values to forget them, if they may have changed. Returns whether the client keeps values.
+    async fn look_at_versions(&mut self) -> io::Result<bool> {
+        if !self.dialogue.keeps_values() {
+            self.known = None;
+            return Ok(false);
+        }
+        let now = Instant::now();
+        let (known, due) = self.known.get_or_insert_with(|| (Known::default(), now));
+        if *due <= now {
+            *due = now + tracking::LOOK;
+            if known.look(self.endpoint.stores()) {
+                tracking::forget_all(&mut self.out);
+                self.send().await?;
+            }
+        }
+        Ok(true)
     }
 
     /// Interprets the commands that have been read, up to the end of the round.

@@ -7,9 +7,9 @@ use super::{
     describe,
     host::Host,
     introduction::{self, Greeting},
-    refused::{NOAUTH_HELLO, Refused, unknown_command, wrong_number_of},
+    refused::{NO_PASSWORD, NOAUTH_HELLO, Refused, WRONG_PASS, unknown_command, wrong_number_of},
     round::Round,
-    visitor::{Visitor, auth_reply},
+    visitor::Visitor,
 };
 use crate::{AuthError, DEFAULT_USER};
 use kith_net::server::security::Need;
@@ -47,6 +47,11 @@ impl Dialogue {
     /// The limits on the next command. They are low until the client has authenticated.
     pub fn limits(&self) -> Limits {
         if self.visitor.is_known() { Limits::USUAL } else { Limits::UNAUTHENTICATED }
+    }
+
+    /// Whether the client keeps values, and must be told when they change.
+    pub fn keeps_values(&self) -> bool {
+        self.client.said().tracking.tells(self.version)
     }
 
     /// The protocol version of the replies.
@@ -97,7 +102,12 @@ impl Dialogue {
             Verb::Hello => return self.hello(command, round, host),
             Verb::Auth => return self.auth(command, round, host),
             Verb::Select => select(first, round)?,
-            Verb::Client => introduction::client(&self.client, command, round, host)?,
+            Verb::Client => {
+                let kept = self.keeps_values();
+                introduction::client(&self.client, command, round, host)?;
+                // What is read from now on is kept, so the versions must be looked at before.
+                return Ok(if kept == self.keeps_values() { Flow::Next } else { Flow::Round });
+            }
             Verb::Cluster => return Err("ERR This instance has cluster support disabled".to_owned()),
             Verb::Command => describe::command(command, round)?,
             Verb::Config => describe::config(command, round, host)?,
@@ -148,6 +158,7 @@ impl Dialogue {
     /// `AUTH token`, `AUTH user token`.
     fn auth(&mut self, command: &Command<'_>, round: &mut Round, host: &dyn Host) -> Result<Flow, Refused> {
         let (user, token) = match (command.get(1), command.get(2), command.len()) {
+            (Some(_), None, _) if !self.visitor.must_prove() => return Err(NO_PASSWORD.to_owned()),
             (Some(token), None, _) => (DEFAULT_USER, token),
             (Some(user), Some(token), 3) => (user, token),
             _ => return Err("ERR syntax error".to_owned()),
@@ -157,12 +168,17 @@ impl Dialogue {
         Ok(Flow::Round)
     }
 
+    /// Authenticates the client. Where nobody has to authenticate, Redis accepts any password of its default user, which many
+    /// clients send by habit.
     fn authenticate(&mut self, user: &[u8], token: &[u8], host: &dyn Host) -> Result<(), Refused> {
-        self.visitor.authenticate(user, token).map_err(|error| {
+        self.visitor.authenticate(user, token).or_else(|error| {
+            if error == AuthError::NothingToProve && user == DEFAULT_USER {
+                return self.visitor.check(&Need::Known);
+            }
             if error == AuthError::Wrong {
                 host.note_unproven(&self.client, !std::mem::replace(&mut self.has_failed, true));
             }
-            auth_reply(error)
+            Err(WRONG_PASS.to_owned())
         })?;
         self.client.is(self.visitor.clone());
         Ok(())

@@ -5,12 +5,14 @@ use super::{
     clients::{Client, Clients, Connected},
     commands,
     host::Host,
+    info::{self, Facts},
     keys::Group,
     reads::Reads,
 };
 use crate::{Backend, CONNECTIONS_MAX};
 use futures::future::join_all;
 use kith_api::{QueryError, StoreShape};
+use kith_net::server;
 use kith_wire::resp::{Limits, Malformed};
 use metrics::{Counter, counter};
 use std::{
@@ -30,6 +32,7 @@ pub(super) struct Endpoint {
     addr: SocketAddr,
     clients: Arc<Clients>,
     commands: AtomicU64,
+    run_id: String,
     metrics: Metrics,
 }
 
@@ -73,6 +76,7 @@ impl Endpoint {
             addr,
             clients: Arc::new(Clients::new(Instant::now())),
             commands: AtomicU64::new(0),
+            run_id: rand::random::<[u8; 20]>().map(|byte| format!("{byte:02x}")).concat(),
         })
     }
 
@@ -88,6 +92,11 @@ impl Endpoint {
             (1, Some(only)) => vec![only.await],
             (_, first) => join_all(first.into_iter().chain(reads)).await,
         }
+    }
+
+    /// The stores with their versions.
+    pub fn stores(&self) -> Vec<(String, u64)> {
+        self.backend.stores()
     }
 
     /// Counts commands that were answered with an error.
@@ -115,24 +124,18 @@ impl Host for Endpoint {
     }
 
     fn sections(&self) -> Vec<(&'static str, String)> {
-        let server = format!(
-            "kith_version:{}\r\nkith_role:{}\r\nredis_mode:standalone\r\nprocess_id:{}\r\ntcp_port:{}\r\nuptime_in_seconds:{}\r\n",
-            env!("CARGO_PKG_VERSION"),
-            self.backend.role(),
-            std::process::id(),
-            self.addr.port(),
-            self.clients.uptime().as_secs(),
-        );
-        let clients =
-            format!("connected_clients:{}\r\nmaxclients:{CONNECTIONS_MAX}\r\n", self.clients.count());
-        let stats = format!(
-            "total_connections_received:{}\r\ntotal_commands_processed:{}\r\n",
-            self.clients.connections(),
-            self.commands.load(Ordering::Relaxed),
-        );
-        let stores = self.backend.stores().into_iter();
-        let stores = stores.map(|(name, version)| format!("{name}:version={version}\r\n")).collect();
-        vec![("Server", server), ("Clients", clients), ("Stats", stats), ("Stores", stores)]
+        info::sections(&Facts {
+            role: self.backend.role(),
+            run_id: self.run_id.clone(),
+            port: self.addr.port(),
+            uptime_seconds: self.clients.uptime().as_secs(),
+            clients: self.clients.count(),
+            clients_max: CONNECTIONS_MAX,
+            connections: self.clients.connections(),
+            commands: self.commands.load(Ordering::Relaxed),
+            usage: server::of_process(),
+            stores: self.backend.stores(),
+        })
     }
 
     fn settings(&self) -> Vec<(&'static str, String)> {
@@ -147,8 +150,8 @@ impl Host for Endpoint {
         ]
     }
 
-    fn clients(&self) -> String {
-        self.clients.list()
+    fn clients(&self, ids: Option<&[u64]>) -> String {
+        self.clients.list(ids)
     }
 
     fn client(&self, client: &Client) -> String {

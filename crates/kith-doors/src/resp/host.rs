@@ -11,8 +11,8 @@ pub(super) trait Host {
     fn sections(&self) -> Vec<(&'static str, String)>;
     /// The settings that `CONFIG GET` can return, by name.
     fn settings(&self) -> Vec<(&'static str, String)>;
-    /// `CLIENT LIST`: one line for each connection.
-    fn clients(&self) -> String;
+    /// `CLIENT LIST`: one line for each connection, or for each of those with these ids.
+    fn clients(&self, ids: Option<&[u64]>) -> String;
     /// `CLIENT INFO`: the line of one connection.
     fn client(&self, client: &Client) -> String;
     /// Counts a command by its index in [`super::commands::ALL`]; `None` counts an unknown command.

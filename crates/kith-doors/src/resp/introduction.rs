@@ -6,9 +6,25 @@ use super::{
     host::Host,
     refused::{Refused, shown, unknown_subcommand, wrong_number_of},
     round::Round,
+    tracking::Tracking,
 };
 use kith_wire::resp::{Command, Version};
 
+/// The subcommands of `CLIENT` that need a certain number of arguments.
+const SUBCOMMANDS: [&str; 12] = [
+    "id",
+    "getname",
+    "setname",
+    "setinfo",
+    "info",
+    "no-evict",
+    "no-touch",
+    "reply",
+    "tracking",
+    "caching",
+    "getredir",
+    "trackinginfo",
+];
 /// The longest name that a client may give itself.
 const NAME_BYTES_MAX: usize = 256;
 
@@ -60,7 +76,7 @@ fn version(argument: Option<&[u8]>) -> Result<Option<Version>, Refused> {
     }
 }
 
-/// Answers `CLIENT ID|GETNAME|SETNAME|SETINFO|INFO|LIST`.
+/// Answers the subcommands of `CLIENT`.
 pub(super) fn client(
     client: &Client,
     command: &Command<'_>,
@@ -91,16 +107,64 @@ pub(super) fn client(
             let line = host.client(client) + "\n";
             round.reply(|replies| replies.bulk(line.as_bytes()));
         }
-        (Some("list"), 2) => {
-            let lines = host.clients();
+        (Some("list"), _) => {
+            let lines = list(command, host)?;
             round.reply(|replies| replies.bulk(lines.as_bytes()));
         }
-        (Some("list"), _) => return Err("ERR syntax error".to_owned()),
-        (Some(name @ ("id" | "getname" | "setname" | "setinfo" | "info")), _) => {
+        // Nothing is evicted here, no key has a time of use, and replies cannot be switched off.
+        (Some("no-evict" | "no-touch"), 3) => flag(command, &[b"on", b"off"], round)?,
+        (Some("reply"), 3) => flag(command, &[b"on"], round)?,
+        _ => return tracking(client, command, round),
+    }
+    Ok(())
+}
+
+/// Answers the subcommands of `CLIENT` for clients that keep values.
+fn tracking(client: &Client, command: &Command<'_>, round: &mut Round) -> Result<(), Refused> {
+    let subcommand = command.get(1).unwrap_or_default();
+    match (commands::small(subcommand).as_deref(), command.len()) {
+        (Some("tracking"), 3..) => {
+            client.said().tracking = Tracking::parse(command)?;
+            round.ok();
+        }
+        (Some("caching"), 3) => {
+            client.said().tracking.check_caching(command.get(2).unwrap_or_default())?;
+            round.ok();
+        }
+        (Some("getredir"), 2) => round.reply(|replies| replies.integer(client.said().tracking.redirect())),
+        (Some("trackinginfo"), 2) => round.reply(|replies| client.said().tracking.describe(replies)),
+        (Some(name), _) if SUBCOMMANDS.contains(&name) => {
             return Err(wrong_number_of(&format!("client|{name}")));
         }
         _ => return Err(unknown_subcommand(subcommand)),
     }
+    Ok(())
+}
+
+/// `CLIENT LIST [TYPE type] [ID id …]`. All clients are of the type `normal`.
+fn list(command: &Command<'_>, host: &dyn Host) -> Result<String, Refused> {
+    let argument = |index| command.get(index).map(<[u8]>::to_ascii_lowercase);
+    match (argument(2).as_deref(), argument(3).as_deref(), command.len()) {
+        (None, ..) => Ok(host.clients(None)),
+        (Some(b"type"), Some(b"normal"), 4) => Ok(host.clients(None)),
+        (Some(b"type"), Some(b"master" | b"replica" | b"slave" | b"pubsub"), 4) => Ok(String::new()),
+        (Some(b"type"), Some(other), 4) => Err(format!("ERR Unknown client type '{}'", shown(other))),
+        (Some(b"id"), Some(_), _) => {
+            let number = |id: &[u8]| std::str::from_utf8(id).ok()?.parse().ok();
+            let ids: Option<Vec<u64>> = command.rest().skip(2).map(number).collect();
+            Ok(host.clients(Some(&ids.ok_or("ERR Invalid client ID")?)))
+        }
+        _ => Err("ERR syntax error".to_owned()),
+    }
+}
+
+/// Accepts a flag that has no effect here.
+fn flag(command: &Command<'_>, values: &[&[u8]], round: &mut Round) -> Result<(), Refused> {
+    let value = command.get(2).unwrap_or_default().to_ascii_lowercase();
+    if !values.contains(&value.as_slice()) {
+        return Err("ERR syntax error".to_owned());
+    }
+    round.ok();
     Ok(())
 }
 

@@ -10,6 +10,7 @@ mod dialogue;
 mod endpoint;
 mod gather;
 mod host;
+mod info;
 mod introduction;
 mod keys;
 mod reads;
@@ -17,6 +18,7 @@ mod refused;
 mod round;
 #[cfg(test)]
 mod tests;
+mod tracking;
 mod visitor;
 
 use crate::{Backend, Door, DoorNames, Guest, Stream};

@@ -9,6 +9,12 @@ pub(super) type Refused = String;
 /// What Redis replies to `HELLO` before the client has authenticated.
 pub(super) const NOAUTH_HELLO: &str = "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time";
 
+/// What Redis replies to `AUTH password` where no password is configured. With a user, it compares nothing.
+pub(super) const NO_PASSWORD: &str = "ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?";
+
+/// What Redis replies to credentials that are nobody's.
+pub(super) const WRONG_PASS: &str = "WRONGPASS invalid username-password pair or user is disabled.";
+
 /// The command has too few or too many arguments.
 pub(super) fn wrong_number_of(name: &str) -> Refused {
     format!("ERR wrong number of arguments for '{name}' command")

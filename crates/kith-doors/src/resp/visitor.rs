@@ -57,19 +57,15 @@ impl Visitor {
         self.0.authenticate(user, token)
     }
 
+    /// Whether a token is compared with anything: otherwise everybody may do everything, or certificates alone count.
+    pub fn must_prove(&self) -> bool {
+        self.0.must_prove()
+    }
+
     /// Gives the visitor the identity back with which it connected.
     pub fn reset(&mut self) {
         self.0.reset();
     }
-}
-
-/// The error reply to a token that identifies nobody.
-pub(super) fn auth_reply(error: AuthError) -> String {
-    match error {
-        AuthError::NothingToProve => "ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?",
-        AuthError::Wrong => "WRONGPASS invalid username-password pair or user is disabled.",
-    }
-    .to_owned()
 }
 
 /// A refusal of the gate as an error reply. Clients decide by its first word what to do.

@@ -1,6 +1,6 @@
 //! The credentials of this process, read from its files: its certificate, its token, and the authorities that it trusts.
 
-use super::{SecurityError, SecurityOptions, pem};
+use super::{SecurityError, SecurityOptions, pem, secret};
 use rustls::{ClientConfig, crypto::ring};
 use std::sync::Arc;
 use tonic::codegen::http::HeaderValue;
@@ -62,9 +62,11 @@ impl Token {
             path: path.to_owned(),
             detail: detail.to_owned(),
         };
-        let text = std::fs::read(path).and_then(kith_types::without_mark);
-        let text =
-            text.map_err(|source| SecurityError::File { option: OPTION, path: path.to_owned(), source })?;
+        let text = secret::read(path).map_err(|source| SecurityError::File {
+            option: OPTION,
+            path: path.to_owned(),
+            source,
+        })?;
         let text = text.trim_end_matches(['\r', '\n']);
         if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(bad("holds no token: one line of printable characters without spaces"));
@@ -81,14 +83,14 @@ impl Token {
 mod tests {
     use super::*;
     use kith_types::ErrorCode;
-    use std::{fs, path::Path};
+    use std::path::Path;
 
     #[test]
     fn a_token_is_one_line() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("token");
         let read = |text: &str| {
-            fs::write(&file, text).unwrap();
+            secret::testing::write(&file, text);
             Token::read(&file).map(|token| token.text.to_string())
         };
         assert_eq!(read("s3cret\n").unwrap(), "s3cret");

@@ -7,6 +7,7 @@ mod credentials;
 mod dialer;
 mod failure;
 pub mod pem;
+pub mod secret;
 mod secured;
 
 pub use channel::GrpcChannel;

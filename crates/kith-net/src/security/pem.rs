@@ -1,6 +1,6 @@
 //! Reads certificates, keys and authorities from PEM files.
 
-use super::SecurityError;
+use super::{SecurityError, secret};
 use rustls::{
     RootCertStore,
     pki_types::{
@@ -29,9 +29,11 @@ pub fn certificates(
 /// Reads the private key of a file.
 ///
 /// # Errors
-/// [`SecurityError`] if the file cannot be read or contains no private key.
+/// [`SecurityError`] if the file cannot be read, other users can open it, or it contains no private key.
 pub fn private_key(option: &'static str, path: &Path) -> Result<PrivateKeyDer<'static>, SecurityError> {
-    PrivateKeyDer::from_pem_file(path).map_err(|error| unreadable(option, path, error, "private key"))
+    let key = secret::read(path).map_err(PemError::Io);
+    let key = key.and_then(|text| PrivateKeyDer::from_pem_slice(text.as_bytes()));
+    key.map_err(|error| unreadable(option, path, error, "private key"))
 }
 
 /// Reads the authorities of a file.

@@ -2,6 +2,7 @@
 //! shutdown. The caller passes in what answers requests: gRPC routes and a [`framed::FrameService`].
 
 mod accept;
+mod compressed;
 pub mod connections;
 mod error;
 pub mod framed;
@@ -17,6 +18,7 @@ mod undecoded;
 
 pub use error::ListenError;
 pub use front_page::FrontPage;
+pub use process_metrics::{Usage, of_process};
 pub use stream::Peer;
 
 use crate::server::{
@@ -189,13 +191,16 @@ pub async fn ended(tasks: &TaskTracker) {
 /// Returns the services that every server has: health checks and reflection.
 pub fn routes() -> RoutesBuilder {
     let mut routes = Routes::builder();
-    let reflection = tonic_reflection::server::Builder::configure()
-        .register_encoded_file_descriptor_set(kith_wire::DESCRIPTORS)
-        .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
-        .build_v1()
-        .expect("the descriptors were compiled with this binary");
+    let reflection = || {
+        tonic_reflection::server::Builder::configure()
+            .register_encoded_file_descriptor_set(kith_wire::DESCRIPTORS)
+            .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+    };
+    let whole = "the descriptors were compiled with this binary";
+    // Most clients still ask for the older version.
+    let (v1, v1alpha) = (reflection().build_v1().expect(whole), reflection().build_v1alpha().expect(whole));
     let (_reporter, health) = tonic_health::server::health_reporter();
-    routes.add_service(reflection).add_service(health);
+    routes.add_service(v1).add_service(v1alpha).add_service(health);
     routes
 }
 
@@ -213,7 +218,7 @@ pub fn spawn(
         Some(gate) => behind(routes.routes(), Arc::clone(gate)),
         None => routes.routes(),
     };
-    let routes = undecoded::told(routes);
+    let routes = compressed::accepted(undecoded::told(routes));
     let routes = Routes::from(routes.into_axum_router().layer(axum::middleware::from_fn(requests::of_peer)));
     let (tasks, addr) = (TaskTracker::new(), bound.addr);
     let accepted = accept::spawn(bound, Served { frames, gate }, &tasks, stop.clone());

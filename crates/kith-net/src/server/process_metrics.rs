@@ -13,11 +13,20 @@ use std::{
 /// health checks, and nothing limits how often `/metrics` is read.
 const FRESH_FOR: Duration = Duration::from_secs(1);
 
+/// The unit of processor time in `/proc`, which Linux has fixed.
+const TICKS_PER_SECOND: f64 = 100.0;
+
 /// What the process uses now. A number that cannot be read is `None`, and its metric is left out.
-#[derive(Debug, Default, PartialEq)]
-struct Usage {
-    cpu_seconds: Option<f64>,
-    resident_bytes: Option<f64>,
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Usage {
+    /// Processor time of the process.
+    pub cpu_seconds: Option<f64>,
+    /// The part of the processor time that the kernel used for the process.
+    pub kernel_cpu_seconds: Option<f64>,
+    /// Memory now.
+    pub resident_bytes: Option<f64>,
+    /// The most memory so far.
+    pub peak_bytes: Option<f64>,
     virtual_bytes: Option<f64>,
     threads: Option<f64>,
     open_fds: Option<f64>,
@@ -27,14 +36,19 @@ struct Usage {
 
 /// Returns the metrics of this process in Prometheus' text format.
 pub(super) fn render() -> String {
-    static LAST: Mutex<Option<(Instant, String)>> = Mutex::new(None);
+    of_process().render()
+}
+
+/// Returns what this process uses, as of a second ago at most.
+pub fn of_process() -> Usage {
+    static LAST: Mutex<Option<(Instant, Usage)>> = Mutex::new(None);
     let mut last = LAST.lock();
-    if let Some((_, text)) = last.as_ref().filter(|(at, _)| at.elapsed() < FRESH_FOR) {
-        return text.clone();
+    if let Some((_, usage)) = last.as_ref().filter(|(at, _)| at.elapsed() < FRESH_FOR) {
+        return usage.clone();
     }
-    let text = usage().render();
-    *last = Some((Instant::now(), text.clone()));
-    text
+    let usage = usage();
+    *last = Some((Instant::now(), usage.clone()));
+    usage
 }
 
 fn usage() -> Usage {
@@ -44,7 +58,10 @@ fn usage() -> Usage {
     let kib = |name| number_after(&status, name).map(|kib| kib * 1024.0);
     Usage {
         cpu_seconds: Some(cpu.tv_sec as f64 + cpu.tv_nsec as f64 / 1e9),
+        kernel_cpu_seconds: kernel_ticks(&fs::read_to_string("/proc/self/stat").unwrap_or_default())
+            .map(|ticks| ticks / TICKS_PER_SECOND),
         resident_bytes: kib("VmRSS:"),
+        peak_bytes: kib("VmHWM:"),
         virtual_bytes: kib("VmSize:"),
         threads: number_after(&status, "Threads:"),
         // The descriptor of the listing itself is one of them.
@@ -59,6 +76,12 @@ pub(super) fn started() -> f64 {
     static STARTED: OnceLock<f64> = OnceLock::new();
     *STARTED
         .get_or_init(|| SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64()))
+}
+
+/// The processor time that the kernel used, in ticks: the 15th field of `/proc/self/stat`. The second is the program's name
+/// in parentheses, which may contain anything.
+fn kernel_ticks(stat: &str) -> Option<f64> {
+    stat.rsplit_once(')')?.1.split_whitespace().nth(12)?.parse().ok()
 }
 
 /// The number that follows `name` at the start of a line.
@@ -109,7 +132,8 @@ mod tests {
         let file = tempfile::tempfile().unwrap();
         let after = usage();
         let grown = |of: fn(&Usage) -> Option<f64>| of(&after).unwrap() - of(&before).unwrap();
-        assert!(0.0 <= grown(|usage| usage.cpu_seconds));
+        assert!(0.0 <= grown(|usage| usage.cpu_seconds) && 0.0 <= grown(|usage| usage.kernel_cpu_seconds));
+        assert!(after.resident_bytes <= after.peak_bytes);
         assert!(after.resident_bytes.unwrap() > 1e5 && after.virtual_bytes >= after.resident_bytes);
         assert!(after.threads.unwrap() >= 1.0 && after.open_fds.unwrap() >= 1.0);
         assert!(after.open_fds <= after.max_fds);
@@ -125,5 +149,6 @@ mod tests {
         assert_eq!(text.matches("# HELP").count(), 1);
         assert_eq!(number_after("VmRSS:\t 12 kB\nMax open files  unlimited", "Max open files"), None);
         assert_eq!(number_after("VmRSS:\t 12 kB", "VmRSS:"), Some(12.0));
+        assert_eq!(kernel_ticks("7 (a) b) S 1 2 3 4 5 6 7 8 9 10 11 12 13"), Some(12.0));
     }
 }

@@ -108,6 +108,11 @@ impl Replies {
         }
     }
 
+    /// Announces a message of `count` elements that answers no command. Only RESP 3 has such messages.
+    pub fn push(&mut self, count: usize) {
+        self.number(b'>', count as i64);
+    }
+
     fn line(&mut self, kind: u8, text: &[u8]) {
         self.bytes.push(kind);
         self.bytes.extend(text.iter().map(|byte| if matches!(byte, b'\r' | b'\n') { b' ' } else { *byte }));

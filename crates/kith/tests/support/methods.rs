@@ -93,8 +93,10 @@ pub fn calls(store: &str) -> Vec<Call> {
         }
     }
     calls.push(call("/grpc.health.v1.Health/Check", "", Bytes::new(), Needs::Nothing));
-    let reflection = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
-    calls.push(call(reflection, "", Bytes::new(), Needs::Known));
+    for version in ["v1", "v1alpha"] {
+        let path = format!("/grpc.reflection.{version}.ServerReflection/ServerReflectionInfo");
+        calls.push(call(&path, "", Bytes::new(), Needs::Known));
+    }
     calls.push(call("/kith.v1.Store/NoSuchMethod", "", named(store), Needs::Cluster));
     calls
 }

@@ -3,10 +3,11 @@
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
+use http_body_util::{BodyExt, Full};
 use kith_client::security::{Dialer, GrpcChannel};
 use kith_wire::frame::{Flags, Header, Op, PREFACE_BYTES, Preface};
 use rustls::ClientConfig;
-use std::{path::Path, sync::Arc};
+use std::{future::poll_fn, path::Path, sync::Arc};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
@@ -15,6 +16,7 @@ use tokio_rustls::TlsConnector;
 use tonic::{
     Request, Status,
     client::Grpc,
+    client::GrpcService,
     codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder},
 };
 
@@ -85,6 +87,36 @@ pub async fn begin(dialer: &Dialer, addr: &str, path: &str, message: Bytes) -> R
     let path = path.parse().expect("a path");
     let mut replies = grpc.server_streaming(Request::new(message), path, RawCodec).await?.into_inner();
     replies.message().await.map(drop)
+}
+
+/// As [`begin`], with the message compressed by this encoding of gRPC, and the bytes that it gave.
+pub async fn begin_compressed(
+    dialer: &Dialer,
+    addr: &str,
+    path: &str,
+    (encoding, compressed): (&str, Vec<u8>),
+) -> Result<(), Status> {
+    let length = (compressed.len() as u32).to_be_bytes();
+    let body = Full::new(Bytes::from([&[1][..], &length, &compressed].concat()));
+    let request = tonic::codegen::http::Request::post(format!("http://{addr}{path}"))
+        .header("content-type", "application/grpc")
+        .header("te", "trailers")
+        .header("grpc-encoding", encoding)
+        .body(tonic::body::Body::new(body))
+        .expect("a request");
+    let mut channel = dialer.connect(addr).await?;
+    poll_fn(|cx| channel.poll_ready(cx)).await.map_err(|error| Status::from_error(error.into()))?;
+    let response = channel.call(request).await.map_err(|error| Status::from_error(error.into()))?;
+    let (head, mut body) = response.into_parts();
+    let mut status = Status::from_header_map(&head.headers);
+    if status.is_none() {
+        let frame = body.frame().await.transpose()?;
+        status = frame.and_then(|frame| Status::from_header_map(frame.trailers_ref()?));
+    }
+    match status {
+        Some(status) if status.code() != tonic::Code::Ok => Err(status),
+        _ => Ok(()),
+    }
 }
 
 /// A framed connection over TLS that has shown this token, for one operation: how its first reply comes.

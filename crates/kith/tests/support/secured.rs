@@ -10,6 +10,7 @@ use super::{
 };
 use kith_control::cluster::{Shape, create_cluster};
 use kith_metadata::{EmbeddedMetadata, MetadataService, MetadataStore, keys};
+use kith_net::security::secret;
 use kith_wire::documents::{DatabaseDocument, Document, NodeDocument, RouterDocument};
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose,
@@ -75,7 +76,7 @@ impl Authority {
         let path = |end: &str| self.folder.join(format!("{name}.{end}"));
         let papers = Papers { cert: path("pem"), key: path("key") };
         fs::write(&papers.cert, cert.pem()).expect("written");
-        fs::write(&papers.key, key.serialize_pem()).expect("written");
+        secret::testing::write(&papers.key, key.serialize_pem());
         papers
     }
 }

@@ -102,6 +102,15 @@ fn redis_cli_is_answered_as_by_redis() {
     assert_eq!(redis.cli(&["ping"]), "PONG\n");
     let hello = redis.cli(&["-3", "hello"]);
     assert!(hello.starts_with("server kith\nversion "), "{hello}");
+    assert!(redis.cli(&["info", "replication"]).contains("role:master"));
+    assert_eq!(redis.cli(&["--no-auth-warning", "--user", "default", "--pass", "x", "ping"]), "PONG\n");
+    assert_eq!(redis.cli(&["-3", "client", "tracking", "on"]), "OK\n");
+    // What redis-py makes of all sections.
+    let info = redis.python("result = client.info()", &json!(null));
+    assert!(
+        info["role"] == "master" && info["redis_version"].is_string() && info["key"] == "version=1",
+        "{info}"
+    );
     assert!(redis.cli(&["info", "stores"]).contains("key:version=1"));
     assert!(redis.cli(&["command", "docs", "mget"]).contains("the values of keys of any stores"));
     let refused = redis.cli(&["set", "key:1", "x"]);

@@ -3,6 +3,7 @@
 use crate::support::{self, methods, raw, secured};
 use bytes::Bytes;
 use kith_client::security::{Dialer, SecurityOptions};
+use kith_net::security::secret;
 use kith_wire::{
     Message,
     documents::{Document, TopologyDocument},
@@ -10,9 +11,9 @@ use kith_wire::{
     v1,
 };
 use methods::{Needs, calls, framed};
-use raw::{begin, call, frame, frames, outcome};
+use raw::{begin, begin_compressed, call, frame, frames, outcome};
 use secured::{Secured, access, fill};
-use std::{fs, path::Path};
+use std::{fs, io::Write, path::Path};
 use support::cluster::Cluster;
 use tokio::runtime::Runtime;
 
@@ -33,7 +34,7 @@ fn started(subjects: &'static [(&str, &str, &str)]) -> Secured {
 /// Connects as the subject of a token.
 fn bearing(cluster: &Secured, token: &str) -> Dialer {
     let path = cluster.folder.path().join(format!("{token}.token"));
-    fs::write(&path, token).expect("written");
+    secret::testing::write(&path, token);
     let options = SecurityOptions {
         ca: Some(cluster.authority.pem.clone()),
         token: Some(path),
@@ -281,6 +282,50 @@ fn everybody_gets_what_their_rights_say_of_every_method_and_operation() {
     assert_eq!(stores, ["pages", "scores", "secrets"]);
 }
 
+/// A compressed message, by each encoding that is accepted.
+fn compressed(message: &[u8]) -> [(&'static str, Vec<u8>); 2] {
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    gzip.write_all(message).expect("memory");
+    [("gzip", gzip.finish().expect("memory")), ("zstd", zstd::encode_all(message, 3).expect("memory"))]
+}
+
+#[test]
+fn compressed_requests_are_answered_and_refused_as_plain_ones_are() {
+    let cluster = started(&[
+        ("none", "none", "read = []"),
+        ("reader", "reader", "read = [\"pages\"]"),
+        ("keeper", "both", "read = [\"scores\"]\nwrite = [\"scores\"]"),
+    ]);
+    let runtime = Runtime::new().expect("a runtime");
+    for walker in WALKERS.iter().filter(|walker| walker.token != "writer") {
+        let dialer = bearing(&cluster, walker.token);
+        for (store, server) in [("pages", cluster.router(0)), ("scores", cluster.node(0))] {
+            for call in calls(store) {
+                let plain = runtime.block_on(begin(&dialer, &server, &call.path, call.message.clone()));
+                let plain = outcome(&plain);
+                for sent in compressed(&call.message) {
+                    let encoding = sent.0;
+                    let told = runtime.block_on(begin_compressed(&dialer, &server, &call.path, sent));
+                    let about = format!("{} {} of {store} by {encoding}", walker.token, call.path);
+                    assert_eq!(refusal(&told).as_deref(), walker.refused(call.needs, store), "{about}");
+                    assert_eq!(outcome(&told), plain, "{about}");
+                }
+            }
+        }
+    }
+    // A bomb, and an encoding that gRPC knows and this release does not.
+    let (reader, path) = (bearing(&cluster, "reader"), "/kith.v1.Store/MultiGet");
+    let zeros = vec![0; kith_wire::REQUEST_BYTES_MAX + 1];
+    for (sent, code) in compressed(&zeros)
+        .into_iter()
+        .map(|sent| (sent, "too_large"))
+        .chain([(("deflate", vec![3, 0]), "unsupported_operation")])
+    {
+        let told = runtime.block_on(begin_compressed(&reader, &cluster.router(0), path, sent));
+        assert_eq!(outcome(&told), code);
+    }
+}
+
 /// Commands of Redis: those that name keys need the right to read their store, all others but the greetings to be known.
 fn walk_redis(cluster: &Secured) {
     const READS: [&str; 4] = ["exists", "get", "mget", "strlen"];
@@ -339,7 +384,7 @@ fn walk_http(cluster: &Secured) {
 }
 
 fn get(addr: &str, path: &str) -> String {
-    use std::io::{Read, Write};
+    use std::io::Read;
     let mut stream = std::net::TcpStream::connect(addr).expect("it listens");
     write!(stream, "GET {path} HTTP/1.1\r\nHost: {addr}\r\nConnection: close\r\n\r\n").expect("it reads");
     let mut told = String::new();

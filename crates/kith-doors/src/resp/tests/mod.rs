@@ -47,11 +47,13 @@ struct Stores {
     reads: AtomicU64,
     /// One permit is needed for each read.
     gate: Semaphore,
+    /// The version of the store `ids`.
+    version: AtomicU64,
 }
 
 impl Stores {
     fn new(reads: usize) -> Arc<Self> {
-        Arc::new(Self { reads: AtomicU64::new(0), gate: Semaphore::new(reads) })
+        Arc::new(Self { reads: AtomicU64::new(0), gate: Semaphore::new(reads), version: AtomicU64::new(3) })
     }
 
     fn open() -> Arc<Self> {
@@ -65,7 +67,7 @@ impl Backend for Stores {
     }
 
     fn stores(&self) -> Vec<(String, u64)> {
-        vec![("ids".to_owned(), 3)]
+        vec![("ids".to_owned(), self.version.load(Ordering::Relaxed))]
     }
 
     fn shape_of(&self, store: &str) -> Result<StoreShape, QueryError> {

@@ -13,13 +13,14 @@ async fn a_conversation_begins_as_clients_begin_it() {
     assert!(three.starts_with("$-1\r\n%7\r\n") && three.contains("$5\r\nproto\r\n:3\r\n"), "{three}");
     assert!(three.ends_with("_\r\n$5\r\nfeeds\r\n+RESET\r\n$-1\r\n"), "{three}");
     let refused =
-        said("HELLO 4\r\nHELLO x\r\nHELLO 3 AUTH default secret\r\nHELLO 3 LOUD\r\nAUTH secret\r\n").await;
+        said("HELLO 4\r\nHELLO x\r\nHELLO 3 AUTH ada secret\r\nHELLO 3 LOUD\r\nAUTH secret\r\nAUTH default secret\r\nAUTH ada x\r\nAUTH a b c\r\nHELLO 3 AUTH default secret\r\n").await;
     let lines: Vec<&str> = refused.lines().collect();
     assert_eq!(lines[0], "-NOPROTO unsupported protocol version");
     assert_eq!(lines[1], "-ERR Protocol version is not an integer or out of range");
-    assert!(lines[2].starts_with("-ERR AUTH <password> called without any password configured"));
+    assert_eq!(lines[2], "-WRONGPASS invalid username-password pair or user is disabled.");
     assert_eq!(lines[3], "-ERR Syntax error in HELLO option 'LOUD'");
-    assert_eq!(lines[2], lines[4]);
+    assert!(lines[4].starts_with("-ERR AUTH <password> called without any password configured"));
+    assert_eq!(lines[5..9], ["+OK", lines[2], "-ERR syntax error", "%7"]);
     let client = said(
         "CLIENT ID\r\nCLIENT GETNAME\r\nCLIENT SETNAME a\r\nCLIENT SETINFO lib-name redis-py\r\nCLIENT LIST\r\nCLIENT KILL x\r\n",
     );
@@ -73,12 +74,96 @@ async fn the_server_describes_itself() {
     assert!(said("CONFIG SET save x\r\n").await.starts_with("-ERR CONFIG SET is not possible here"));
     let info = said("INFO\r\n").await;
     assert!(
-        info.contains("# Server\r\nkith_version:") && info.contains("# Stores\r\nids:version=3\r\n"),
+        info.contains("# Server\r\nredis_version:7.") && info.contains("# Stores\r\nids:version=3\r\n"),
         "{info}"
     );
+    let names = info.lines().filter_map(|line| line.strip_prefix("# ")).collect::<Vec<_>>().join(" ");
+    assert_eq!(
+        names, "Server Clients Memory Persistence Stats Replication CPU Cluster Keyspace Stores",
+        "{info}"
+    );
+    let replication = said("INFO REPLICATION\r\n").await;
+    assert!(
+        replication.contains("\r\n# Replication\r\nrole:master\r\nconnected_slaves:0\r\n"),
+        "{replication}"
+    );
+    assert!(!replication.contains("# Server"), "{replication}");
+    let some = said("INFO memory CPU\r\n").await;
+    let number = |name: &str| {
+        let line =
+            some.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_else(|| panic!("{name} {some}"));
+        line.parse::<f64>().unwrap()
+    };
+    assert!(1e5 < number("used_memory:") && number("used_memory:") <= number("used_memory_peak:"), "{some}");
+    assert!(0.0 <= number("used_cpu_sys:") && 0.0 <= number("used_cpu_user:"), "{some}");
     let stats = said("PING\r\nINFO stats\r\n").await;
     assert!(stats.contains("total_commands_processed:2\r\n") && !stats.contains("# Server"), "{stats}");
     assert_eq!(said("INFO nothing\r\n").await, "$0\r\n\r\n");
+}
+
+#[tokio::test]
+async fn what_clients_say_about_themselves_is_answered_as_by_redis() {
+    let told = said(
+        "CLIENT NO-EVICT ON\r\nCLIENT NO-TOUCH off\r\nCLIENT NO-TOUCH maybe\r\nCLIENT REPLY ON\r\nCLIENT LIST TYPE pubsub\r\n\
+         CLIENT LIST ID 7 8\r\nCLIENT LIST ID x\r\nCLIENT LIST TYPE odd\r\nCLIENT ID x\r\nCLIENT TRACKING\r\nCLIENT LIST LOUD\r\n",
+    );
+    let told = told.await;
+    let lines: Vec<&str> = told.split("\r\n").collect();
+    assert_eq!(lines[..4], ["+OK", "+OK", "-ERR syntax error", "+OK"]);
+    assert_eq!(lines[4..8], ["$0", "", "$0", ""]);
+    assert_eq!(lines[8..10], ["-ERR Invalid client ID", "-ERR Unknown client type 'odd'"]);
+    let wrong = |name| format!("-ERR wrong number of arguments for 'client|{name}' command");
+    assert_eq!(lines[10..13], [wrong("id"), wrong("tracking"), "-ERR syntax error".to_owned()]);
+    let all = said("CLIENT LIST\r\nCLIENT LIST TYPE normal\r\nCLIENT LIST ID 1\r\n").await;
+    assert_eq!(all.matches("id=1 addr=").count(), 3, "{all}");
+}
+
+#[tokio::test]
+async fn tracking_is_switched_as_in_redis() {
+    let told = said(
+        "CLIENT GETREDIR\r\nCLIENT CACHING YES\r\nCLIENT TRACKING ON OPTIN NOLOOP\r\nCLIENT GETREDIR\r\nCLIENT CACHING YES\r\n\
+         CLIENT CACHING NO\r\nCLIENT TRACKINGINFO\r\nCLIENT TRACKING OFF\r\nCLIENT GETREDIR\r\nCLIENT TRACKING ON REDIRECT 7\r\n\
+         CLIENT TRACKING ON OPTIN OPTOUT\r\nCLIENT TRACKING ON PREFIX a\r\nCLIENT TRACKING ON BCAST PREFIX a\r\nRESET\r\nCLIENT GETREDIR\r\n",
+    );
+    let told = told.await;
+    let lines: Vec<&str> = told.lines().collect();
+    assert_eq!(lines[0], ":-1");
+    assert!(lines[1].starts_with("-ERR CLIENT CACHING can be called only"));
+    assert_eq!(lines[2..5], ["+OK", ":0", "+OK"]);
+    assert!(lines[5].starts_with("-ERR CLIENT CACHING NO is only valid"));
+    assert_eq!(lines[6..16].join(" "), "*6 $5 flags *3 $2 on $5 optin $6 noloop");
+    assert_eq!(lines[16..22], ["$8", "redirect", ":0", "$8", "prefixes", "*0"]);
+    assert_eq!(lines[22..24], ["+OK", ":-1"]);
+    assert!(lines[24].starts_with("-ERR CLIENT TRACKING cannot redirect"));
+    assert!(
+        lines[25].starts_with("-ERR You can't specify both") && lines[26].starts_with("-ERR PREFIX option")
+    );
+    assert_eq!(lines[27..], ["+OK", "+RESET", ":-1"]);
+}
+
+#[tokio::test]
+async fn a_client_that_keeps_values_is_told_when_a_version_changes() {
+    let stores = Stores::open();
+    let mut keeps = Conversation::with(&stores, 1 << 20);
+    let mut told = vec![0; 4_096];
+    keeps.peer.write_all(b"HELLO 3\r\nCLIENT TRACKING ON\r\nGET ids:7\r\n").await.expect("it reads");
+    let mut first = Vec::new();
+    while !first.ends_with(b"+OK\r\n$2\r\nv7\r\n") {
+        let length = keeps.peer.read(&mut told).await.expect("it answers");
+        first.extend_from_slice(&told[..length]);
+    }
+    let quiet = tokio::time::timeout(Duration::from_millis(1_300), keeps.peer.read(&mut told)).await;
+    assert!(quiet.is_err(), "nothing has changed");
+    stores.version.store(4, Ordering::Relaxed);
+    let length = keeps.peer.read(&mut told).await.expect("it tells");
+    assert_eq!(told[..length].escape_ascii().to_string(), ">2\\r\\n$10\\r\\ninvalidate\\r\\n_\\r\\n");
+    // After RESET nothing more is told.
+    keeps.peer.write_all(b"RESET\r\n").await.expect("it reads");
+    stores.version.store(5, Ordering::Relaxed);
+    tokio::time::sleep(Duration::from_millis(1_300)).await;
+    let length = keeps.peer.read(&mut told).await.expect("it answers");
+    assert!(told[..length].ends_with(b"+RESET\r\n"), "{}", told[..length].escape_ascii());
+    keeps.stop.cancel();
 }
 
 #[tokio::test]

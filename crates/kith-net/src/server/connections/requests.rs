@@ -42,10 +42,15 @@ pub(crate) async fn of_peer(request: Request, next: Next) -> Response {
     }
 }
 
+/// Whether a request is a stream. Its bytes are not charged where they arrive.
+pub(crate) fn is_streamed(request: &Request) -> bool {
+    request.uri().path().starts_with(STREAMED)
+}
+
 /// Counts and bounds a request of a connection.
 pub(crate) async fn follow(connected: Arc<Connected>, request: Request, next: Next) -> Response {
     let under_way = connected.request();
-    let is_streamed = request.uri().path().starts_with(STREAMED);
+    let is_streamed = is_streamed(&request);
     let response = next.run(request.map(|body| charged(body, &connected, is_streamed))).await;
     if response.body().is_end_stream() {
         return response;

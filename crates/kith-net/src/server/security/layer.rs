@@ -121,7 +121,7 @@ fn message(body: &[u8]) -> Result<&[u8], Status> {
         body.split_first_chunk::<PREFIX_BYTES>().ok_or_else(|| bad("a request without a message"))?;
     let [compressed, length @ ..] = *prefix;
     if compressed != 0 {
-        return Err(bad("a compressed message"));
+        return Err(bad("a compressed message without the header `grpc-encoding`"));
     }
     // There must be exactly one message: the method would read only the first and ignore the rest.
     match usize::try_from(u32::from_be_bytes(length)) {

@@ -28,6 +28,7 @@ pub(super) fn rule(path: &str) -> Rule {
     match path {
         "/grpc.health.v1.Health/Check" | "/grpc.health.v1.Health/Watch" => Rule::Open,
         "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"
+        | "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
         | "/kith.v1.Cluster/GetTopology"
         | "/kith.v1.Cluster/WatchTopology"
         | "/kith.v1.Cluster/Status" => Rule::Always(Need::Known),

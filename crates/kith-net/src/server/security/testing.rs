@@ -1,6 +1,7 @@
 //! Gates for tests.
 
 use super::{Gate, gate::Files};
+use crate::security::secret;
 use rcgen::{CertificateParams, KeyPair};
 use std::{fs, path::Path, sync::Arc};
 
@@ -12,9 +13,13 @@ pub fn gate(folder: &Path, access: Option<&str>) -> Arc<Gate> {
         fs::write(folder.join(name), text).expect("written");
         folder.join(name)
     };
+    let secret = |name: &str, text: &str| {
+        secret::testing::write(&folder.join(name), text);
+        folder.join(name)
+    };
     let files = Files {
         cert: file("cert.pem", &params.self_signed(&key).expect("signed").pem()),
-        key: file("key.pem", &key.serialize_pem()),
+        key: secret("key.pem", &key.serialize_pem()),
         client_ca: None,
         access: access.map(|text| file("access.toml", text)),
     };

@@ -2,6 +2,7 @@
 
 use super::secured::{Secured, must, refused, with};
 use super::{bearing, rights, token_file};
+use kith_net::security::secret;
 use std::{
     fs,
     io::{ErrorKind, Read, Write},
@@ -24,7 +25,7 @@ fn listener() -> (TcpListener, u16) {
 /// A configuration that lists the server at `port` for graphs whose names begin with `ads-`.
 fn config(folder: &Path, port: u16) -> Vec<String> {
     let (password, config) = (folder.join("password"), folder.join("kith.toml"));
-    fs::write(&password, format!("{PASSWORD}\n")).expect("written");
+    secret::testing::write(&password, format!("{PASSWORD}\n"));
     let text = format!(
         "[[database-server]]\naddress = \"127.0.0.1:{port}\"\nuser = \"kith\"\ngraphs = [\"ads-*\"]\n\
          password-file = {password:?}\n"
