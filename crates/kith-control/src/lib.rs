@@ -8,6 +8,7 @@ mod fetch_rates;
 mod live;
 mod own_status;
 mod rebalance;
+pub mod recover;
 pub mod shape;
 mod status;
 mod uploads;

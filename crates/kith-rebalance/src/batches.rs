@@ -3,9 +3,9 @@
 use crate::donors::{Donors, Need};
 use crate::holdings::Holdings;
 use crate::shape::Target;
-use crate::{Batch, MovedStore, PlanOptions, PlanRefusal, PlanStep, RebalancePlan};
+use crate::{Batch, Move, MovedStore, PlanOptions, PlanRefusal, PlanStep, RebalancePlan};
 use kith_routing::placement::OwnerChange;
-use kith_routing::{GroupEntry, GroupIndex, Strategy, TableParts};
+use kith_routing::{GroupEntry, GroupIndex, GroupRole, Strategy, TableParts};
 use kith_types::{GroupId, NodeId, PartitionId};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -28,6 +28,29 @@ pub(crate) fn filling(plan: &RebalancePlan, options: &PlanOptions) -> Result<Vec
         Ok(Batch { moves, changes: Vec::new() })
     };
     partitions.chunks(options.batch_size).map(batch).collect()
+}
+
+/// Returns the batches before a group leaves. Stores that only some groups hold get another group in its place, which first
+/// receives them. No owners change.
+pub(crate) fn leaving(
+    plan: &RebalancePlan,
+    group: GroupId,
+    options: &PlanOptions,
+) -> Result<Vec<Batch>, PlanRefusal> {
+    let mut without = plan.before.clone();
+    // A group that joins holds nothing, so this is what the others will hold.
+    let its = without.groups.iter_mut().filter(|entry| entry.id == group);
+    its.for_each(|entry| entry.role = GroupRole::Joining);
+    let (held, wanted) = (Holdings::of(&plan.before, &plan.stores), Holdings::of(&without, &plan.stores));
+    let mut donors = Donors::new(&plan.announced.nodes, &plan.stores, &options.dead);
+    let mut moves = Vec::new();
+    for partition in plan.before.partition_count.iter() {
+        for need in needs(plan, &plan.before.groups, &held, &wanted, partition) {
+            moves.extend(donors.moves(&need, &held, &[])?);
+        }
+    }
+    let batch = |moves: &[Move]| Batch { moves: moves.to_vec(), changes: Vec::new() };
+    Ok(moves.chunks(options.batch_size).map(batch).collect())
 }
 
 /// Returns the batches that change owners.

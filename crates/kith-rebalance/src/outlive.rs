@@ -4,7 +4,7 @@
 //! reverted, and then move it back. Instead, a group cannot stop serving if a store needs it.
 
 use crate::{PlanRefusal, StoreSizes};
-use kith_routing::{GroupIndex, GroupRole, RoutingTable};
+use kith_routing::{GroupIndex, GroupRole, RoutingTable, TableParts};
 use kith_types::{GroupId, PartitionId};
 
 /// Checks that every served store can still be read without a group. Replicas that a store lacks even with
@@ -31,6 +31,26 @@ pub(crate) fn check_stores_outlive(
             of_store.into_iter().partition(|place| table.groups()[place.index()].id == group);
         if !its.is_empty() {
             check_rest(table, group, store, &rest)?;
+        }
+    }
+    Ok(())
+}
+
+/// Checks that each store can still give as many agreeing answers as it requires when a group is gone for good.
+///
+/// # Errors
+/// The first store that cannot, and could before.
+pub(crate) fn check_answers_remain(
+    parts: &TableParts,
+    group: GroupId,
+    stores: &[StoreSizes],
+) -> Result<(), PlanRefusal> {
+    let groups = parts.groups.iter().filter(|entry| entry.role != GroupRole::Joining).count();
+    for store in stores {
+        let copies = |groups: usize| store.replication.map_or(groups, |copies| groups.min(copies as usize));
+        let (required, left) = (store.required_reads.max(1) as usize, copies(groups.saturating_sub(1)));
+        if left < required && required <= copies(groups) {
+            return Err(PlanRefusal::AnswersMissing { store: store.name.clone(), group, left, required });
         }
     }
     Ok(())

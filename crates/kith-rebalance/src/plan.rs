@@ -1,7 +1,7 @@
 //! The plan: which partitions move between which nodes, batch by batch.
 
-use crate::batches::{changing, filling, touched};
-use crate::outlive::check_stores_outlive;
+use crate::batches::{changing, filling, leaving, touched};
+use crate::outlive::{check_answers_remain, check_stores_outlive};
 use crate::{
     AddedGroup, Batch, Move, NodeTotals, PairTotals, PlanRefusal, PlanStep, Roster, StoreSizes, TargetShape,
     totals,
@@ -73,6 +73,9 @@ pub fn plan(
         check_stores_outlive(table, *group, stores)?;
     }
     let target = shape.resolve(&before)?;
+    if let Some(group) = target.removed {
+        check_answers_remain(&before, group, stores)?;
+    }
     let roster = |(groups, nodes): &(Vec<GroupEntry>, Vec<NodeEntry>)| Roster {
         groups: groups.clone(),
         nodes: nodes.clone(),
@@ -93,9 +96,10 @@ pub fn plan(
         pairs: Vec::new(),
         nodes: Vec::new(),
     };
-    plan.batches = match plan.added {
-        Some(_) => filling(&plan, options)?,
-        None => changing(&plan, &target, options)?,
+    plan.batches = match (&plan.added, target.removed) {
+        (Some(_), _) => filling(&plan, options)?,
+        (None, Some(group)) => leaving(&plan, group, options)?,
+        (None, None) => changing(&plan, &target, options)?,
     };
     (plan.pairs, plan.nodes) = totals::of(&plan)?;
     plan.stores.iter_mut().for_each(|store| store.bytes = Vec::new());
@@ -146,6 +150,10 @@ impl RebalancePlan {
             let place = roster.groups.iter().position(|entry| entry.id == *group);
             let place = place.ok_or(PlanRefusal::UnknownGroup { group: *group })?;
             parts.owners.insert(place.min(parts.owners.len()), owners.clone());
+        }
+        let is_listed = |group: &GroupEntry| roster.groups.iter().any(|entry| entry.id == group.id);
+        if let Some(place) = parts.groups.iter().position(|group| !is_listed(group)) {
+            parts.owners.remove(place);
         }
         parts.groups.clone_from(&roster.groups);
         parts.nodes.clone_from(&roster.nodes);

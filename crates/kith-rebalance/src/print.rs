@@ -1,6 +1,6 @@
 //! The text of a plan for people.
 
-use crate::RebalancePlan;
+use crate::{RebalancePlan, TargetShape};
 use std::fmt;
 
 /// A summary line, then the moves per pair of nodes, then what each node has.
@@ -9,6 +9,11 @@ impl fmt::Display for RebalancePlan {
         let (moves, batches) = (self.moves().count(), self.batches.len());
         let all = u64::from(self.before.partition_count.get()) * self.before.groups.len() as u64;
         write!(f, "{}: ", self.shape)?;
+        if let TargetShape::RemoveGroup(group) = &self.shape
+            && !self.before.groups.iter().any(|entry| entry.id == *group)
+        {
+            return write!(f, "the cluster has no such group, so nothing is left to do");
+        }
         if moves == 0 {
             return write!(f, "no data moves");
         }

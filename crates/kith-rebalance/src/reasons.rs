@@ -41,6 +41,11 @@ pub enum PlanRefusal {
     /// No group would remain to serve.
     #[error("group {group} is the last one that serves: restore or add another first")]
     LastServingGroup { group: GroupId },
+    /// A group to be removed still serves.
+    #[error(
+        "group {group} still serves its partitions: take it out with `kith cluster drain-group`, then remove it"
+    )]
+    GroupServes { group: GroupId },
     /// A store would have no serving group left.
     #[error(
         "store {store} is served by group {group} only: raise its replication or restore another group first"

@@ -32,6 +32,9 @@ pub enum TargetShape {
     DrainGroup(GroupId),
     /// A group that was taken out serves again. No data moves.
     RestoreGroup(GroupId),
+    /// A group that was taken out leaves the table with its nodes. Other groups receive what only some groups hold. Nothing
+    /// happens if the table does not list it.
+    RemoveGroup(GroupId),
     /// The existing nodes of each group share its partitions evenly.
     Even,
 }
@@ -44,13 +47,20 @@ pub(crate) struct Target {
     pub(crate) groups: Vec<GroupId>,
     pub(crate) replaced: Option<(NodeId, NodeId)>,
     pub(crate) added: Option<GroupId>,
+    pub(crate) removed: Option<GroupId>,
 }
 
 impl TargetShape {
     pub(crate) fn resolve(&self, parts: &TableParts) -> Result<Target, PlanRefusal> {
         let now = (parts.groups.clone(), parts.nodes.clone());
-        let mut target =
-            Target { announced: now.clone(), closing: now, groups: Vec::new(), replaced: None, added: None };
+        let mut target = Target {
+            announced: now.clone(),
+            closing: now,
+            groups: Vec::new(),
+            replaced: None,
+            added: None,
+            removed: None,
+        };
         match self {
             TargetShape::AddNodes(nodes) => target.add_nodes(nodes)?,
             TargetShape::RemoveNodes(nodes) => {
@@ -70,6 +80,10 @@ impl TargetShape {
             TargetShape::RestoreGroup(group) => {
                 no_ring(parts)?;
                 target.change_role(*group, GroupRole::Maintenance, GroupRole::Serving)?;
+            }
+            TargetShape::RemoveGroup(group) => {
+                no_ring(parts)?;
+                target.remove_group(*group)?;
             }
             TargetShape::Even => target.groups = parts.groups.iter().map(|group| group.id).collect(),
         }
@@ -149,6 +163,20 @@ impl Target {
         Ok(())
     }
 
+    fn remove_group(&mut self, group: GroupId) -> Result<(), PlanRefusal> {
+        match self.announced.0.iter().find(|entry| entry.id == group).map(|entry| entry.role) {
+            // It has been removed already.
+            None => return Ok(()),
+            Some(GroupRole::Serving) => return Err(PlanRefusal::GroupServes { group }),
+            Some(role @ GroupRole::Joining) => return Err(PlanRefusal::GroupRole { group, role }),
+            Some(GroupRole::Maintenance) => {}
+        }
+        self.closing.0.retain(|entry| entry.id != group);
+        self.closing.1.retain(|node| node.group != group);
+        self.removed = Some(group);
+        Ok(())
+    }
+
     fn change_role(&mut self, group: GroupId, from: GroupRole, to: GroupRole) -> Result<(), PlanRefusal> {
         let serving = self.announced.0.iter().filter(|entry| entry.role == GroupRole::Serving).count();
         let entry = self.announced.0.iter_mut().find(|entry| entry.id == group);
@@ -179,6 +207,7 @@ impl fmt::Display for TargetShape {
             TargetShape::AddGroup { group, nodes } => write!(f, "add group {group} of {}", entries(nodes)),
             TargetShape::DrainGroup(group) => write!(f, "take out group {group}"),
             TargetShape::RestoreGroup(group) => write!(f, "restore group {group}"),
+            TargetShape::RemoveGroup(group) => write!(f, "remove group {group}"),
             TargetShape::Even => f.write_str("even out"),
         }
     }

@@ -123,7 +123,7 @@ proptest! {
             let changes = plan.batches.iter().flat_map(|batch| &batch.changes);
             let moved = changes.filter(|change| change.group.index() == group).count();
             match shape {
-                TargetShape::AddGroup { .. } | TargetShape::DrainGroup(_) => prop_assert_eq!(moved, 0),
+                TargetShape::AddGroup { .. } | TargetShape::DrainGroup(_) | TargetShape::RemoveGroup(_) => prop_assert_eq!(moved, 0),
                 TargetShape::ReplaceNode { old, .. } => {
                     prop_assert_eq!(moved, sizes(&table, group).get(&old).copied().unwrap_or(0));
                 }

@@ -77,6 +77,40 @@ fn a_group_is_taken_out_once_and_never_the_last_one() {
 }
 
 #[test]
+fn a_group_is_removed_once_it_is_taken_out_and_only_if_enough_answers_remain() {
+    let (table, g2) = (grid(3, 2, 12), GroupId(2));
+    let remove = TargetShape::RemoveGroup(g2);
+    assert_eq!(
+        refusal(&table, &remove),
+        "group g2 still serves its partitions: take it out with `kith cluster drain-group`, then remove it"
+    );
+    let drained = plan(&table, &TargetShape::DrainGroup(g2), &[], &PlanOptions::default()).unwrap();
+    let drained = drained.check().unwrap();
+    // Stores in two of the three groups: those of the group that leaves go to the third.
+    let stores: Vec<StoreSizes> = (0..6)
+        .map(|store| StoreSizes { replication: Some(2), ..bytes(&format!("store-{store}"), 12, 7) })
+        .collect();
+    let removed = plan(&drained, &remove, &stores, &PlanOptions::default()).unwrap();
+    let after = removed.check().unwrap();
+    assert_eq!((after.groups().len(), after.nodes().len()), (2, 4));
+    assert!(after.nodes().iter().all(|node| node.group != g2) && after.to_parts().owners.len() == 2);
+    let there = |store: &StoreSizes| drained.groups_of_store(&store.name, Some(2)) >> 2 & 1 == 1;
+    let moved = stores.iter().filter(|store| there(store)).count();
+    assert!(0 < moved && moved < stores.len(), "{moved} of the stores are in the group");
+    let copied: u64 = removed.moves().map(|step| step.stores.len() as u64).sum();
+    assert_eq!(copied, 12 * moved as u64);
+    assert!(removed.moves().all(|step| step.group != g2));
+    // Asked again, there is nothing left to do.
+    let again = plan(&after, &remove, &stores, &PlanOptions::default()).unwrap();
+    assert!(again.steps().is_empty());
+    assert_eq!(again.to_string(), "remove group g2: the cluster has no such group, so nothing is left to do");
+    // Three replicas must agree.
+    let agreeing = [StoreSizes { required_reads: 3, ..bytes("people", 12, 7) }];
+    let refused = plan(&drained, &remove, &agreeing, &PlanOptions::default()).unwrap_err();
+    assert!(matches!(refused, PlanRefusal::AnswersMissing { left: 2, required: 3, .. }), "{refused}");
+}
+
+#[test]
 fn a_ring_keeps_its_ranks_and_as_many_nodes() {
     let ring = labelled(Strategy::Ring, 2, (0..3).map(|id| node(id, 0, "")).collect(), 12, 1);
     assert_eq!(

@@ -115,6 +115,7 @@ fn shape_of(
         "drain" => TargetShape::DrainNodes(ids()?),
         "remove-node" => TargetShape::RemoveNodes(ids()?),
         "drain-group" => TargetShape::DrainGroup(group()?),
+        "remove-group" => TargetShape::RemoveGroup(group()?),
         "restore-group" => TargetShape::RestoreGroup(group()?),
         "even" => TargetShape::Even,
         other => {

@@ -105,6 +105,7 @@ impl Group {
         let mut children = plan.of(kind).map(role).collect::<Result<Vec<_>, _>>()?;
         for role in &mut children {
             role.arguments.extend(["--threads".to_owned(), threads.to_string()]);
+            role.arguments.extend(plan.log_flags.iter().cloned());
         }
         processes::start(children, &around.topology, &self.tasks, &self.stop).await
     }

@@ -1,6 +1,7 @@
 //! `kith dev`: runs a whole cluster on one machine, in one process or with one process per database, node and router.
 //! Everything that it starts ends with it.
 
+mod logs;
 mod members;
 mod plan;
 mod ports;
@@ -78,6 +79,10 @@ pub struct DevOptions {
     pub log_retention: Duration,
     /// The limits on the connections of each node and router.
     pub connections: ConnectionSettings,
+    /// Flags of child processes that say how they log.
+    pub log_flags: Vec<String>,
+    /// The file to which this process logs, if it is to be kept short like the logs of child processes.
+    pub log: Option<PathBuf>,
 }
 
 /// A running development cluster.
@@ -154,6 +159,7 @@ impl Dev {
         cluster::remove_stale(&*store, options.routers).await?;
         let topology = topology::follow(Arc::clone(&store), None, stop.clone()).await?.topology;
         let (plan, reserved) = Plan::new(&options, &folder, &topology.borrow());
+        let logs = options.log.clone().into_iter().chain(plan.logs()).collect();
         let metadata = serve_metadata(&store).await?;
         write_atomically(&folder.join(METADATA_FILE), format!("{metadata}\n").as_bytes())?;
         let mut members = Members::new(stop.clone());
@@ -164,6 +170,7 @@ impl Dev {
         ready.write(&options.ready_file)?;
         let tasks = TaskTracker::new();
         tasks.spawn(ready::follow(topology, plan, options.ready_file.clone(), ready.clone(), stop.clone()));
+        tasks.spawn(logs::keep_short(logs, stop.clone()));
         tasks.close();
         Ok(Self { ready, metadata, members, tasks, stop, ready_file: options.ready_file, held })
     }

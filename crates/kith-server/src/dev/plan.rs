@@ -1,7 +1,7 @@
 //! The databases, nodes and routers that `kith dev` starts, and the addresses on which they listen.
 
 use super::{
-    DevOptions, PORT, PORT_GREMLIN, PORT_HTTP, PORT_RESP,
+    DevOptions, PORT, PORT_GREMLIN, PORT_HTTP, PORT_RESP, log_file,
     ports::{self, Reserved},
 };
 use kith_database_server::DatabaseOptions;
@@ -27,6 +27,8 @@ pub(super) struct Plan {
     /// order.
     pub members: Vec<Member>,
     pub threads: Option<NonZeroU16>,
+    /// Flags of child processes that say how they log.
+    pub log_flags: Vec<String>,
 }
 
 /// One member of the cluster.
@@ -55,6 +57,14 @@ impl Member {
             Member::Database(_) => Kind::Database,
             Member::Node(_) => Kind::Node,
             Member::Router(_) => Kind::Router,
+        }
+    }
+
+    fn data(&self) -> &Path {
+        match self {
+            Member::Database(options) => &options.data,
+            Member::Node(options) => &options.data,
+            Member::Router(options) => &options.data,
         }
     }
 
@@ -88,7 +98,20 @@ impl Plan {
         let mut members: Vec<Member> = databases.map(|it| Member::Database(Box::new(it))).collect();
         members.extend(nodes.map(|it| Member::Node(Box::new(it))));
         members.extend(routers.map(|it| Member::Router(Box::new(it))));
-        (Self { data: folder.to_owned(), members, threads: options.threads }, reserved)
+        (
+            Self {
+                data: folder.to_owned(),
+                members,
+                threads: options.threads,
+                log_flags: options.log_flags.clone(),
+            },
+            reserved,
+        )
+    }
+
+    /// The logs of the members, if each runs in its own process.
+    pub fn logs(&self) -> impl Iterator<Item = PathBuf> {
+        self.members.iter().map(|member| log_file(member.data()))
     }
 
     /// The members of one kind.

@@ -44,6 +44,8 @@ pub fn options(folder: &Path, groups: u32, nodes: u32) -> DevOptions {
         fetch_p99: None,
         log_retention: kith_node::NodeOptions::LOG_RETENTION_DEFAULT,
         connections: Default::default(),
+        log_flags: Vec::new(),
+        log: None,
     }
 }
 

@@ -56,6 +56,8 @@ pub enum ShapeDocument {
     DrainGroup { group: u32 },
     /// A drained group serves reads again.
     RestoreGroup { group: u32 },
+    /// A drained group leaves the cluster with its nodes.
+    RemoveGroup { group: u32 },
     /// The existing nodes share the partitions evenly.
     Even,
 }

@@ -9,7 +9,7 @@ use crate::{
     connect::{self, TargetFlags},
     failure::Exit,
     output::{self, Format},
-    serve::CreateFlags,
+    serve::{CreateFlags, RecoverFlags},
     table,
 };
 use anyhow::Context;
@@ -30,6 +30,8 @@ pub enum ClusterCommand {
     ///
     /// A cluster of this shape that exists already is left as it is.
     Create(Box<CreateFlags>),
+    /// Write the metadata of a cluster whose etcd is lost, from copies that its nodes and routers keep
+    Recover(Box<RecoverFlags>),
     /// Add running, empty nodes to the cluster, or use drained nodes again
     AddNode(AddFlags),
     /// Move all partitions off nodes, which stay in the cluster unused
@@ -48,6 +50,10 @@ pub enum ClusterCommand {
     DrainGroup(GroupFlags),
     /// Put a group back into service, once its nodes have fetched what was pushed meanwhile
     RestoreGroup(GroupFlags),
+    /// Remove a group that was taken out of service, with its nodes, which become spares
+    ///
+    /// Other groups first receive the stores that only some groups hold. Removing a group that is gone does nothing.
+    RemoveGroup(GroupFlags),
     /// Show, abort or continue a rebalance, or spread the partitions evenly over the nodes
     Rebalance(RebalanceFlags),
     /// Show or change the rate at which nodes fetch versions, copies and repairs
@@ -245,6 +251,7 @@ pub async fn run(target: &TargetFlags, format: Format, command: ClusterCommand) 
             return Ok(Exit::Done);
         }
         ClusterCommand::Create(flags) => return flags.run(format).await,
+        ClusterCommand::Recover(flags) => return flags.run(format).await,
         ClusterCommand::FetchRate(flags) => return fetch_rate::run(target, format, &flags).await,
         ClusterCommand::Rebalance(flags) => return reshape::rebalance(target, format, &flags).await,
         ClusterCommand::AddNode(flags) => flags.shape(),
@@ -255,6 +262,7 @@ pub async fn run(target: &TargetFlags, format: Format, command: ClusterCommand) 
             (v1::ShapeRequest { group, ..shape }, apply)
         }
         ClusterCommand::DrainGroup(flags) => flags.shape("drain-group"),
+        ClusterCommand::RemoveGroup(flags) => flags.shape("remove-group"),
         ClusterCommand::RestoreGroup(flags) => flags.shape("restore-group"),
     };
     reshape::run(target, format, shape, &apply).await

@@ -3,7 +3,7 @@
 //! (docs/design/0007-etcd.md).
 
 use super::{
-    FetchP99, FetchRate, LogRetention, PlacementFlag, ReplyMemory, ScrubRate, WarmBytes,
+    FetchP99, FetchRate, LogFormat, LogRetention, PlacementFlag, ReplyMemory, ScrubRate, WarmBytes,
     metadata::MetadataFlags,
     own::{DatabaseEntry, NodeEntry, Own, RouterEntry, choose},
 };
@@ -50,6 +50,7 @@ pub struct ConfigFile {
     reply_memory: Option<ReplyMemory>,
     accepted_hosts: Vec<AcceptedHost>,
     threads: Option<NonZeroU16>,
+    log_format: Option<LogFormat>,
 
     // Keys of all nodes and routers.
     database_password_file: Option<PathBuf>,
@@ -134,6 +135,11 @@ impl ConfigFile {
             insecure_listen: flags.insecure_listen || self.insecure_listen,
             insecure_http: flags.insecure_http || self.insecure_http,
         }
+    }
+
+    /// How lines of the log are written.
+    pub fn log_format(&self) -> Option<LogFormat> {
+        self.log_format
     }
 
     /// Returns the limits on the connections of a serving process. Flags override the file.

@@ -54,6 +54,11 @@ struct StopReply {
     data: PathBuf,
 }
 
+/// The log of a background process.
+pub fn log_of(ready_file: &Path) -> PathBuf {
+    ready_file.with_extension("log")
+}
+
 /// Starts this command again as a background process, and returns once its cluster answers. `places` formats the addresses
 /// for people.
 ///
@@ -65,7 +70,7 @@ pub fn detach(
     places: impl FnOnce(&ReadyDocument) -> String,
 ) -> anyhow::Result<Exit> {
     private::keep_files_private();
-    let log = ready_file.with_extension("log");
+    let log = log_of(ready_file);
     let mut child = start_again(&log)?;
     let mut line = String::new();
     let told = child.stdout.take().expect("its output is piped");

@@ -1,8 +1,8 @@
 //! `kith dev`: runs a whole cluster on this machine.
 
 use super::{
-    FetchP99, FetchRate, LogRetention, PlacementFlag, ReplyMemory, ScrubRate, begin, detach, fetch_p99,
-    fetch_rate, log_retention, reply_memory, scrub_rate, settings, start_failure, stop_signal,
+    FetchP99, FetchRate, LogFormat, LogRetention, PlacementFlag, ReplyMemory, ScrubRate, begin, detach,
+    fetch_p99, fetch_rate, log_retention, reply_memory, scrub_rate, settings, start_failure, stop_signal,
 };
 use crate::{
     cli::{block_on, block_on_threads},
@@ -92,6 +92,9 @@ pub struct DevArgs {
     /// people,person-*=s3://BUCKET/PREFIX [default: none]
     #[arg(long, value_name = "[STORES=]PLACE")]
     read_from: Vec<ReadFrom>,
+    /// How lines of the log are written: as text, or as one JSON object each [default: text]
+    #[arg(long, value_name = "FORMAT", value_enum)]
+    log_format: Option<LogFormat>,
     /// Exit when standard input ends
     #[arg(long)]
     end_with_stdin: bool,
@@ -102,7 +105,7 @@ pub struct DevArgs {
     #[arg(long, conflicts_with_all = [
         "placement", "groups", "nodes", "partitions", "zones", "router_count", "processes", "threads", "objects",
         "port", "http_port", "resp_port", "gremlin_port", "config", "record", "scrub_rate", "fetch_rate",
-        "fetch_p99", "log_retention", "reply_memory", "read_from", "end_with_stdin", "detach", "detached",
+        "fetch_p99", "log_retention", "reply_memory", "read_from", "log_format", "end_with_stdin", "detach", "detached",
     ])]
     stop: bool,
     /// Run as the process that --detach leaves
@@ -150,7 +153,7 @@ impl DevArgs {
 
     async fn serve(self, ready_file: Option<PathBuf>) -> anyhow::Result<Exit> {
         let ready_file = ready_file.unwrap_or_else(|| PathBuf::from(WELL_KNOWN[0]));
-        begin("warn");
+        begin(self.log_format.unwrap_or_default(), "warn");
         let stop = stop_signal(self.end_with_stdin);
         if self.detached {
             detach::leave_terminal(stop.clone())?;
@@ -199,7 +202,6 @@ impl DevArgs {
             threads: self.threads,
             data: self.data,
             objects: self.objects.map(|location| location.to_string()),
-            ready_file,
             port: self.port,
             http_port: self.http_port,
             resp_port: self.resp_port,
@@ -210,6 +212,9 @@ impl DevArgs {
             fetch_p99: self.fetch_p99.ratio(),
             log_retention: self.log_retention.0,
             connections,
+            log_flags: self.log_format.unwrap_or_default().flags(),
+            log: self.detached.then(|| detach::log_of(&ready_file)),
+            ready_file,
         })
     }
 

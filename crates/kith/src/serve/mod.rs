@@ -7,15 +7,18 @@ mod create;
 mod database;
 mod detach;
 mod dev;
+mod log;
 mod metadata;
 mod own;
 mod process;
+mod recover;
 
 pub use amounts::{FetchRate, PlacementFlag, fetch_rate};
 pub use create::{CreateFlags, CreateReply};
 pub use database::DatabaseArgs;
 pub use dev::DevArgs;
 pub use process::{NodeArgs, RouterArgs, Serving};
+pub use recover::RecoverFlags;
 
 use crate::failure::Failure;
 use amounts::{
@@ -25,23 +28,14 @@ use amounts::{
 use kith_process::{StartError, private};
 use kith_router::{RouterSettings, SettingsFileError};
 use kith_types::ErrorCode;
-use std::{io::IsTerminal, path::Path};
+pub use log::LogFormat;
+use std::path::Path;
 use tokio_util::sync::CancellationToken;
-use tracing_subscriber::EnvFilter;
 
-/// Prepares a serving process: makes its files private to its user, and sends logs to standard error, filtered by
-/// `KITH_LOG`.
-pub fn begin(log_default: &str) {
+/// Prepares a serving process: makes its files private to its user, and begins its log.
+pub fn begin(format: LogFormat, log_default: &str) {
     private::keep_files_private();
-    let filter = EnvFilter::try_from_env("KITH_LOG").unwrap_or_else(|_| EnvFilter::new(log_default));
-    let colours = std::io::stderr().is_terminal();
-    let log = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(colours)
-        .compact();
-    // A second call in the same process, as in tests, keeps the first log.
-    let _ = log.try_init();
+    log::begin(format, log_default);
 }
 
 /// Returns a token that is cancelled by Ctrl-C, by SIGTERM and, if asked for, by the end of standard input.

@@ -1,7 +1,7 @@
 //! `kith node` and `kith router`: processes of one role.
 
 use super::{
-    Ending, FetchP99, FetchRate, LogRetention, ReplyMemory, ScrubRate, WarmBytes, begin,
+    Ending, FetchP99, FetchRate, LogFormat, LogRetention, ReplyMemory, ScrubRate, WarmBytes, begin,
     config::ConfigFile,
     fetch_p99, fetch_rate, log_retention,
     metadata::{MetadataFlags, missing},
@@ -15,15 +15,20 @@ use crate::{
 };
 use clap::Args;
 use kith_metadata::MetadataStore;
-use kith_net::server::{
-    connections::ConnectionSettings,
-    hosts::AcceptedHost,
-    security::{Security, ServerSecurity},
+use kith_net::{
+    security::secret,
+    server::{
+        connections::ConnectionSettings,
+        hosts::AcceptedHost,
+        security::{Security, ServerSecurity},
+    },
 };
 use kith_node::{Labels, Node, NodeOptions};
 use kith_process::{background, place::ReadFrom};
 use kith_router::{Router, RouterOptions};
+use kith_types::ErrorCode;
 use std::{
+    io,
     net::{Ipv4Addr, SocketAddr},
     num::NonZeroU16,
     path::{Path, PathBuf},
@@ -84,6 +89,9 @@ pub struct ProcessArgs {
     /// addresses: names, IP addresses, *.DOMAIN, or origins such as `https://console.example`
     #[arg(long, value_name = "HOST,…", value_delimiter = ',')]
     accepted_hosts: Vec<AcceptedHost>,
+    /// How lines of the log are written: as text, or as one JSON object each [default: text]
+    #[arg(long, value_name = "FORMAT", value_enum)]
+    log_format: Option<LogFormat>,
     /// Exit when standard input ends, so that a supervisor's children exit with it
     #[arg(long)]
     end_with_stdin: bool,
@@ -108,6 +116,9 @@ impl ServingArgs {
         resp.map_or(Ok(()), |addr| check_address("resp", addr))?;
         let database_password_file =
             self.database_password_file.or_else(|| file.database_password_file().map(Path::to_owned));
+        if let Some(path) = &database_password_file {
+            check_secret("database-password-file", path)?;
+        }
         Ok(Self { resp, database_password_file })
     }
 }
@@ -256,13 +267,13 @@ pub trait Serving: Sized {
     /// # Errors
     /// If the process cannot start.
     fn run(self, security: SecurityFlags) -> anyhow::Result<Exit> {
-        begin("info");
         if Self::GIVES_WAY {
             background::give_way();
         }
         let security = not_from_environment(security, |variable| std::env::var_os(variable));
         let file = ConfigFile::read(self.process().config.as_deref())?;
         let own = self.own(&file)?;
+        begin(self.process().log_format.or(file.log_format()).unwrap_or_default(), "info");
         block_on_threads(self.process().threads.or(own.threads), self.serve(security, file, own))
     }
 }
@@ -281,6 +292,17 @@ fn not_from_environment(
         tls_cert: own(files.tls_cert, "KITH_TLS_CERT"),
         tls_key: own(files.tls_key, "KITH_TLS_KEY"),
         token_file: own(files.token_file, "KITH_TOKEN_FILE"),
+    }
+}
+
+/// Refuses a file with a secret that other users can open. The file may be missing when the process starts.
+fn check_secret(option: &str, path: &Path) -> Result<(), Failure> {
+    match secret::read(path) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            let message = format!("{option}: read {}: {error}", path.display());
+            Err(Failure::new(ErrorCode::BadSecurityFile, message, "check the path and its permissions"))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -304,6 +326,7 @@ impl Serving for NodeArgs {
 
     async fn serve(self, security: SecurityFlags, file: ConfigFile, own: Own) -> anyhow::Result<Exit> {
         let process = self.process.over(security, &file, &own)?;
+        process.security.check_own_right().map_err(|error| security_failure(&error))?;
         let serving = self.serving.over(&file, &own)?;
         let ending = Ending::listen(process.end_with_stdin);
         let options = NodeOptions {
@@ -350,6 +373,7 @@ impl Serving for RouterArgs {
 
     async fn serve(self, security: SecurityFlags, file: ConfigFile, own: Own) -> anyhow::Result<Exit> {
         let process = self.process.over(security, &file, &own)?;
+        process.security.check_own_right().map_err(|error| security_failure(&error))?;
         let serving = self.serving.over(&file, &own)?;
         let gremlin = self.gremlin.or(own.gremlin);
         gremlin.map_or(Ok(()), |addr| check_address("gremlin", addr))?;

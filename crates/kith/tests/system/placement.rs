@@ -4,7 +4,7 @@
 use crate::support;
 use kith_routing::store_groups;
 use kith_types::GroupId;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
@@ -174,8 +174,32 @@ fn add_a_fourth_group(cluster: &mut Cluster, root: &Path, stores: &Stores) {
     push_version(cluster, &stores.leaving, PEOPLE, 2);
     let version = |store: &str| if store == stores.leaving { 2 } else { stores.version(store) };
     stores.check(cluster, root, 4, &version);
+    remove_a_group(cluster, stores, &version);
     let answers = readers.map(Stream::end);
     eprintln!("answers of two stores: {answers:?}");
+}
+
+/// A group leaves once it is taken out; another receives what it alone had beside the rest, and readers notice nothing.
+fn remove_a_group(cluster: &mut Cluster, stores: &Stores, version: &dyn Fn(&str) -> u64) {
+    let only: BTreeSet<u32> =
+        [&stores.leaving, &stores.staying].into_iter().flat_map(|store| home(store, 4, 1)).collect();
+    let two = home(&stores.two, 4, 2);
+    let free = (0..GROUPS).filter(|group| !only.contains(group)).max_by_key(|group| two.contains(group));
+    let free = free.expect("they lie in two groups").to_string();
+    let (code, message) = refused(cluster, &["cluster", "remove-group", &free]);
+    assert!(code == "shape_refused" && message.contains("kith cluster drain-group"), "{message}");
+    cluster.must(&["cluster", "drain-group", &free]);
+    let removed = told(cluster, &["cluster", "remove-group", &free, "--grace", "0"]);
+    assert_eq!(removed["state"], "finished", "{removed}");
+    let status = told(cluster, &["cluster", "status"]);
+    assert_eq!(status["groups"].as_array().expect("a list").len(), 3, "{status}");
+    let again = told(cluster, &["cluster", "remove-group", &free]);
+    assert_eq!((&again["state"], &again["progress"]["moves"]), (&json!("finished"), &json!(0)), "{again}");
+    for (store, _) in stores.all() {
+        assert_reads(cluster, store, PEOPLE, version(store));
+    }
+    push_version(cluster, &stores.two, PEOPLE, 3);
+    assert_reads(cluster, &stores.two, PEOPLE, 3);
 }
 
 /// Reads a store again and again.

@@ -252,6 +252,8 @@ fn groups_in_turn(cluster: &Cluster) {
         assert_eq!(restored["state"], "finished");
     }
     assert_eq!(refused(cluster, &["cluster", "drain-group", "9"]).0, "shape_refused");
+    let (code, message) = refused(cluster, &["cluster", "remove-group", "1"]);
+    assert!(code == "shape_refused" && message.contains("kith cluster drain-group"), "{message}");
     assert_eq!(refused(cluster, &["cluster", "drain", "77"]).0, "bad_shape");
 }
 

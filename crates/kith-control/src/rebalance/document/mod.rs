@@ -230,6 +230,7 @@ mod tests {
             TargetShape::ReplaceNode { old: NodeId(4), new: node(8, 1) },
             TargetShape::AddGroup { group: GroupId(2), nodes: vec![node(9, 2)] },
             TargetShape::DrainGroup(GroupId(1)),
+            TargetShape::RemoveGroup(GroupId(1)),
         ] {
             let options = PlanOptions { batch_size: 3, ..PlanOptions::default() };
             let plan = plan(&table, &shape, std::slice::from_ref(&sizes), &options).unwrap();

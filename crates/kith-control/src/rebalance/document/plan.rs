@@ -169,6 +169,7 @@ fn shape_document(shape: &TargetShape) -> ShapeDocument {
             ShapeDocument::AddGroup { group: group.0, nodes: nodes.iter().map(listed_document).collect() }
         }
         TargetShape::DrainGroup(group) => ShapeDocument::DrainGroup { group: group.0 },
+        TargetShape::RemoveGroup(group) => ShapeDocument::RemoveGroup { group: group.0 },
         TargetShape::RestoreGroup(group) => ShapeDocument::RestoreGroup { group: group.0 },
         TargetShape::Even => ShapeDocument::Even,
     }
@@ -187,6 +188,7 @@ fn shape_of(document: &ShapeDocument) -> TargetShape {
             TargetShape::AddGroup { group: GroupId(*group), nodes: nodes.iter().map(listed_entry).collect() }
         }
         ShapeDocument::DrainGroup { group } => TargetShape::DrainGroup(GroupId(*group)),
+        ShapeDocument::RemoveGroup { group } => TargetShape::RemoveGroup(GroupId(*group)),
         ShapeDocument::RestoreGroup { group } => TargetShape::RestoreGroup(GroupId(*group)),
         ShapeDocument::Even => TargetShape::Even,
     }

@@ -76,6 +76,25 @@ impl Gate {
         Ok(())
     }
 
+    /// Checks that other processes of the cluster, which are taken to have the same access file, will let this one do what
+    /// nodes and routers do. Every certificate that passes the handshake may, if there is no access file.
+    ///
+    /// # Errors
+    /// [`SecurityError::Content`] if they will not.
+    pub(super) fn check_own_right(&self) -> Result<(), SecurityError> {
+        let path = &self.files.cert;
+        let own = pem::certificates("tls-cert", path)?;
+        let names = own.first().map(|own| names_of(own)).unwrap_or_default();
+        let caller = Caller::new(Identity::Certificate(names.into()));
+        self.check(&caller, &Need::Cluster).map(drop).map_err(|status| {
+            let detail = format!(
+                "is not the certificate of a subject with `cluster = true` in the access file: {}",
+                status.message()
+            );
+            SecurityError::Content { option: "tls-cert", path: path.clone(), detail }
+        })
+    }
+
     /// The files with certificates, by the option that names them.
     pub(super) fn certificate_files(&self) -> Vec<(&'static str, PathBuf)> {
         let Files { cert, client_ca, .. } = &self.files;

@@ -112,6 +112,15 @@ impl Security {
         })
     }
 
+    /// Checks that the certificate of this process has the right `cluster` in its access file. Nodes and routers need it to
+    /// call each other.
+    ///
+    /// # Errors
+    /// [`SecurityError`] if it has not.
+    pub fn check_own_right(&self) -> Result<(), SecurityError> {
+        self.gate.as_ref().map_or(Ok(()), |gate| gate.check_own_right())
+    }
+
     /// The dialer that connects to other processes with this process's certificate.
     pub fn dialer(&self) -> &Dialer {
         &self.dialer
@@ -254,6 +263,27 @@ mod tests {
         listens(Some(""), false).unwrap();
         let open = Security { gate: Some(testing::gate(folder.path(), None)), ..Security::default() };
         open.check_listen("127.0.0.1:7100".parse().unwrap()).unwrap();
+    }
+
+    #[test]
+    fn a_certificate_without_the_right_of_the_cluster_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let check = |access: Option<&str>| {
+            let gate = Some(testing::gate(folder.path(), access));
+            Security { gate, ..Security::default() }.check_own_right()
+        };
+        let subject = |name: &str, right: &str| {
+            format!("[[subject]]\nname = \"own\"\ncertificate = [\"{name}\"]\n{right}\n")
+        };
+        // What rcgen calls a certificate without a name.
+        let own = "CN=rcgen self signed cert";
+        check(None).unwrap();
+        check(Some(&subject(own, "cluster = true"))).unwrap();
+        for access in [String::new(), subject(own, "admin = [\"*\"]"), subject("CN=kith", "cluster = true")] {
+            let error = check(Some(&access)).unwrap_err();
+            assert_eq!(error.code(), ErrorCode::BadSecurityFile);
+            assert!(error.to_string().contains("`cluster = true`"), "{error}");
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 #[path = "../../../../kith-metadata/tests/support/etcd.rs"]
 mod etcd;
+mod lost;
 mod outages;
 mod shapes;
 mod zones;

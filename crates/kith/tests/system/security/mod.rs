@@ -6,6 +6,7 @@ mod servers;
 mod writers;
 
 use crate::support::{self, offers, secured};
+use kith_net::security::secret;
 use secured::{Authority, Papers, Secured, access, fill, must, refused, with};
 use std::{
     fs,
@@ -27,7 +28,7 @@ fn rights(folder: &Path, subjects: &[(&str, &str, &str)]) -> Vec<String> {
 /// A file with a token.
 fn token_file(cluster: &Secured, name: &str, token: &str) -> PathBuf {
     let path = cluster.folder.path().join(format!("{name}.token"));
-    fs::write(&path, format!("{token}\n")).expect("written");
+    secret::testing::write(&path, format!("{token}\n"));
     path
 }
 
@@ -55,6 +56,66 @@ fn seven(cluster: &Secured) -> String {
     let path = cluster.folder.path().join("seven");
     fs::write(&path, "7\n").expect("written");
     path.to_str().expect("UTF-8").to_owned()
+}
+
+/// Gives a file this mode.
+fn chmod(path: &Path, mode: u32) {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("it is there");
+}
+
+#[test]
+fn a_process_does_not_start_with_open_secrets_or_without_the_right_of_the_cluster() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let authority = Authority::new(folder.path(), "own");
+    let (own, other) = (authority.papers("kith"), authority.papers("ads"));
+    let path = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
+    fs::write(path("access.toml"), access(&[])).expect("written");
+    let ca = authority.pem.to_str().expect("UTF-8");
+    let started = |role: &[&str], papers: &Papers, flags: &[&str]| {
+        let mut command = support::cluster::kith(role);
+        command.args(["--metadata", "127.0.0.1:1", "--data", &path("data"), "--tls-client-ca", ca]);
+        command.args(["--access", &path("access.toml")]).args(papers.flags()).args(flags);
+        refused(command)
+    };
+    for role in [&["node", "--node", "0"][..], &["router", "--id", "0"]] {
+        let (code, message, _) = started(role, &other, &[]);
+        assert_eq!(code, "bad_security_file", "{message}");
+        assert!(message.contains("ads.pem") && message.contains("cluster = true"), "{message}");
+    }
+    let is_open = |told: (String, String, String), name: &str| {
+        let (code, message, _) = told;
+        let says = message.contains(name) && message.contains("chmod 600");
+        assert!(says && code == "bad_security_file", "{name}: {code} {message}");
+    };
+    let roles = [&["node", "--node", "0"][..], &["router", "--id", "0"], &["database", "--id", "0"]];
+    for (mode, role) in [0o644, 0o640, 0o604].into_iter().flat_map(|mode| roles.map(|role| (mode, role))) {
+        chmod(&own.key, mode);
+        is_open(started(role, &own, &[]), "kith.key");
+    }
+    chmod(&own.key, 0o400);
+    let password = path("password");
+    secret::testing::write(Path::new(&password), "secret\n");
+    chmod(Path::new(&password), 0o640);
+    for role in &roles[..2] {
+        is_open(started(role, &own, &["--database-password-file", &password]), "password");
+    }
+    let etcd = ["--metadata", "etcd://127.0.0.1:1", "--cluster", "c", "--etcd-user", "kith"];
+    let data = path("data");
+    let etcd = [&etcd[..], &["--etcd-password-file", &password, "--data", &data]].concat();
+    for role in roles {
+        let mut command = support::cluster::kith(role);
+        command.args(&etcd);
+        let (_, message, _) = refused(command);
+        assert!(message.contains("etcd-password-file") && message.contains("chmod 600"), "{message}");
+    }
+    // Clients too.
+    let token = path("token");
+    fs::write(&token, "s3cret\n").expect("written");
+    chmod(Path::new(&token), 0o644);
+    let mut command = support::cluster::kith(&["get", "pages", "7", "--router", "127.0.0.1:1"]);
+    command.args(["--tls-ca", ca, "--token-file", &token]);
+    is_open(refused(command), "token");
 }
 
 #[test]
