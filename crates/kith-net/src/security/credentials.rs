@@ -95,7 +95,7 @@ mod tests {
         };
         assert_eq!(read("s3cret\n").unwrap(), "s3cret");
         assert_eq!(read("\u{feff}s3cret\r\n").unwrap(), "s3cret");
-        fs::write(&file, b"\xff\xfes\0").unwrap();
+        secret::testing::write(&file, b"\xff\xfes\0");
         let refused = Token::read(&file).map(|_| ()).unwrap_err();
         assert!(
             matches!(refused, SecurityError::File { ref source, .. } if source.to_string().contains("UTF-16"))
