@@ -168,14 +168,18 @@ impl LiveGraph {
                 ReadingStep::CatchUp(place) => self.catch_up(partition, place).await?,
                 ReadingStep::Find(search) => self.look_for(partition, search).await?,
                 ReadingStep::Freshen => self.freshen_one(partition).await?,
-                ReadingStep::Fetch(rows) => match turn.take().or_else(|| self.turns.now()) {
-                    Some(turn) => {
-                        reading.filled(self.bring(partition, rows, turn).await?);
-                        memory.grow_to(partition, reading.bytes())?;
+                ReadingStep::Fetch(rows) => {
+                    let skips = rows.iter().any(skips);
+                    let own = turn.take().filter(|turn: &Turn| turn.is_for(skips));
+                    match own.or_else(|| self.turns.now(skips)) {
+                        Some(turn) => {
+                            reading.filled(self.bring(partition, rows, turn).await?);
+                            memory.grow_to(partition, reading.bytes())?;
+                        }
+                        // Other reads may have fetched the rows by then, so the cache is asked again.
+                        None => turn = Some(self.turns.wait(partition, skips).await?),
                     }
-                    // Other reads may have fetched the rows by then, so the cache is asked again.
-                    None => turn = Some(self.turns.wait(partition).await?),
-                },
+                }
                 ReadingStep::GiveUp => return Err(LiveError::Behind(partition)),
             }
         }
@@ -264,6 +268,11 @@ impl LiveGraph {
         }
         error.map_or(Ok(filled), |error| Err(error.into()))
     }
+}
+
+/// Whether the database passes over a part of a list to answer this query.
+fn skips(query: &RowQuery) -> bool {
+    matches!(query, RowQuery::List { skip: 1.., .. })
 }
 
 /// Gives rows, or the reason why there are none, to the reads that waited for them.

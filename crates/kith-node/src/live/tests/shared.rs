@@ -24,13 +24,14 @@ use std::{
 use tokio::sync::watch;
 
 const LIST: ListKey = ListKey { id1: 1, kind: TypeId(2) };
-const LENGTH: u64 = 200;
+/// More than a cache keeps of a list.
+const LENGTH: u64 = 9_000;
 /// A page far beyond the part of the list that the cache reads at first.
-const DEEP: Query = Query::Range {
-    list: LIST,
-    start: Start::After(ListPlace { time: LENGTH - 150, id2: LENGTH - 150 }),
-    limit: 10,
-};
+const DEEP: Query = deep(Start::After(ListPlace { time: 500, id2: 500 }));
+
+const fn deep(start: Start) -> Query {
+    Query::Range { list: LIST, start, limit: 10 }
+}
 
 /// A database that counts the reads of pages, and holds them and the reads of ends of logs back while it is closed.
 struct Gated {
@@ -79,7 +80,9 @@ impl Database for Gated {
 
     fn read_many(&self, parts: Vec<PartitionQueries>) -> Reply<'_, Vec<RowsAt>> {
         async move {
-            let is_page = |query: &RowQuery| matches!(query, RowQuery::List { after: Some(_), .. });
+            let is_page = |query: &RowQuery| {
+                matches!(query, RowQuery::List { after: Some(_), .. } | RowQuery::List { skip: 1.., .. })
+            };
             if parts.iter().flat_map(|(_, queries)| queries).any(is_page) {
                 self.pages.fetch_add(1, SeqCst);
                 self.pass().await;
@@ -145,6 +148,16 @@ async fn until(condition: impl Fn() -> bool) {
 
 #[tokio::test]
 async fn all_who_wait_for_one_page_share_one_read_and_keep_no_turn() {
+    share(DEEP).await;
+}
+
+#[tokio::test]
+async fn all_who_wait_for_one_page_by_its_index_share_one_read_and_keep_no_turn() {
+    share(deep(Start::Index(8_501))).await;
+}
+
+/// Many callers ask for a page with the ids from 499 down.
+async fn share(page: Query) {
     const CALLERS: usize = 300;
     let folder = tempfile::tempdir().unwrap();
     let database = Gated::create(folder.path()).await;
@@ -153,10 +166,10 @@ async fn all_who_wait_for_one_page_share_one_read_and_keep_no_turn() {
     let begun = Arc::new(AtomicUsize::default());
     let callers: Vec<_> = (0..CALLERS)
         .map(|_| {
-            let (graph, begun) = (Arc::clone(&graph), Arc::clone(&begun));
+            let (graph, begun, page) = (Arc::clone(&graph), Arc::clone(&begun), page.clone());
             tokio::spawn(async move {
                 begun.fetch_add(1, SeqCst);
-                graph.read(P, DEEP, &ReadNeed::default()).await
+                graph.read(P, page, &ReadNeed::default()).await
             })
         })
         .collect();
@@ -169,7 +182,7 @@ async fn all_who_wait_for_one_page_share_one_read_and_keep_no_turn() {
     assert!(matches!(other.await.expect("it needs not wait").unwrap().answer, Answer::Objects(_)));
     until(|| 31 <= free_turns(&graph)).await;
     database.is_open.send_replace(true);
-    let expected: Vec<u64> = (LENGTH - 160..LENGTH - 150).rev().collect();
+    let expected: Vec<u64> = (490..500).rev().collect();
     for caller in callers {
         match caller.await.unwrap().expect("it is answered").answer {
             Answer::Associations(page) => {
@@ -180,13 +193,13 @@ async fn all_who_wait_for_one_page_share_one_read_and_keep_no_turn() {
     }
     assert_eq!(database.pages.load(SeqCst), 1);
     // The page is not kept: the next caller reads it.
-    graph.read(P, DEEP, &ReadNeed::default()).await.unwrap();
+    graph.read(P, page, &ReadNeed::default()).await.unwrap();
     assert_eq!(database.pages.load(SeqCst), 2);
 }
 
 /// How many more statements could run now.
 fn free_turns(graph: &LiveGraph) -> usize {
-    std::iter::from_fn(|| graph.turns.now()).collect::<Vec<_>>().len()
+    std::iter::from_fn(|| graph.turns.now(false)).collect::<Vec<_>>().len()
 }
 
 #[tokio::test]
@@ -194,7 +207,7 @@ async fn a_read_that_waits_for_something_else_gives_its_turn_back() {
     let folder = tempfile::tempdir().unwrap();
     let database = Gated::create(folder.path()).await;
     let graph = warm(&database).await;
-    let mut turns: Vec<_> = std::iter::from_fn(|| graph.turns.now()).collect();
+    let mut turns: Vec<_> = std::iter::from_fn(|| graph.turns.now(false)).collect();
     let reading = tokio::spawn({
         let graph = Arc::clone(&graph);
         async move { graph.read(P, DEEP, &ReadNeed::default()).await }
