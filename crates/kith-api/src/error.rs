@@ -24,6 +24,9 @@ pub enum QueryError {
     /// The query does not fit the graph.
     #[error(transparent)]
     Operation(#[from] OperationError),
+    /// The state of a live graph that the read showed does not have the member. It may have been written too recently.
+    #[error("member {id} is not in the graph as this read shows it")]
+    NotShown { id: u64 },
     /// There is no such graph.
     #[error("there is no graph {name:?}")]
     UnknownGraph {
@@ -252,6 +255,7 @@ impl QueryError {
     pub fn code(&self) -> ErrorCode {
         match self {
             QueryError::Operation(error) => operation_code(error),
+            QueryError::NotShown { .. } => ErrorCode::MemberNotFound,
             QueryError::UnknownGraph { .. } => ErrorCode::UnknownGraph,
             QueryError::LoadedGraph { .. } => ErrorCode::LoadedGraph,
             QueryError::WrongTicket { .. } | QueryError::MixedTickets => ErrorCode::WrongTicket,

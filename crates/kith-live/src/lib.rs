@@ -49,7 +49,7 @@ pub use resolve::{
 pub use rows::{
     Association, AssociationKey, Data, IndexEntry, ListKey, ListPlace, Object, Pair, UniqueHolder,
 };
-pub use ticket::{NotATicket, Ticket, VISIBLE_AFTER};
+pub use ticket::{NotATicket, STALE_MAX, Ticket, VISIBLE_AFTER};
 pub use types::{
     AssociationDocument, AssociationType, CAP_MAX, DeclaredAssociation, DeclaredInverse, DeclaredObject,
     DeclaredTypes, FieldsFault, FindFault, GraphTypes, INDEX_KEY_BYTES_MAX, Index, IndexDocument, IndexId,

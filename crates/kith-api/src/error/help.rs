@@ -27,6 +27,10 @@ impl QueryError {
     pub fn help(&self) -> String {
         match self {
             QueryError::Operation(error) => operation_help(error),
+            QueryError::NotShown { .. } => {
+                let seconds = kith_live::STALE_MAX.as_secs();
+                format!("check the id, which is that of an object or one that associations leave; {}", shown_within(seconds))
+            }
             QueryError::UnknownGraph { known, .. } if known.is_empty() => {
                 "no graph is loaded yet: kith load graph EDGES --graph NAME".to_owned()
             }
@@ -132,6 +136,14 @@ fn compute_help(error: &ComputeError) -> String {
         ComputeError::Dimensions { want, .. } => format!("give a query of {want} numbers"),
         _ => "see docs/queries.md for what works on which fields".to_owned(),
     }
+}
+
+/// When a read shows what was written.
+fn shown_within(seconds: u64) -> String {
+    format!(
+        "reads show a write within {seconds} seconds, and at once if they have its ticket (\"ticket\", --ticket) or are critical \
+         (\"critical\":true, --critical)"
+    )
 }
 
 fn operation_help(error: &OperationError) -> String {

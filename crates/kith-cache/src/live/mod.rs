@@ -89,7 +89,7 @@ impl Default for LiveCacheOptions {
     fn default() -> Self {
         Self {
             bytes_max: 256 << 20,
-            stale_max: Duration::from_secs(2),
+            stale_max: kith_live::STALE_MAX,
             recent_for: Duration::from_secs(180),
             recent_max: 16_384,
             fills_max: 1 << 16,

@@ -11,8 +11,8 @@ use crate::{
 use kith_api::{Answered, BatchAnswer, CacheMode, QueryError, QueryOptions, Served, ServedState};
 use kith_live::Ticket;
 use kith_ops::{
-    CommonAnswer, GraphAnswer, GraphQuery, Input, Network, NetworkKey, NetworkPlan, Operation, OperationStep,
-    Records,
+    CommonAnswer, GraphAnswer, GraphQuery, Input, Network, NetworkKey, NetworkPlan, Operation,
+    OperationError, OperationStep, Records,
 };
 use kith_routing::execution::Failure;
 use kith_schema::SchemaId;
@@ -187,7 +187,7 @@ impl Run<'_> {
     async fn steps(&mut self, mut operation: Operation, networks: bool) -> Result<GraphAnswer, QueryError> {
         let mut input = Input::Start;
         loop {
-            input = match operation.step(input)? {
+            input = match operation.step(input).map_err(|error| self.told(error))? {
                 OperationStep::Done(answer) => return Ok(answer),
                 OperationStep::FanOut(fan_out) => Input::Value(self.round(&fan_out).await?),
                 OperationStep::Network(key) if networks => {
@@ -198,6 +198,18 @@ impl Run<'_> {
                     return Err(QueryError::Internal { detail: "a network asked for a network".to_owned() });
                 }
             }
+        }
+    }
+
+    /// The error of an operation for its caller: a member that a live graph lacks may have been written too recently.
+    fn told(&self, error: OperationError) -> QueryError {
+        let graph = self.topology.graphs.get(&self.pinned.name);
+        let is_live = graph.is_some_and(|graph| graph.live.is_some());
+        match error {
+            OperationError::MemberNotFound { id } if is_live && !self.options.critical => {
+                QueryError::NotShown { id }
+            }
+            error => error.into(),
         }
     }
 

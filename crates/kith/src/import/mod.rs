@@ -25,9 +25,10 @@ use checkpoint::{Checkpoint, Progress, Subject};
 use flow::Flow;
 use kith_build::{LoadProgress, Progress as Reading};
 use kith_client::{QueryError, topology::Topology};
-use kith_live::GraphTypes;
+use kith_live::{GraphTypes, STALE_MAX, Ticket};
 use kith_rows::graph::{FileReport, ReadProgress};
 use kith_types::ErrorCode;
+use parking_lot::Mutex;
 use reply::{Done, ImportReply};
 use rows::{Checked, ReadEnd, Row, Rows, hex};
 use sha2::{Digest, Sha256};
@@ -94,7 +95,7 @@ async fn import(
 ) -> anyhow::Result<(FileReport, Done)> {
     let checksum = checked.as_ref().map(|checked| checked.checksum.clone());
     let mut flow = flow(target, flags, types, checked).await?;
-    let resumed = flow.progress.done;
+    let (resumed, started) = (flow.progress.done, Instant::now());
     let (sender, receiver) = mpsc::channel(flow.concurrency);
     let reading = thread::spawn(move || send(&rows, resumed, &sender));
     // If this fails, the reading thread is not joined, because it may be waiting for standard input.
@@ -113,7 +114,12 @@ async fn import(
     if let Some(checkpoint) = flow.checkpoint.take() {
         checkpoint.remove()?;
     }
-    Ok((report, Done { counts: flow.window.counts(), resumed, refused: flow.refused }))
+    if 0 < resumed {
+        // The ticket does not name what the earlier run has written, but every read shows that by then.
+        tokio::time::sleep(STALE_MAX.saturating_sub(started.elapsed())).await;
+    }
+    let ticket = Some(flow.writer.ticket.lock().clone());
+    Ok((report, Done { counts: flow.window.counts(), resumed, refused: flow.refused, ticket }))
 }
 
 /// Returns the writes of an import, which continue where an interrupted one stopped.
@@ -136,6 +142,7 @@ async fn flow(
         import: progress.import.clone(),
         retry_for: flags.retry_for,
         stop: CancellationToken::new(),
+        ticket: Mutex::new(Ticket::new(types.identity)),
     };
     let mut flow = Flow::new(writer, progress, checkpoint, flags.concurrency);
     flow.total = total;

@@ -9,6 +9,7 @@ use crate::{
     publish::Dropped,
     table::{count, load::dropped, plural},
 };
+use kith_live::Ticket;
 use kith_rows::graph::{FileReport, columns_taken};
 use serde::Serialize;
 use std::time::Duration;
@@ -40,6 +41,8 @@ pub struct ImportReply {
     /// Whether nothing was written.
     pub dry_run: bool,
     pub seconds: f64,
+    /// A ticket with which reads show all rows at once; `None` after a dry run.
+    pub ticket: Option<String>,
 }
 
 /// The outcome of the writes of an import.
@@ -48,6 +51,7 @@ pub struct Done {
     pub counts: Counts,
     pub resumed: u64,
     pub refused: Refused,
+    pub ticket: Option<Ticket>,
 }
 
 impl ImportReply {
@@ -86,6 +90,7 @@ impl ImportReply {
             dropped,
             dry_run: flags.dry_run,
             seconds: (took.as_secs_f64() * 1e3).round() / 1e3,
+            ticket: done.ticket.as_ref().map(Ticket::to_string),
         }
     }
 
@@ -108,8 +113,9 @@ impl ImportReply {
         };
         let (graph, kind) = (&self.graph, &self.kind);
         let (added, existed) = (count(self.added), count(self.existed));
+        let ticket = self.ticket.as_ref().map_or(String::new(), |ticket| format!("ticket {ticket}\n"));
         text + &format!(
-            "graph {graph}: {rows} of type {kind:?}{resumed}: {added} added, {existed} existed, {seconds:.1} s\n"
+            "graph {graph}: {rows} of type {kind:?}{resumed}: {added} added, {existed} existed, {seconds:.1} s\n{ticket}"
         )
     }
 }
@@ -140,6 +146,7 @@ mod tests {
             }],
             dry_run: false,
             seconds: 1.5,
+            ticket: Some("AbC".to_owned()),
         };
         let expected = "\
 dropped lines  why
@@ -149,6 +156,7 @@ dropped lines  why
 associations: from → to; time = at
 warning: likes.csv: at 1700000000 is 1970-01-20 in milliseconds
 graph social: 1,203 lines of type \"likes\": 1,000 added, 202 existed, 1.5 s
+ticket AbC
 ";
         assert_eq!(reply.text(), expected);
         let resumed = ImportReply { resumed: 700, dropped: Vec::new(), ..reply.clone() };

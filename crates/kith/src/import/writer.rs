@@ -5,11 +5,13 @@ use super::{
     window::Outcome,
 };
 use futures::future::BoxFuture;
+use kith_api::Served;
 use kith_client::{QueryError, QueryOptions, Service};
-use kith_live::{Conditions, Mutation, ObjectAnswer, Write, WriteId};
+use kith_live::{Conditions, Mutation, ObjectAnswer, Ticket, Write, WriteId};
 use kith_ops::{GraphAnswer, GraphQuery, Operand};
 use kith_rows::graph::{AssociationRow, ObjectRow};
 use kith_types::{ErrorClass, ErrorCode, Workflow};
+use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use std::{
@@ -38,6 +40,8 @@ pub struct Writer {
     pub retry_for: Duration,
     /// Once this is cancelled, no write is repeated any more.
     pub stop: CancellationToken,
+    /// A ticket of everything that this run has written or found.
+    pub ticket: Mutex<Ticket>,
 }
 
 /// The result of a write.
@@ -101,6 +105,7 @@ impl Writer {
         let write = Write { mutation, conditions: Conditions::default(), write_id };
         let options = QueryOptions { deadline: Some(DEADLINE), ..QueryOptions::default() };
         let written = self.repeated(|| self.service.write(&self.graph, &write, &options)).await?;
+        self.ticket.lock().merge(&written.ticket);
         Ok(written.done.existed)
     }
 
@@ -109,7 +114,11 @@ impl Writer {
         let operand = Operand::Objects { ids: vec![id], is_single: true };
         let query = GraphQuery { operand, edge_type: None, direction: None, workflow: Workflow::Interactive };
         let options = QueryOptions { deadline: Some(DEADLINE), critical: true, ..QueryOptions::default() };
-        match self.repeated(|| self.service.query(&self.graph, &query, &options)).await?.answer {
+        let answered = self.repeated(|| self.service.query(&self.graph, &query, &options)).await?;
+        // The object may have been written a moment ago, by somebody else.
+        let found = answered.served.iter().filter_map(Served::ticket);
+        found.for_each(|found| self.ticket.lock().merge(found));
+        match answered.answer {
             GraphAnswer::Object(object) => Ok(object),
             other => Err(QueryError::Internal { detail: format!("an object was answered by {other:?}") }),
         }

@@ -17,7 +17,7 @@ use kith_gremlin::{
     GremlinError,
     value::{Cardinality, ElementId, Value, Vertex},
 };
-use kith_live::{AssociationType, Conditions, GraphTypes, Inverse, Mutation as Write};
+use kith_live::{AssociationType, Conditions, GraphTypes, Inverse, Mutation as Write, STALE_MAX};
 use kith_traversal::graph::Mutation;
 use kith_types::ErrorCode;
 use std::{
@@ -247,7 +247,13 @@ impl LiveGraph<'_> {
         let id = number(vertex);
         let known = id.and_then(|id| Some((id, self.kinds.lock().get(&id).cloned()?)));
         known.ok_or_else(|| {
-            GremlinError::bad(format!("there is no vertex {vertex}, so no edge can begin or end there"))
+            let message = format!("there is no vertex {vertex}, so no edge can begin or end there");
+            let help = format!(
+                "a vertex that was written through another router shows within {} seconds, and at once with kith.ticket or \
+                 kith.critical",
+                STALE_MAX.as_secs()
+            );
+            self.fan_outs.error(QueryError::Remote { code: ErrorCode::BadRequest, message, help })
         })
     }
 

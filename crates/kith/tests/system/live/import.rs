@@ -333,3 +333,55 @@ fn a_page_far_into_a_list_is_read_by_its_index_and_beyond_the_bound_refused() {
     assert!(error["message"].as_str().is_some_and(|it| it.contains("at most 100000")), "{error}");
     assert!(error["help"].as_str().is_some_and(|it| it.contains("`after`")), "{error}");
 }
+
+#[test]
+fn the_ticket_of_an_import_shows_all_rows_at_once() {
+    let site = Site::start(&["--groups", "2", "--nodes", "2", "--partitions", "8"]);
+    let people: String = (1..=40).map(|id| format!("{id},\"{{\"\"name\"\":\"\"p\"\"}}\"\n")).collect();
+    let people = site.file("people.csv", &people);
+    let edges =
+        |round: u64| -> String { (1..=40).map(|id| format!("{id},{},{round}\n", id % 40 + 1)).collect() };
+    let objects = ["--objects", people.as_str(), "--type", "person"];
+    let mut talk = site.talk(8);
+    for round in 1..=4 {
+        let follows = site.file("follows.csv", &edges(round));
+        let tickets: Vec<Value> = match round {
+            // The objects exist by then, so that nothing is written. Their ticket shows them all the same.
+            1 | 2 => vec![import(&site, &objects)["ticket"].clone()],
+            _ => Vec::new(),
+        };
+        let written = import(&site, &["--assocs", &follows, "--type", "follows"])["ticket"].clone();
+        for group in [0, 1] {
+            let shown = |fields: Value, ticket: &Value| {
+                let mut line = json!({"graph": GRAPH, "ticket": ticket, "group": group});
+                line.as_object_mut().expect("an object").extend(fields.as_object().expect("fields").clone());
+                line
+            };
+            for ticket in &tickets {
+                let ids: Vec<u64> = (1..=40).collect();
+                let found = talk.must(&shown(json!({"op": "object_get", "ids": ids}), ticket));
+                assert!(found["objects"].as_array().expect("a list").iter().all(Value::is_object), "{found}");
+            }
+            for id in 1..=40 {
+                let line = shown(json!({"op": "assoc_range", "id1": id, "type": "follows"}), &written);
+                assert_eq!(talk.must(&line)["out"], json!([[id % 40 + 1, round]]));
+                let line = shown(json!({"op": "connections", "id": id, "edge_type": "follows"}), &written);
+                assert_eq!(talk.must(&line)["ids"], json!([id % 40 + 1]));
+            }
+        }
+    }
+    let text = site.cluster.must(&[&["import", GRAPH], &objects[..]].concat());
+    assert!(text.lines().any(|line| line.starts_with("ticket ")), "{text}");
+    let dry = import(&site, &[&objects[..], &["--dry-run"]].concat());
+    assert_eq!(dry["ticket"], Value::Null);
+    // A member that is not shown may have been written too recently; one that a critical read does not show was not.
+    let unknown = json!({"op": "connections", "graph": GRAPH, "id": 4_711, "edge_type": "follows"});
+    let mut critical = unknown.clone();
+    critical["critical"] = json!(true);
+    for (line, is_told) in [(unknown, true), (critical, false)] {
+        let error = talk.ask(&line)["error"].clone();
+        assert_eq!(error["code"], "member_not_found", "{error}");
+        let help = error["help"].as_str().expect("help");
+        assert_eq!(help.contains("within 2 seconds") && help.contains("ticket"), is_told, "{help}");
+    }
+}
