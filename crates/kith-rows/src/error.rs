@@ -71,6 +71,17 @@ pub enum RowsError {
         /// The bytes that it may take.
         memory_bytes: u64,
     },
+    /// The rows take too much, however small their files are.
+    #[error(
+        "{file} expands to more than {max} bytes of rows: allow more (--unpacked-max), if the disk has room for them and for \
+         their files"
+    )]
+    Expands {
+        /// The file at which the bound was exceeded.
+        file: Arc<str>,
+        /// The most bytes of all rows.
+        max: u64,
+    },
     /// A file uses a feature that is not built in.
     #[error("{file} cannot be decoded: {detail}; write it uncompressed or with snappy, zstd, gzip or lz4")]
     Unsupported {

@@ -62,7 +62,7 @@ pub use field::{EachRow, Field};
 pub use field_table::FieldTable;
 pub use infer::infer_schema;
 pub use kith_schema::{KeyType, ValueType};
-pub use limits::ROW_BYTES_MAX;
+pub use limits::{ROW_BYTES_MAX, UNPACKED_FACTOR, UNPACKED_MIN};
 pub use options::{Format, FormatChoice, HeaderMode, RowOptions, UnknownFormat, ValueShape};
 pub use parquet_out::{ParquetRows, WriteRowsError};
 pub use read::read_rows;

@@ -90,6 +90,9 @@ pub struct RowOptions {
     pub fill_missing: bool,
     /// The most decoded bytes of a Parquet or Arrow file at a time. A file that needs more is refused.
     pub memory_bytes: usize,
+    /// The most bytes of all rows, decoded. `None` allows [`UNPACKED_FACTOR`](crate::UNPACKED_FACTOR) times the size of the
+    /// sources, and at least [`UNPACKED_MIN`](crate::UNPACKED_MIN): a small file must not fill a disk.
+    pub unpacked_max: Option<u64>,
 }
 
 /// Enough for files of all common writers.
@@ -118,6 +121,7 @@ impl RowOptions {
             errors_max: 0,
             fill_missing: false,
             memory_bytes: MEMORY_BYTES_DEFAULT,
+            unpacked_max: None,
         }
     }
 

@@ -29,7 +29,8 @@ pub fn read_rows<E>(
             false
         }
     };
-    let mut sink = RowSink::new(options, &mut deliver);
+    let size = sources.iter().map(|source| source.as_ref().size()).sum();
+    let mut sink = RowSink::new(options, size, &mut deliver);
     let read = sources.iter().try_for_each(|source| read_source(source.as_ref(), options, &mut sink));
     let halted = read.and_then(|()| sink.finish());
     match (halted, caller) {
@@ -43,6 +44,7 @@ pub fn read_rows<E>(
 fn read_source(source: &dyn RowSource, options: &RowOptions, sink: &mut RowSink<'_>) -> Result<(), Halt> {
     folders::begin(source.name(), options, sink.writer())?;
     let unpacked = Unpacked::open(source)?;
+    sink.file = source.name().into();
     match format_of(&unpacked, options)? {
         Format::Csv => csv::read(unpacked, options, sink),
         Format::Json => json::read(unpacked, options, sink),

@@ -2,6 +2,7 @@
 
 use crate::error::{RowsError, ends_reading};
 use crate::fault::{RowError, RowErrors, RowFault, RowLocation};
+use crate::limits::unpacked_max;
 use crate::options::{RowOptions, ValueShape};
 use crate::text::columns::{Columns, ValueColumns};
 use crate::value::check_size;
@@ -39,6 +40,10 @@ pub(crate) struct RowSink<'a> {
     deliver: &'a mut dyn FnMut(&[u8], &[u8]) -> bool,
     row: Row,
     rows: u64,
+    /// The bytes of the good rows so far, and the most that they may have.
+    unpacked: (u64, u64),
+    /// The name of the current source.
+    pub(crate) file: Arc<str>,
     errors: RowErrors,
     /// For each field of the schema, whether a file lacks it.
     missing: Vec<bool>,
@@ -59,7 +64,12 @@ pub(crate) struct Row {
 }
 
 impl<'a> RowSink<'a> {
-    pub(crate) fn new(options: &'a RowOptions, deliver: &'a mut dyn FnMut(&[u8], &[u8]) -> bool) -> Self {
+    /// `size` is that of all sources, if it is known.
+    pub(crate) fn new(
+        options: &'a RowOptions,
+        size: Option<u64>,
+        deliver: &'a mut dyn FnMut(&[u8], &[u8]) -> bool,
+    ) -> Self {
         let writer = match &options.value {
             ValueShape::Record(schema) => Some(RecordWriter::new(schema)),
             ValueShape::Text | ValueShape::Bytes | ValueShape::Json => None,
@@ -67,7 +77,20 @@ impl<'a> RowSink<'a> {
         let missing = writer.as_ref().map_or_else(Vec::new, |it| vec![false; it.schema().fields().len()]);
         let row = Row { key: Vec::new(), value: Vec::new(), writer };
         let (errors, rows, rows_before, in_objects, vectors) = Default::default();
-        RowSink { options, deliver, row, rows, errors, missing, in_objects, rows_before, vectors }
+        let (unpacked, file) = ((0, unpacked_max(options.unpacked_max, size)), Arc::from(""));
+        RowSink {
+            options,
+            deliver,
+            row,
+            rows,
+            unpacked,
+            file,
+            errors,
+            missing,
+            in_objects,
+            rows_before,
+            vectors,
+        }
     }
 
     /// Begins a file with these columns.
@@ -149,6 +172,11 @@ impl<'a> RowSink<'a> {
             return Ok(());
         }
         self.rows += 1;
+        let (unpacked, max) = &mut self.unpacked;
+        *unpacked += (self.row.key.len() + self.row.value.len()) as u64;
+        if *max < *unpacked {
+            return Err(RowsError::Expands { file: Arc::clone(&self.file), max: *max }.into());
+        }
         if (self.deliver)(&self.row.key, &self.row.value) { Ok(()) } else { Err(Halt::Caller) }
     }
 

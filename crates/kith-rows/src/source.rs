@@ -1,6 +1,6 @@
 //! The sources of bytes: files, memory, or other implementations of [`RowSource`].
 
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -37,7 +37,8 @@ pub trait RowSource: Send + Sync {
 pub struct FileSource {
     path: PathBuf,
     name: String,
-    size: u64,
+    /// `None` for a pipe, whose size is not known.
+    size: Option<u64>,
 }
 
 impl FileSource {
@@ -47,7 +48,7 @@ impl FileSource {
     /// The error of the operating system.
     pub fn new(path: impl Into<PathBuf>) -> io::Result<Self> {
         let path = path.into();
-        let size = fs::metadata(&path)?.len();
+        let size = Some(fs::metadata(&path)?).filter(Metadata::is_file).map(|file| file.len());
         Ok(FileSource { name: path.display().to_string(), path, size })
     }
 
@@ -63,7 +64,7 @@ impl RowSource for FileSource {
     }
 
     fn size(&self) -> Option<u64> {
-        Some(self.size)
+        self.size
     }
 
     fn open(&self) -> io::Result<Box<dyn Read + Send>> {

@@ -89,7 +89,8 @@ fn a_value_that_many_rows_repeat_is_read_a_few_rows_at_a_time() {
     // The file is written in parts, because its writer has no more memory than its reader.
     let file = parquet(&vec![repeated(16, MIB); 64], properties().build());
     assert!(file.len() < 100_000, "{} bytes", file.len());
-    let rows = read(file.clone(), &text(64 * MIB)).expect("it fits");
+    let more = RowOptions { unpacked_max: Some(2 << 30), ..text(64 * MIB) };
+    let rows = read(file.clone(), &more).expect("it fits");
     assert_eq!(rows, (1_024, 1_024 * MIB));
     assert_refused(file, &text(3 * MIB));
 }
@@ -138,4 +139,29 @@ fn arrow_batches_that_unpack_to_more_than_allowed_are_refused() {
         assert_eq!(read(file.clone(), &text(256 * MIB)).expect("it fits"), (2, 48 * MIB));
         assert_refused(file, &text(16 * MIB));
     }
+}
+
+/// What a file expands to would be sorted on the disk.
+#[test]
+fn a_small_file_that_expands_to_a_multiple_of_its_size_is_refused() {
+    let file = parquet(&vec![repeated(256, MIB); 6], properties().build());
+    assert!(file.len() < 100_000, "{} bytes", file.len());
+    let told = |unpacked_max| {
+        let options = RowOptions { unpacked_max, ..text(64 * MIB) };
+        read(file.clone(), &options).map_err(|error| match error {
+            RowsError::Expands { max, .. } => (max, error.to_string()),
+            other => panic!("{other}"),
+        })
+    };
+    let (max, message) = told(None).expect_err("it expands to 1.5 GiB");
+    assert_eq!(max, 1 << 30);
+    assert!(message.contains("small.parquet expands") && message.contains("--unpacked-max"), "{message}");
+    assert_eq!(told(Some(20 << 20)).expect_err("less is allowed").0, 20 << 20);
+    assert_eq!(told(Some(2 << 30)), Ok((1_536, 1_536 * MIB)));
+    // Text is compressed as well.
+    let mut lines = b"key,value\n".to_vec();
+    (0..40_000).for_each(|key: u32| lines.extend(format!("{key},{}\n", "x".repeat(1_000)).into_bytes()));
+    let options = RowOptions { unpacked_max: Some(30 << 20), ..text(64 * MIB) };
+    let refused = read(zstd::encode_all(&lines[..], 3).expect("compressed"), &options);
+    assert!(matches!(refused, Err(RowsError::Expands { .. })), "{refused:?}");
 }

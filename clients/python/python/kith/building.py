@@ -117,6 +117,7 @@ def build_store(
     header: bool | None = None,
     delimiter: str | None = None,
     dims: int | None = None,
+    unpacked_max: int | None = None,
 ) -> BuiltStore:
     """Builds a version of ``store`` into the folder or URL ``out``, which may contain several versions, each under its number.
 
@@ -124,7 +125,8 @@ def build_store(
     ``json.dumps`` accepts (for ``value="json"``), or mappings from fields to values (for ``value="record"``, which needs a schema).
     Rows are read a few thousand at a time and sorted. Up to ``memory`` bytes of them (by default 256 MiB) are kept in memory, the
     rest on disk. Instead of rows, ``files`` may name files, folders, patterns or URLs. The options from ``key_field`` on apply to
-    files only. Records in files need no schema. Rows that all lack a field of the schema are refused, unless ``fill_missing`` says
+    files only. Records in files need no schema. Files may expand to ``unpacked_max`` bytes of rows, by default to 1,000 times their
+    size and at least 1 GiB. Rows that all lack a field of the schema are refused, unless ``fill_missing`` says
     that its default, or null, is stored.
 
     ``partitions`` is the number that ``kith cluster status`` shows. By default, ``version`` is the current time. Equal input gives
@@ -137,6 +139,7 @@ def build_store(
         "schema": schema if isinstance(schema, str | None) else json.dumps(schema), "schema_file": schema_file,
         "compress": compress, "max_errors": max_errors, "fill_missing": fill_missing, "memory": memory, "threads": threads,
         "key_field": key_field, "value_field": value_field, "format": format, "header": header, "delimiter": delimiter, "dims": dims,
+        "unpacked_max": unpacked_max,
     }  # fmt: skip
     if files is None:
         _only_of_files(key_field=key_field, value_field=value_field, format=format, header=header, delimiter=delimiter, dims=dims)
@@ -171,6 +174,7 @@ def build_graph(
     header: bool | None = None,
     delimiter: str | None = None,
     max_errors: int = 0,
+    unpacked_max: int | None = None,
 ) -> BuiltGraph:
     """Builds components of ``graph`` into the folder or URL ``out``, as ``<out>/<graph>/<component>/<version>``.
 
@@ -193,7 +197,7 @@ def build_graph(
             "edges": _all(edges), "edge_type": edge_type, "directed": directed, "columns": list(columns),
             "entities": _all(entities), "entity_columns": list(entity_columns), "members": _all(members),
             "src": None if src is None else str(src), "dst": None if dst is None else str(dst), "header": header,
-            "delimiter": delimiter, "max_errors": max_errors,
+            "delimiter": delimiter, "max_errors": max_errors, "unpacked_max": unpacked_max,
         }  # fmt: skip
         components = None
     elif any(_is_files(source) for source in sources):

@@ -105,6 +105,7 @@ fn of_files(
         columns: columns(&given.get::<Vec<String>>("columns")?.unwrap_or_default())?,
     };
     load.entity_columns = columns(&given.get::<Vec<String>>("entity_columns")?.unwrap_or_default())?;
+    load.files.unpacked_max = given.get("unpacked_max")?;
     load.files.delimiter = given.delimiter()?;
     load.files.max_errors = given.get("max_errors")?.unwrap_or_default();
     load.files.header = match given.get::<bool>("header")? {

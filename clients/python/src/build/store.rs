@@ -159,6 +159,7 @@ fn settings(given: &Given<'_, '_>) -> PyResult<RowSettings> {
         errors_max: given.get("max_errors")?.unwrap_or_default(),
         fill_missing: given.get("fill_missing")?.unwrap_or_default(),
         memory_bytes: given.memory()?.unwrap_or(usual.memory_bytes),
+        unpacked_max: given.get("unpacked_max")?,
         threads: given.threads()?.unwrap_or(usual.threads),
         stop: usual.stop,
     })

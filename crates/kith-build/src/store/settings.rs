@@ -43,6 +43,8 @@ pub struct RowSettings {
     pub fill_missing: bool,
     /// The memory for sorting in bytes; at least 16 MiB. Decoding Parquet and Arrow files may take as much again.
     pub memory_bytes: usize,
+    /// The most bytes of all rows, decoded ([`RowOptions::unpacked_max`]).
+    pub unpacked_max: Option<u64>,
     /// The number of threads for sorting.
     pub threads: usize,
     /// Stops the reading of rows.
@@ -64,6 +66,7 @@ impl Default for RowSettings {
             errors_max: 0,
             fill_missing: false,
             memory_bytes: MEMORY_BYTES_DEFAULT,
+            unpacked_max: None,
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             stop: Stop::default(),
         }
@@ -80,6 +83,7 @@ impl RowSettings {
         options.errors_max = self.errors_max;
         options.fill_missing = self.fill_missing;
         options.memory_bytes = self.memory_bytes;
+        options.unpacked_max = self.unpacked_max;
         options.value_field.clone_from(&self.value_field);
         if self.key_field.is_some() {
             options.key_field.clone_from(&self.key_field);

@@ -145,6 +145,9 @@ impl FileError {
             FileError::NotText { .. } => {
                 "convert it to CSV, TSV, JSON lines, Parquet or Arrow first; of a pipe only text is read"
             }
+            FileError::Rows(RowsError::Expands { .. }) => {
+                "look at what is in it, and at the free space of the disk"
+            }
             FileError::Rows(_) => "write it again, or as CSV",
             FileError::LineTooLong { .. } => "check that the file is CSV or TSV with one edge a line",
             FileError::NoColumn { .. } => "name a column of the header, or give its place (from 1)",

@@ -20,6 +20,8 @@ pub struct FileOptions {
     pub line_bytes_max: usize,
     /// The most decoded bytes of a Parquet or Arrow file at a time.
     pub memory_bytes: usize,
+    /// The most bytes of the rows of a file, decoded, as in [`RowOptions::unpacked_max`](crate::RowOptions::unpacked_max).
+    pub unpacked_max: Option<u64>,
 }
 
 impl Default for FileOptions {
@@ -31,6 +33,7 @@ impl Default for FileOptions {
             max_errors: 0,
             line_bytes_max: LINE_BYTES_MAX,
             memory_bytes: MEMORY_BYTES_DEFAULT,
+            unpacked_max: None,
         }
     }
 }

@@ -69,10 +69,7 @@ impl RowTable {
             }
             let place = (unit, number);
             let counted = match fields.map(|fields| (fields, each(&Row::Fields { number, fields }))) {
-                Ok((_, Ok(Ok(())))) => {
-                    tally.report.rows += 1;
-                    Ok(())
-                }
+                Ok((_, Ok(Ok(())))) => tally.good().map_err(ReadError::Input),
                 Ok((fields, Ok(Err(ColumnFault(column, fault))))) => {
                     tally.fault(place, Some(column), fault, || excerpt_of(fields)).map_err(ReadError::Input)
                 }

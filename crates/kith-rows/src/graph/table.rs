@@ -20,7 +20,7 @@ pub(super) enum Table {
 impl Table {
     /// Opens `path` and finds the `wanted` columns.
     pub(super) fn open(path: &Path, options: &FileOptions, wanted: Vec<Wanted>) -> Result<Self, FileError> {
-        let tally = Tally::new(path, options.max_errors, wanted);
+        let tally = Tally::new(path, options, wanted);
         Ok(match rows::open(path, options.memory_bytes)? {
             Some(file) => Table::Rows(RowTable::new(file, tally)?),
             None => Table::Text(TextTable::open(path, options, tally)?),

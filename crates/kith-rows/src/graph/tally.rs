@@ -2,21 +2,47 @@
 
 use super::fault::{LineError, LineFault};
 use super::header::{self, HeaderFault, Wanted};
-use super::{ColumnRef, FileError, FileReport};
+use super::{ColumnRef, FileError, FileOptions, FileReport};
+use crate::error::RowsError;
+use crate::limits::unpacked_max;
 use crate::wrong::ROW_ERRORS_SHOWN;
+use std::fs::Metadata;
 use std::path::Path;
 
 /// The wanted columns of a file, and its counts so far.
 pub(super) struct Tally {
     pub(super) wanted: Vec<Wanted>,
     max_errors: u64,
+    /// The most bytes of the rows, and how many rows those are.
+    unpacked_max: u64,
+    rows_max: u64,
     pub(super) report: FileReport,
 }
 
+/// The bytes of a number of a row.
+const NUMBER_BYTES: u64 = 8;
+
 impl Tally {
-    pub(super) fn new(path: &Path, max_errors: u64, wanted: Vec<Wanted>) -> Self {
+    pub(super) fn new(path: &Path, options: &FileOptions, wanted: Vec<Wanted>) -> Self {
         let report = FileReport { path: path.to_owned(), ..FileReport::default() };
-        Tally { wanted, max_errors, report }
+        // Of a pipe, no size is known.
+        let size = path.metadata().ok().filter(Metadata::is_file).map(|file| file.len());
+        let unpacked_max = unpacked_max(options.unpacked_max, size);
+        let rows_max = unpacked_max / (NUMBER_BYTES * wanted.len().max(1) as u64);
+        Tally { wanted, max_errors: options.max_errors, unpacked_max, rows_max, report }
+    }
+
+    /// Counts a good row. Fails if the rows take too much.
+    #[inline]
+    pub(super) fn good(&mut self) -> Result<(), FileError> {
+        self.report.rows += 1;
+        if self.report.rows <= self.rows_max { Ok(()) } else { Err(self.expands()) }
+    }
+
+    #[cold]
+    fn expands(&self) -> FileError {
+        let file = self.report.path.display().to_string().into();
+        FileError::Rows(RowsError::Expands { file, max: self.unpacked_max })
     }
 
     /// The index of each wanted column, in a file with these column names and `width` columns.

@@ -139,7 +139,7 @@ impl TextTable {
         while self.next_block(progress)? {
             loop {
                 while let Some((src, dst)) = self.reader.next_plain_pair() {
-                    self.tally.report.rows += 1;
+                    self.tally.good()?;
                     each(src, dst).map_err(ReadError::Caller)?;
                 }
                 match self.reader.next() {
@@ -176,7 +176,7 @@ impl TextTable {
         }
         let row = Row::Text { reader: &self.reader, places: &self.places };
         match each(&row).map_err(ReadError::Caller)? {
-            Ok(()) => self.tally.report.rows += 1,
+            Ok(()) => self.tally.good()?,
             Err(ColumnFault(column, fault)) => self.line_fault(Some(column), fault)?,
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use crate::{
     failure::Failure,
-    names::{delimiter, duration, graph_name},
+    names::{delimiter, duration, graph_name, size},
 };
 use clap::Args;
 use kith_build::{ColumnRef, FileOptions, HeaderMode};
@@ -61,6 +61,10 @@ pub struct ImportFlags {
     /// Where the progress is kept, so that the same command continues after an interruption [default: a file beside FILE]
     #[arg(long, value_name = "FILE")]
     checkpoint: Option<PathBuf>,
+    /// The most bytes that the rows may take once they are read, such as 20GiB [default: 1000 times the size of the file, and at
+    /// least 1 GiB]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    unpacked_max: Option<usize>,
     /// Read and check the file without writing anything
     #[arg(long)]
     pub dry_run: bool,
@@ -174,6 +178,7 @@ impl ImportFlags {
             },
             max_errors: self.max_errors,
             line_bytes_max: LINE_BYTES_MAX,
+            unpacked_max: self.unpacked_max.map(|most| most as u64),
             ..FileOptions::default()
         }
     }

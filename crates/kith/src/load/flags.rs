@@ -29,7 +29,7 @@ pub struct GraphLoadFlags {
     /// A folder or URL that a program built the graph into: its newest version is loaded. Of a URL, nodes pull it from there
     #[arg(long, value_name = "PLACE", conflicts_with_all = [
         "edges", "edge_type", "directed", "entities", "members", "src", "dst", "columns", "entity_columns", "delimiter",
-        "header", "no_header", "max_errors", "allow_empty", "dry_run", "memory", "threads",
+        "header", "no_header", "max_errors", "allow_empty", "dry_run", "memory", "unpacked_max", "threads",
     ])]
     pub built: Option<String>,
     /// Name of the edge type [default: connection]
@@ -83,6 +83,10 @@ pub struct GraphLoadFlags {
     /// Memory for sorting, such as 512MiB
     #[arg(long, value_name = "SIZE", value_parser = size, default_value_t = MEMORY_BYTES_DEFAULT, hide_default_value = true)]
     memory: usize,
+    /// The most bytes that the rows may take once they are read, such as 20GiB [default: 1000 times the size of the files, and at
+    /// least 1 GiB]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    unpacked_max: Option<usize>,
     /// Threads to sort and write with [default: the machine's cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: Option<u16>,
@@ -195,6 +199,7 @@ impl GraphLoadFlags {
                 _ => HeaderMode::Detect,
             },
             max_errors: self.max_errors,
+            unpacked_max: self.unpacked_max.map(|most| most as u64),
             ..FileOptions::default()
         };
         options.allow_empty = self.allow_empty;

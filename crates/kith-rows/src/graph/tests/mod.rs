@@ -7,7 +7,7 @@ mod rows;
 mod wrong;
 
 use super::*;
-use crate::{HeaderMode, ROW_ERRORS_SHOWN, ReadError};
+use crate::{HeaderMode, ROW_ERRORS_SHOWN, ReadError, RowsError};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;

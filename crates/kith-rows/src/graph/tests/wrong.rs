@@ -89,3 +89,28 @@ fn column_values_and_kind_names_are_checked() {
         "e.csv has 1 bad line, 0 allowed; line 2: kind is not a name (1 to 64 letters, digits, '_' or '-'): \"1,../x,2\""
     );
 }
+
+#[test]
+fn edges_that_take_more_than_allowed_are_refused() {
+    let folder = Folder::new();
+    let lines = |of: &dyn Fn(u64) -> String| (0..1_000).map(of).collect::<String>();
+    let pairs = lines(&|id| format!("{id},{}\n", id + 1));
+    let json = lines(&|id| format!("{{\"src\":{id},\"dst\":{}}}\n", id + 1));
+    let files = [
+        folder.file("e.csv.gz", gzip(pairs.as_bytes())),
+        folder.file("quoted.csv", pairs.replace(',', ",\"").replace('\n', "\"\n")),
+        folder.file("e.jsonl", json),
+    ];
+    for path in files {
+        let with = |most| FileOptions { unpacked_max: Some(most), ..FileOptions::default() };
+        let read = |most| edges_with(&path, &with(most), &EdgeColumns::default());
+        assert_eq!(read(16_000).expect("as much as is allowed").1.rows, 1_000);
+        let error = read(15_999).expect_err("more than is allowed");
+        assert!(matches!(error, FileError::Rows(RowsError::Expands { max: 15_999, .. })), "{error}");
+        let text = message(&folder, &error);
+        assert!(
+            text.contains("expands to more than 15999 bytes") && text.contains("--unpacked-max"),
+            "{text}"
+        );
+    }
+}

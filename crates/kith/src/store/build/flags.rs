@@ -93,6 +93,10 @@ pub struct RowFlags {
     /// Memory for sorting, such as 512MiB; decoding Parquet and Arrow files may take as much again
     #[arg(long, value_name = "SIZE", value_parser = memory, default_value_t = MEMORY_BYTES_DEFAULT, hide_default_value = true)]
     pub memory: usize,
+    /// The most bytes that the rows may take once they are read, such as 20GiB [default: 1000 times the size of the files, and at
+    /// least 1 GiB]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    unpacked_max: Option<usize>,
     /// Threads to sort with [default: the machine's cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: Option<u16>,
@@ -113,6 +117,7 @@ impl Default for RowFlags {
             max_errors: 0,
             fill_missing: false,
             memory: MEMORY_BYTES_DEFAULT,
+            unpacked_max: None,
             threads: None,
         }
     }
@@ -167,6 +172,7 @@ impl RowFlags {
             errors_max: self.max_errors,
             fill_missing: self.fill_missing,
             memory_bytes: self.memory,
+            unpacked_max: self.unpacked_max.map(|most| most as u64),
             threads: self.threads.map_or(usual.threads, usize::from),
             stop: usual.stop,
         }
