@@ -3,11 +3,14 @@
 
 pub mod answer;
 pub mod compute;
+mod fit;
 pub mod graphs;
 mod live;
 pub mod plan;
 pub mod stores;
 pub mod values;
+
+pub use fit::{filled, fitted, fitted_and_told, screen_width, wrapped};
 
 pub use crate::units::{bytes, count, date, micros, plural, time};
 

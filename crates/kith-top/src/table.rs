@@ -1,7 +1,7 @@
 //! The view as tables for people.
 
 use crate::{DatabaseView, LiveGraphView, LiveNodeView, NodeView, Rates, RouterView, View};
-use kith_terminal::table::{Side, count, micros, plural, table};
+use kith_terminal::table::{Side, count, micros, plural};
 
 /// Makes a table of columns and rows.
 trait Tables: Fn(&[(&str, Side)], Vec<Vec<String>>) -> String {}
@@ -57,22 +57,9 @@ pub fn render(view: &View, width: Option<usize>) -> String {
     format!("{head}\n\n{groups}\n{nodes}\n{routers}{live_graphs}{databases}")
 }
 
-/// Returns a table that is at most `width` wide, if leaving out less important columns can achieve that.
+/// Returns a table that is at most `width` wide.
 fn fitted(columns: &[(&str, Side)], rows: Vec<Vec<String>>, width: Option<usize>) -> String {
-    let (mut columns, mut rows) = (columns.to_vec(), rows);
-    let mut spare = LESS_IMPORTANT.iter();
-    loop {
-        let text = table(&columns, rows.iter().cloned());
-        let is_too_wide = |width| text.lines().any(|line| width < line.chars().count());
-        if !width.is_some_and(is_too_wide) {
-            return text;
-        }
-        let Some(name) = spare.next() else { return text };
-        if let Some(at) = columns.iter().position(|(column, _)| column == name) {
-            columns.remove(at);
-            rows.iter_mut().for_each(|row| drop(row.remove(at)));
-        }
-    }
+    kith_terminal::table::fitted(columns, rows, &LESS_IMPORTANT, width).0
 }
 
 /// Returns one row for the whole cluster, and one for each group.

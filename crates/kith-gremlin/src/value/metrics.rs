@@ -33,7 +33,9 @@ pub const TRAVERSER_COUNT: &str = "traverserCount";
 /// The share of a step in the time of its traversal, in percent. It has a column of its own in the table.
 pub const PERCENT_OF_TIME: &str = "percentDur";
 
-const NAME_WIDTH: usize = 60;
+/// The width of names. With the numbers, a row has 78 columns, so that it fits a terminal.
+const NAME_WIDTH: usize = 34;
+const NUMBERS_WIDTH: usize = 44;
 
 impl Metrics {
     fn count(&self, name: &str) -> String {
@@ -78,7 +80,7 @@ impl Display for TraversalMetrics {
 
 fn heading(f: &mut Formatter<'_>) -> fmt::Result {
     row(f, "Step", ("Count".to_owned(), "Traversers".to_owned()), "Time (ms)", "% Dur")?;
-    write!(f, "\n{}", "=".repeat(NAME_WIDTH + 50))
+    write!(f, "\n{}", "=".repeat(NAME_WIDTH + NUMBERS_WIDTH))
 }
 
 fn row(
@@ -88,7 +90,10 @@ fn row(
     millis: &str,
     percent: &str,
 ) -> fmt::Result {
-    write!(f, "\n{name:<NAME_WIDTH$} {count:>15} {traversers:>11} {millis:>12} {percent:>8}")
+    // The numbers of a long name are below it, under their headings.
+    let long = if NAME_WIDTH < name.chars().count() { format!("\n{name}") } else { String::new() };
+    let name = if long.is_empty() { name } else { "" };
+    write!(f, "{long}\n{name:<NAME_WIDTH$} {count:>10} {traversers:>11} {millis:>11} {percent:>8}")
 }
 
 #[allow(clippy::cast_precision_loss, reason = "three decimals of a duration are printed")]

@@ -1,19 +1,22 @@
 //! Answers as text for people.
 
-use super::{Side, count, live, plan, plural, table, time};
+use super::{Side, count, filled, live, plan, plural, screen_width, table, time, wrapped};
 use crate::reply::{Answer, Edge, NetworkReply, NetworkSets, Reply};
 use kith_lines::{GraphLine, Operation};
 use kith_ops::Operand;
 use kith_schema::ColumnNumber;
 
-/// The number of ids of one set that are printed; the remaining ones are only counted.
+/// The number of ids of one set that are printed on a terminal; the remaining ones are only counted there. A pipe gets all.
 const IDS_SHOWN: usize = 200;
-/// The width at which ids are wrapped.
-const LINE_CHARS: usize = 100;
 
 /// Returns the answer, followed by the missing partitions and the profile.
 pub fn render(question: &GraphLine, answer: &Answer) -> String {
-    let mut text = reply(&question.operation, &answer.reply);
+    render_for(question, answer, screen_width())
+}
+
+/// As [`render`], for a terminal of this width; for a pipe without a width.
+pub fn render_for(question: &GraphLine, answer: &Answer, screen: Option<usize>) -> String {
+    let mut text = reply(&question.operation, &answer.reply, screen);
     if !answer.is_complete() {
         let missing: Vec<String> = answer.missing_partitions.iter().map(ToString::to_string).collect();
         text += &format!(
@@ -24,16 +27,16 @@ pub fn render(question: &GraphLine, answer: &Answer) -> String {
     }
     if let Some(profile) = &answer.profile {
         text += "\n";
-        text += &plan::render(profile);
+        text += &plan::render_for(profile, screen);
     }
     text
 }
 
-fn reply(operation: &Operation, reply: &Reply) -> String {
+fn reply(operation: &Operation, reply: &Reply, screen: Option<usize>) -> String {
     match reply {
-        Reply::Ids { ids } => id_set("ids", ids),
-        Reply::Entities { entities } => id_set("entities", entities),
-        Reply::Network(network) => self::network(network),
+        Reply::Ids { ids } => id_set("ids", ids, screen),
+        Reply::Entities { entities } => id_set("entities", entities, screen),
+        Reply::Network(network) => self::network(network, screen),
         Reply::Degrees { degrees } => self::degrees(operation, degrees),
         Reply::Edges { edges, after } => self::edges(edges, after.as_deref()),
         Reply::Object { object } => live::objects(operation, std::slice::from_ref(object)),
@@ -56,33 +59,20 @@ fn reply(operation: &Operation, reply: &Reply) -> String {
     }
 }
 
-fn id_set(what: &str, ids: &[u64]) -> String {
+fn id_set(what: &str, ids: &[u64], screen: Option<usize>) -> String {
+    let shown = if screen.is_some() { IDS_SHOWN.min(ids.len()) } else { ids.len() };
     let mut text = format!("{what}: {}\n", count(ids.len() as u64));
-    let mut line = String::new();
-    for id in ids.iter().take(IDS_SHOWN).map(ToString::to_string) {
-        if LINE_CHARS < line.len() + 1 + id.len() {
-            text += &line;
-            text += "\n";
-            line.clear();
-        }
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line += &id;
-    }
-    if !line.is_empty() {
-        text += &line;
-        text += "\n";
-    }
-    if IDS_SHOWN < ids.len() {
-        let rest = (ids.len() - IDS_SHOWN) as u64;
-        text +=
-            &format!("... and {} more: -o json prints all, --limit and --after print pages\n", count(rest));
+    text += &filled(ids[..shown].iter().map(ToString::to_string), screen);
+    if shown < ids.len() {
+        let rest = count((ids.len() - shown) as u64);
+        let note =
+            format!("... and {rest} more: a pipe or -o json gets all, --limit and --after print pages");
+        text += &wrapped(&note, screen);
     }
     text
 }
 
-fn network(network: &NetworkReply) -> String {
+fn network(network: &NetworkReply, screen: Option<usize>) -> String {
     let sizes = [
         ("first degree", network.degree),
         ("second degree", network.n2),
@@ -106,8 +96,8 @@ fn network(network: &NetworkReply) -> String {
     }
     let mut text = table(&columns, rows);
     if let NetworkSets::Ids { first, second } = &network.sets {
-        text += &id_set("first degree", first);
-        text += &id_set("second degree", second);
+        text += &id_set("first degree", first, screen);
+        text += &id_set("second degree", second, screen);
     }
     text
 }
@@ -166,5 +156,18 @@ mod tests {
         assert_eq!(edges(std::slice::from_ref(&edge), None), lines);
         let json = serde_json::to_string(&edge).unwrap();
         assert_eq!(json, r#"{"id":7,"since":1700000000250,"weight":1700000000000}"#);
+    }
+
+    #[test]
+    fn a_terminal_gets_some_ids_and_a_pipe_gets_all() {
+        let ids: Vec<u64> = (1_000..1_500).collect();
+        let numbers = |text: &str| -> Vec<u64> {
+            text.lines().skip(1).flat_map(|line| line.split(' ')).filter_map(|it| it.parse().ok()).collect()
+        };
+        let piped = id_set("ids", &ids, None);
+        assert_eq!(numbers(&piped), ids);
+        let shown = id_set("ids", &ids, Some(60));
+        assert_eq!(numbers(&shown)[..IDS_SHOWN], ids[..IDS_SHOWN]);
+        assert!(shown.contains("and 300 more") && shown.lines().all(|line| line.len() <= 60), "{shown}");
     }
 }

@@ -1,36 +1,51 @@
 //! A query's plan as text for people: for each round, the keys and times of each node; and an explanation of the names in
 //! it.
 
-use super::{Side, bytes, count, micros, plural, table};
+use super::{Side, bytes, count, fitted, fitted_and_told, micros, plural, screen_width, table, wrapped};
 use crate::reply::{ExplainReply, InputsReply, ProfileReply, RequestReply, RoundReply};
 use kith_routing::{fan_out, policy};
 
 /// The width of a timeline, in characters.
 const BAR_CHARS: u64 = 32;
+/// The width of a timeline on a narrow terminal.
+const BAR_CHARS_MIN: u64 = 12;
+
+/// The columns that are left out on a narrow terminal, the least important first.
+const LESS_IMPORTANT: [&str; 4] = ["reply", "service", "timeline", "group"];
 
 /// Returns the plan of a query that was run.
 pub fn render(profile: &ProfileReply) -> String {
+    render_for(profile, screen_width())
+}
+
+/// As [`render`], for a terminal of this width.
+pub fn render_for(profile: &ProfileReply, screen: Option<usize>) -> String {
     let mut text = format!("{}, {}", summary(profile), micros(profile.total_us));
     if !profile.cache.is_empty() {
         text += &format!(", cache {}", profile.cache);
     }
     text += &wasted(profile);
-    text += "\n";
+    text = wrapped(&text, screen);
     for (index, round) in profile.rounds.iter().enumerate() {
-        text += &heading(index, round);
-        text += &format!(
-            ", took {}, {}{}\n",
+        let took = format!(
+            ", took {}, {}{}",
             micros(round.took_us),
             plural(round.merged_ids, "merged id"),
             if round.ended_early { ", ended early" } else { "" }
         );
-        text += &requests(round, profile.total_us);
+        text += &wrapped(&(heading(index, round) + &took), screen);
+        text += &requests(round, profile.total_us, screen);
     }
-    text + &legend(profile)
+    text + &wrapped(&legend(profile), screen)
 }
 
 /// Returns the plan of a query that was not run.
 pub fn explain(reply: &ExplainReply) -> String {
+    explain_for(reply, screen_width())
+}
+
+/// As [`explain`], for a terminal of this width.
+pub fn explain_for(reply: &ExplainReply, screen: Option<usize>) -> String {
     let mut text = format!("{}\n", summary(&reply.plan));
     for (index, round) in reply.plan.rounds.iter().enumerate() {
         text += &heading(index, round);
@@ -42,7 +57,7 @@ pub fn explain(reply: &ExplainReply) -> String {
     for note in &reply.notes {
         text += &format!("note: {note}\n");
     }
-    text
+    wrapped(&text, screen)
 }
 
 fn summary(profile: &ProfileReply) -> String {
@@ -162,7 +177,10 @@ const HEDGE: &str = "hedge: a second request for the keys of a late one, to anot
 const OVERTAKEN: &str = "overtaken: its hedge answered first";
 const ATTEMPT: &str = "attempt 2: its keys failed at another node before";
 
-fn requests(round: &RoundReply, total_us: u64) -> String {
+fn requests(round: &RoundReply, total_us: u64, screen: Option<usize>) -> String {
+    if round.requests.is_empty() {
+        return String::new();
+    }
     let columns = [
         ("node", Side::Right),
         ("group", Side::Right),
@@ -173,19 +191,27 @@ fn requests(round: &RoundReply, total_us: u64) -> String {
         ("outcome", Side::Left),
         ("timeline", Side::Left),
     ];
-    let rows = round.requests.iter().map(|request| {
-        vec![
-            request.node.to_string(),
-            request.group.to_string(),
-            count(request.keys),
-            micros(request.took_us),
-            micros(request.service_us),
-            bytes(request.reply_bytes),
-            outcome(request),
-            bar(request, total_us),
-        ]
-    });
-    if round.requests.is_empty() { String::new() } else { table(&columns, rows) }
+    let rows = |bar_chars| {
+        let row = |request: &RequestReply| {
+            vec![
+                request.node.to_string(),
+                request.group.to_string(),
+                count(request.keys),
+                micros(request.took_us),
+                micros(request.service_us),
+                bytes(request.reply_bytes),
+                outcome(request),
+                bar(request, total_us, bar_chars),
+            ]
+        };
+        round.requests.iter().map(row).collect::<Vec<_>>()
+    };
+    // A shorter timeline is better than a column less.
+    let (text, left_out) = fitted(&columns, rows(BAR_CHARS), &LESS_IMPORTANT, screen);
+    if left_out.is_empty() {
+        return text;
+    }
+    fitted_and_told(&columns, rows(BAR_CHARS_MIN), &LESS_IMPORTANT, screen)
 }
 
 fn planned(round: &RoundReply) -> String {
@@ -206,19 +232,14 @@ fn outcome(request: &RequestReply) -> String {
 }
 
 /// Returns a timeline of a request, from the query's start to its end: `#` if its answer was used, `-` if not.
-fn bar(request: &RequestReply, total_us: u64) -> String {
+fn bar(request: &RequestReply, total_us: u64, chars: u64) -> String {
     let RequestReply { start_us, took_us, won, .. } = *request;
     let total = total_us.max(start_us + took_us).max(1);
-    let place = |us: u64| us * BAR_CHARS / total;
-    let from = place(start_us).min(BAR_CHARS - 1);
-    let to = place(start_us + took_us).clamp(from + 1, BAR_CHARS);
+    let place = |us: u64| us * chars / total;
+    let from = place(start_us).min(chars - 1);
+    let to = place(start_us + took_us).clamp(from + 1, chars);
     let part = |c: &str, from: u64, to: u64| c.repeat(usize::try_from(to - from).unwrap_or_default());
-    format!(
-        "|{}{}{}|",
-        part(".", 0, from),
-        part(if won { "#" } else { "-" }, from, to),
-        part(".", to, BAR_CHARS)
-    )
+    format!("|{}{}{}|", part(".", 0, from), part(if won { "#" } else { "-" }, from, to), part(".", to, chars))
 }
 
 #[cfg(test)]
@@ -230,7 +251,7 @@ mod tests {
     fn a_bar_shows_when_a_request_was_under_way() {
         let bar = |start_us, took_us, total_us, won| {
             let request = v1::RequestProfile { start_us, took_us, won, ..Default::default() };
-            bar(&RequestReply::from(&request), total_us)
+            bar(&RequestReply::from(&request), total_us, BAR_CHARS)
         };
         assert_eq!(bar(0, 100, 100, true), format!("|{}|", "#".repeat(32)));
         assert_eq!(bar(50, 25, 100, true), format!("|{}{}{}|", ".".repeat(16), "#".repeat(8), ".".repeat(8)));
@@ -240,5 +261,44 @@ mod tests {
         );
         assert_eq!(bar(100, 0, 100, true), format!("|{}#|", ".".repeat(31)));
         assert_eq!(bar(0, 0, 0, true), format!("|#{}|", ".".repeat(31)));
+    }
+
+    #[test]
+    fn a_profile_fits_80_columns() {
+        let request = v1::RequestProfile {
+            node: 117,
+            group: 3,
+            keys: 123_456,
+            took_us: 1_234_567,
+            service_us: 123_456,
+            reply_bytes: 12_345_678,
+            outcome: "answered".to_owned(),
+            cause: "hedge".to_owned(),
+            won: true,
+            ..Default::default()
+        };
+        let round = v1::RoundProfile {
+            name: "connections of the first degree".to_owned(),
+            kind: "synchronous union".to_owned(),
+            keys: 123_456,
+            groups_allowed: 3,
+            controller: "adaptive".to_owned(),
+            policy: "greedy".to_owned(),
+            requests: vec![request; 3],
+            ..Default::default()
+        };
+        let profile = v1::Profile { total_us: 1_234_567, rounds: vec![round; 2], ..Default::default() };
+        let profile = ProfileReply::from(&profile);
+        let widest = |text: &str| text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+        assert!(80 < widest(&render_for(&profile, None)));
+        for width in [60, 80, 100] {
+            let text = render_for(&profile, Some(width));
+            assert!(widest(&text) <= width && text.contains("outcome") && text.contains("took"), "{text}");
+        }
+        assert!(render_for(&profile, Some(80)).contains("timeline"), "it is only shorter");
+        assert_eq!(
+            render_for(&profile, Some(200)).lines().count(),
+            render_for(&profile, None).lines().count()
+        );
     }
 }

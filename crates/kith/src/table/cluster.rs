@@ -1,28 +1,58 @@
 //! The state of a cluster, as text for people.
 
-use super::{Side, bytes, count, plural, table};
+use super::{Side, bytes, count, fitted_and_told, plural, screen_width, table, wrapped};
 use crate::{
     cluster::{DatabaseReply, FetchRatesReply, LiveGraphReply, RouterReply, StatusReply, StoreStatusReply},
     serve::{CreateReply, PlacementFlag},
 };
 
+/// The columns that are left out of tables that are wider than the terminal, the least important first. Those that show what is
+/// wrong are not among them.
+const LESS_IMPORTANT: [&str; 16] = [
+    "clients",
+    "repaired",
+    "requests/s",
+    "p50",
+    "pid",
+    "http",
+    "in flight",
+    "serves",
+    "answers",
+    "partitions",
+    "at most",
+    "position",
+    "last push",
+    "age",
+    "storage",
+    "p99",
+];
+
 /// Returns the nodes, then routers, stores, live graphs and databases.
 pub fn status(status: &StatusReply) -> String {
+    status_for(status, screen_width())
+}
+
+/// As [`status`], for a terminal of this width.
+pub fn status_for(status: &StatusReply, screen: Option<usize>) -> String {
     format!(
         "{}, {}, epoch {}\n{}{}\n{}{}{}{}",
         plural(status.nodes.len() as u64, "node"),
         plural(status.partitions.into(), "partition"),
         status.epoch,
-        nodes(status),
-        notes(status),
-        routers(&status.routers),
-        stores(&status.stores),
-        live_graphs(&status.live_graphs),
-        databases(&status.databases),
+        nodes(status, screen),
+        wrapped(&notes(status), screen),
+        routers(&status.routers, screen),
+        stores(&status.stores, screen),
+        live_graphs(&status.live_graphs, screen),
+        databases(&status.databases, screen),
     )
 }
 
-fn nodes(status: &StatusReply) -> String {
+fn fit(columns: &[(&str, Side)], rows: impl Iterator<Item = Vec<String>>, screen: Option<usize>) -> String {
+    fitted_and_told(columns, rows.collect(), &LESS_IMPORTANT, screen)
+}
+
+fn nodes(status: &StatusReply, screen: Option<usize>) -> String {
     let columns = [
         ("group", Side::Right),
         ("node", Side::Right),
@@ -55,7 +85,7 @@ fn nodes(status: &StatusReply) -> String {
             graphs.join(", "),
         ]
     });
-    table(&columns, rows)
+    fit(&columns, rows, screen)
 }
 
 /// Returns notes about nodes whose fetches are slowed down, groups that get no reads, and live graphs without leaders.
@@ -85,7 +115,7 @@ fn notes(status: &StatusReply) -> String {
     held_back.chain(out).chain(leaderless).chain(failing).collect()
 }
 
-fn routers(routers: &[RouterReply]) -> String {
+fn routers(routers: &[RouterReply], screen: Option<usize>) -> String {
     let columns = [
         ("router", Side::Right),
         ("state", Side::Left),
@@ -97,7 +127,7 @@ fn routers(routers: &[RouterReply]) -> String {
         let age = router.metadata_age_ms.map_or("?".to_owned(), |age| format!("{:.1} s", age as f64 / 1e3));
         vec![router.router.to_string(), router.state.clone(), router.addr.clone(), router.http.clone(), age]
     });
-    table(&columns, rows)
+    fit(&columns, rows, screen)
 }
 
 /// Returns a node's group, with the group's state if it does not serve.
@@ -109,7 +139,7 @@ fn place(group: u32, status: &StatusReply) -> String {
     }
 }
 
-fn stores(stores: &[StoreStatusReply]) -> String {
+fn stores(stores: &[StoreStatusReply], screen: Option<usize>) -> String {
     if stores.is_empty() {
         return String::new();
     }
@@ -140,11 +170,11 @@ fn stores(stores: &[StoreStatusReply]) -> String {
             format!("{} us", count(store.p99_us)),
         ]
     });
-    "\n".to_owned() + &table(&columns, rows)
+    "\n".to_owned() + &fit(&columns, rows, screen)
 }
 
 /// Returns one line per live graph and node.
-fn live_graphs(graphs: &[LiveGraphReply]) -> String {
+fn live_graphs(graphs: &[LiveGraphReply], screen: Option<usize>) -> String {
     if graphs.is_empty() {
         return String::new();
     }
@@ -173,10 +203,10 @@ fn live_graphs(graphs: &[LiveGraphReply]) -> String {
         });
         nodes.collect::<Vec<_>>()
     });
-    "\n".to_owned() + &table(&columns, rows)
+    "\n".to_owned() + &fit(&columns, rows, screen)
 }
 
-fn databases(databases: &[DatabaseReply]) -> String {
+fn databases(databases: &[DatabaseReply], screen: Option<usize>) -> String {
     if databases.is_empty() {
         return String::new();
     }
@@ -190,7 +220,7 @@ fn databases(databases: &[DatabaseReply]) -> String {
     let rows = databases.iter().map(|it| {
         vec![it.database.to_string(), it.state.clone(), it.addr.clone(), it.http.clone(), it.pid.to_string()]
     });
-    "\n".to_owned() + &table(&columns, rows)
+    "\n".to_owned() + &fit(&columns, rows, screen)
 }
 
 /// Returns one line per node.
