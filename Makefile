@@ -17,8 +17,10 @@ build: ## The release binary, target/release/kith; its line tables in kith.debug
 dist: packages ## The tarball to install from, in target/dist: binary, manual, completions, units, licences, checksums
 	scripts/dist.sh
 
-demo: build ## A cluster of 2 groups × 3 nodes with a graph in it, a few queries, then it is yours
-	scripts/demo.sh
+# The demo needs no columnar files, object stores, servers, benchmarks or figures, and no speed.
+demo: ## A cluster of 2 groups × 3 nodes with a graph in it, a few queries, then it is yours. Needs Cargo and a C compiler
+	$(if $(KITH),,$(CARGO) build --profile demo --bin kith --no-default-features)
+	KITH=$${KITH:-$${CARGO_TARGET_DIR:-target}/demo/kith} scripts/demo.sh
 
 # Tests of clusters wait for processes half of the time, so more of them run at once than there are cores.
 test: packages ## All tests; installs what they need

@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-kith=${KITH:-target/release/kith}
+kith=${KITH:-target/demo/kith}
 ready=.kith/ready.json
 work=$(mktemp -d)
 export KITH_ROUTER=
@@ -50,7 +50,7 @@ That was a graph of 5,000 members on six nodes. What to try next:
   kith explain network-size 9043 --graph village --fan-out max   who would be asked
   kith cluster status                                          the nodes
   kith load graph YOUR.csv --graph mine                        your own edge list: src,dst
-  kith sim fan-out --list                                      the figures of the Moolle paper
+  make build                                                   the fast and complete program, target/release/kith
 
 TEXT
 

@@ -37,6 +37,7 @@ impl Access {
 
     /// Whether the settings name an endpoint with `http://`. A user who writes this wants no encryption, so it is
     /// allowed.
+    #[cfg(any(feature = "cloud", test))]
     pub(crate) fn is_plain_http(&self) -> bool {
         let names_a_service = |name: &str| name.contains("endpoint") || name.contains("base_url");
         self.settings.iter().any(|(name, value)| names_a_service(name) && value.starts_with("http://"))

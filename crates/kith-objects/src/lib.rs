@@ -21,6 +21,8 @@
 mod access;
 mod assemble;
 mod claim;
+#[cfg(feature = "cloud")]
+mod clients;
 mod error;
 #[cfg(test)]
 #[path = "../../../testdata/formats/golden.rs"]

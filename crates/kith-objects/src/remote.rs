@@ -1,16 +1,13 @@
-//! Blocking access to an object store. Only this module knows the clients of the `object_store` crate.
+//! Blocking access to an object store.
 
+#[cfg(feature = "cloud")]
+use crate::clients::client;
 use crate::listed::Listed;
 use crate::{Access, Location, ObjectsError};
 use futures::{StreamExt, TryStreamExt};
 use kith_engine::MANIFEST_NAME;
-use object_store::aws::AmazonS3Builder;
-use object_store::azure::MicrosoftAzureBuilder;
-use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::path::Path;
-use object_store::{
-    BackoffConfig, ClientOptions, GetOptions, GetRange, ObjectStore, ObjectStoreExt, RetryConfig,
-};
+use object_store::{GetOptions, GetRange, ObjectStore, ObjectStoreExt};
 use std::collections::BTreeSet;
 use std::future::Future;
 use std::sync::{Arc, OnceLock};
@@ -18,19 +15,6 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Handle, Runtime, RuntimeFlavor};
 use url::Url;
 
-/// How long a connection may be silent before it is given up and the request is repeated. The limit is lower if
-/// requests are repeated for less than twice as long.
-const SILENCE_MAX: Duration = Duration::from_secs(30);
-/// The lowest such limit, whatever the settings say. A healthy store may take this long to begin an answer.
-const SILENCE_MIN: Duration = Duration::from_secs(2);
-/// The longest time for one request; 8 MiB then arrive at 28 KiB/s.
-const REQUEST_MAX: Duration = Duration::from_secs(300);
-const CONNECT_MAX: Duration = Duration::from_secs(5);
-/// The pause before the first repeat. Each pause is up to twice as long as the one before.
-const RETRY_PAUSE: Duration = Duration::from_millis(100);
-const RETRY_PAUSE_MAX: Duration = Duration::from_secs(5);
-/// More repeats than [`Access::retry_for`] ever allows, because time limits the repeats, not their number.
-const RETRIES_MAX: usize = 1_000;
 /// The number of objects that are removed at a time.
 const REMOVALS: usize = 16;
 
@@ -47,9 +31,7 @@ impl Remote {
     pub(crate) fn open(location: &Location, url: &Url, access: &Access) -> Result<Self, ObjectsError> {
         let failed =
             |source| ObjectsError::Settings { location: location.to_string(), source: Box::new(source) };
-        // The TLS library uses the process-wide cryptography provider. If one is installed already, it is the same.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let store = build(url, access).map_err(failed)?;
+        let store = client(url, access).map_err(failed)?;
         let prefix = Path::from_url_path(url.path()).map_err(|error| failed(error.into()))?;
         Ok(Self { store, prefix, location: location.clone(), access: Arc::new(access.clone()) })
     }
@@ -64,7 +46,7 @@ impl Remote {
         let Location::Bucket(url) = &self.location else { return self.clone() };
         let access = Access { retry_for: patience.min(self.access.retry_for), ..Access::clone(&self.access) };
         // The settings worked for the first client, so they also work for this one.
-        build(url, &access).map_or_else(|_| self.clone(), |store| Self { store, ..self.clone() })
+        client(url, &access).map_or_else(|_| self.clone(), |store| Self { store, ..self.clone() })
     }
 
     /// Whether both are prefixes of one bucket.
@@ -192,33 +174,11 @@ impl Remote {
     }
 }
 
-fn build(url: &Url, access: &Access) -> object_store::Result<Arc<dyn ObjectStore>> {
-    // The library checks the time only between tries, so two tries of a silent store must fit into `retry_for`.
-    let silence = (access.retry_for / 2).clamp(SILENCE_MIN, SILENCE_MAX);
-    let client = ClientOptions::new()
-        .with_timeout(REQUEST_MAX)
-        .with_read_timeout(silence)
-        .with_connect_timeout(CONNECT_MAX.min(silence))
-        .with_allow_http(access.is_plain_http());
-    let backoff = BackoffConfig { init_backoff: RETRY_PAUSE, max_backoff: RETRY_PAUSE_MAX, base: 2.0 };
-    let retry = RetryConfig { backoff, max_retries: RETRIES_MAX, retry_timeout: access.retry_for };
-    macro_rules! built {
-        ($builder:ty) => {{
-            let mut builder = <$builder>::new().with_client_options(client).with_retry(retry);
-            for (name, value) in &access.settings {
-                if let Ok(key) = name.parse() {
-                    builder = builder.with_config(key, value);
-                }
-            }
-            // The URL is set last, so that no environment variable overrides the bucket.
-            Arc::new(builder.with_url(url.as_str()).build()?) as Arc<dyn ObjectStore>
-        }};
-    }
-    Ok(match url.scheme() {
-        "gs" => built!(GoogleCloudStorageBuilder),
-        "az" => built!(MicrosoftAzureBuilder),
-        _ => built!(AmazonS3Builder),
-    })
+/// Refuses, because this program was built without clients.
+#[cfg(not(feature = "cloud"))]
+fn client(_url: &Url, _access: &Access) -> object_store::Result<Arc<dyn ObjectStore>> {
+    let source = "this program was built without object stores; `make build` builds one that has them".into();
+    Err(object_store::Error::NotSupported { source })
 }
 
 /// Waits for a future on a small runtime of this crate. Callers are blocking threads of fetches, builds and commands,

@@ -29,7 +29,11 @@
 //! assert_eq!(rows[1], (9, r#"{"name":"Bob","age":null}"#.to_owned()));
 //! ```
 
+// What only columnar files need is left unused without them.
+#![cfg_attr(not(feature = "columnar"), allow(dead_code))]
+
 mod codec;
+#[cfg(feature = "columnar")]
 mod columnar;
 mod encode;
 mod error;
@@ -42,7 +46,10 @@ mod id;
 mod infer;
 mod key;
 mod limits;
+#[cfg(not(feature = "columnar"))]
+mod no_columnar;
 mod options;
+#[cfg(feature = "columnar")]
 mod parquet_out;
 mod read;
 mod seen;
@@ -64,8 +71,12 @@ pub use infer::infer_schema;
 pub use kith_schema::{KeyType, ValueType};
 pub use limits::{ROW_BYTES_MAX, UNPACKED_FACTOR, UNPACKED_MIN};
 pub use options::{Format, FormatChoice, HeaderMode, RowOptions, UnknownFormat, ValueShape};
+#[cfg(feature = "columnar")]
 pub use parquet_out::{ParquetRows, WriteRowsError};
 pub use read::read_rows;
 pub use sink::RowReport;
 pub use source::{FileSource, InputError, MemorySource, RowSource, find_files};
 pub use wrong::{ROW_ERRORS_SHOWN, WrongRows};
+
+#[cfg(not(feature = "columnar"))]
+use no_columnar as columnar;

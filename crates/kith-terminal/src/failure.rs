@@ -4,6 +4,7 @@
 use console::Style;
 use kith_client::QueryError;
 use kith_lines::LineError;
+#[cfg(feature = "figures")]
 use kith_sim::figures;
 use kith_types::ErrorCode;
 use serde::Serialize;
@@ -71,6 +72,7 @@ impl Failure {
     }
 }
 
+#[cfg(feature = "figures")]
 impl From<figures::WriteError> for Failure {
     fn from(error: figures::WriteError) -> Self {
         let cause = std::error::Error::source(&error).map_or(String::new(), |cause| format!(": {cause}"));

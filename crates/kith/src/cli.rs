@@ -16,8 +16,10 @@ use crate::{
     read::{self, GetFlags, MultiGetFlags},
     run, schema,
     serve::{DatabaseArgs, DevArgs, NodeArgs, RouterArgs, Serving},
-    sim, store,
+    store,
 };
+#[cfg(feature = "sim")]
+use crate::sim;
 use anyhow::Context;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use kith_lines::{AssocOperation, AssocWrite, ObjectOperation, ObjectWrite};
@@ -103,9 +105,11 @@ pub enum Command {
     /// Watch nodes, groups and routers: rates, latencies, pending keys, hedges and failures
     Top(kith_top::TopFlags),
     /// Benchmark a cluster, or the build of a graph
+    #[cfg(feature = "bench")]
     #[command(subcommand)]
     Bench(kith_bench::BenchCommand),
     /// Simulate clusters, and draw the figures of the Moolle paper
+    #[cfg(feature = "sim")]
     #[command(subcommand)]
     Sim(sim::SimCommand),
     /// Run a node, which serves partitions
@@ -155,7 +159,9 @@ pub fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Schema(command) => block_on(schema::run(&target, output, command)),
         Command::Cluster(command) => block_on(cluster::run(&target, output, command)),
         Command::Top(flags) => block_on(kith_top::run(&target, output, &flags)),
+        #[cfg(feature = "bench")]
         Command::Bench(command) => block_on(kith_bench::run(&target, output, command)),
+        #[cfg(feature = "sim")]
         Command::Sim(command) => sim::run(output, command),
         Command::Dev(args) => args.run(output, target.ready_file),
         Command::Node(args) => args.run(target.security),
@@ -222,9 +228,12 @@ fn asks(command: &Command) -> bool {
         | Command::Gremlin(_)
         | Command::Import(_)
         | Command::Run(_) => true,
+        #[cfg(feature = "bench")]
         Command::Bench(command) => {
             matches!(command, kith_bench::BenchCommand::Graph(_) | kith_bench::BenchCommand::Kv(_))
         }
+        #[cfg(feature = "sim")]
+        Command::Sim(_) => false,
         Command::Graph(_)
         | Command::Load(_)
         | Command::Export(_)
@@ -232,7 +241,6 @@ fn asks(command: &Command) -> bool {
         | Command::Schema(_)
         | Command::Cluster(_)
         | Command::Top(_)
-        | Command::Sim(_)
         | Command::Dev(_)
         | Command::Node(_)
         | Command::Router(_)

@@ -21,6 +21,7 @@ mod read;
 mod run;
 mod schema;
 mod serve;
+#[cfg(feature = "sim")]
 mod sim;
 mod store;
 mod stream;

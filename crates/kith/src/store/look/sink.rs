@@ -3,7 +3,9 @@
 use super::lines::{Lines, odd};
 use crate::out::{Out, Writer, closed_or, unwritable};
 use clap::ValueEnum;
-use kith_rows::{ParquetRows, RowOptions, ValueShape, WriteRowsError};
+#[cfg(feature = "columnar")]
+use kith_rows::{ParquetRows, WriteRowsError};
+use kith_rows::{RowOptions, ValueShape};
 use kith_wire::v1;
 use serde::Serialize;
 use std::{
@@ -18,6 +20,7 @@ pub enum ExportFormat {
     /// One JSON object per line
     #[default]
     Jsonl,
+    #[cfg(feature = "columnar")]
     /// Parquet: a column for the key, then the value, or a column for each field of a record
     Parquet,
 }
@@ -41,6 +44,7 @@ impl Total {
 /// The destination of the records, in one of the formats.
 pub enum Sink {
     Lines { lines: Lines, text: Vec<u8>, writer: Writer, path: PathBuf },
+    #[cfg(feature = "columnar")]
     Parquet { rows: Box<ParquetRows<Writer>>, path: PathBuf },
 }
 
@@ -51,6 +55,7 @@ impl Sink {
     /// If the output cannot be written.
     pub fn new(format: ExportFormat, rows: &RowOptions, out: &Out) -> anyhow::Result<Self> {
         let (path, writer) = (out.path().to_owned(), out.writer()?);
+        #[cfg(feature = "columnar")]
         if format == ExportFormat::Parquet {
             let rows = ParquetRows::new(writer, rows).map_err(|error| told(&path, error))?;
             return Ok(Sink::Parquet { rows: Box::new(rows), path });
@@ -78,6 +83,7 @@ impl Sink {
     fn put(&mut self, key: &[u8], value: &[u8]) -> anyhow::Result<()> {
         match self {
             Sink::Lines { lines, text, .. } => Ok(lines.put(key, value, text)?),
+            #[cfg(feature = "columnar")]
             Sink::Parquet { rows, path } => rows.push(key, value).map_err(|error| told(path, error)),
         }
     }
@@ -97,11 +103,13 @@ impl Sink {
     pub fn finish(self) -> anyhow::Result<()> {
         match self {
             Sink::Lines { mut writer, path, .. } => writer.flush().map_err(|error| closed_or(&path, error)),
+            #[cfg(feature = "columnar")]
             Sink::Parquet { rows, path } => rows.finish().map_err(|error| told(&path, error)),
         }
     }
 }
 
+#[cfg(feature = "columnar")]
 fn told(path: &Path, error: WriteRowsError) -> anyhow::Error {
     match error {
         WriteRowsError::Parquet(error) => unwritable(path, &io::Error::other(error)).into(),
