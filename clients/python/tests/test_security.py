@@ -119,6 +119,7 @@ def test_the_environment_names_files_too(secured: Secured, monkeypatch: pytest.M
 
 def test_files_that_change_are_taken_up(secured: Secured) -> None:
     token = secured.folder / "changing.token"
+    token.touch(mode=0o600)
     token.write_text("reader")
     client = kith.connect(secured.router, tls_ca=secured.authority.pem, token_file=token, transport="grpc")
 

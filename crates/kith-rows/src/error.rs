@@ -90,7 +90,9 @@ pub enum RowsError {
         detail: String,
     },
     /// A file is Parquet or Arrow, and the program was built without them.
-    #[error("{file} is Parquet or Arrow, and this program was built without them; `make build` builds one that reads them")]
+    #[error(
+        "{file} is Parquet or Arrow, and this program was built without them; `make build` builds one that reads them"
+    )]
     NotBuilt { file: Arc<str> },
     /// A file has another format than the given one.
     #[error("{file} is not {told}, it looks like {found}")]

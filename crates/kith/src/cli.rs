@@ -1,5 +1,7 @@
 //! The commands of `kith`, and the flags that all of them share.
 
+#[cfg(feature = "sim")]
+use crate::sim;
 use crate::write::LiveCommand;
 use crate::{
     cluster,
@@ -18,8 +20,6 @@ use crate::{
     serve::{DatabaseArgs, DevArgs, NodeArgs, RouterArgs, Serving},
     store,
 };
-#[cfg(feature = "sim")]
-use crate::sim;
 use anyhow::Context;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use kith_lines::{AssocOperation, AssocWrite, ObjectOperation, ObjectWrite};

@@ -266,7 +266,12 @@ mod tests {
     ) -> Result<Vec<u8>, String> {
         let pieces: Vec<Result<Bytes, Status>> =
             body.chunks(piece).map(|piece| Ok(Bytes::copy_from_slice(piece))).collect();
-        let body = decompressed(Body::from_stream(stream::iter(pieces)), encoding, connected, piece % 2 == 0);
+        let body = decompressed(
+            Body::from_stream(stream::iter(pieces)),
+            encoding,
+            connected,
+            piece.is_multiple_of(2),
+        );
         let mut body = body.into_data_stream();
         let mut all = Vec::new();
         while let Some(piece) = body.next().await {

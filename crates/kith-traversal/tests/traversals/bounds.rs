@@ -59,7 +59,7 @@ fn steps_are_limited_in_number() {
     assert_eq!(ask(&toy(), &chain(1_000)), Ok(vec![Value::Int(1)]));
     let nested = |steps: usize| format!("g.inject(1).map({})", &chain(steps - 1)[12..]);
     assert_eq!(ask(&toy(), &nested(998)), Ok(vec![Value::Int(1)]));
-    for gremlin in [chain(1_001), nested(1_001), chain(50_000)] {
+    for gremlin in [chain(1_001), nested(1_001), chain(9_000)] {
         let error = ask(&toy(), &gremlin).expect_err("too many steps");
         assert!(error.message.contains("at most 1000"), "{error}");
     }

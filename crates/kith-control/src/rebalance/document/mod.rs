@@ -233,6 +233,14 @@ mod tests {
             TargetShape::RemoveGroup(GroupId(1)),
         ] {
             let options = PlanOptions { batch_size: 3, ..PlanOptions::default() };
+            // Only a group that is taken out can be removed.
+            let table = match shape {
+                TargetShape::RemoveGroup(group) => {
+                    let drained = plan(&table, &TargetShape::DrainGroup(group), &[], &options).unwrap();
+                    drained.check().unwrap()
+                }
+                _ => table.clone(),
+            };
             let plan = plan(&table, &shape, std::slice::from_ref(&sizes), &options).unwrap();
             let begun = RebalanceState::begin(plan, Duration::ZERO, &table, &Conditions::default());
             let (mut state, mut in_force) = (begun.unwrap(), table.clone());

@@ -43,9 +43,17 @@ impl Total {
 
 /// The destination of the records, in one of the formats.
 pub enum Sink {
-    Lines { lines: Lines, text: Vec<u8>, writer: Writer, path: PathBuf },
+    Lines {
+        lines: Lines,
+        text: Vec<u8>,
+        writer: Writer,
+        path: PathBuf,
+    },
     #[cfg(feature = "columnar")]
-    Parquet { rows: Box<ParquetRows<Writer>>, path: PathBuf },
+    Parquet {
+        rows: Box<ParquetRows<Writer>>,
+        path: PathBuf,
+    },
 }
 
 impl Sink {
