@@ -77,7 +77,8 @@ if command -v mandoc >/dev/null; then
   mandoc -T lint -W error "${pages[@]}"
 elif command -v man >/dev/null && command -v groff >/dev/null; then
   for page in "${pages[@]}"; do
-    told=$(man --warnings=mac,syntax -l "$page" 2>&1 >/dev/null)
+    # A long list of flags may leave a line that cannot be filled, which is no fault of the page.
+    told=$(man --warnings=mac,syntax -l "$page" 2>&1 >/dev/null | grep -v 'cannot adjust line' || true)
     [[ -z $told ]] || fail "$page: $told"
   done
 else
