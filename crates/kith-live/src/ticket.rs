@@ -32,7 +32,7 @@ pub struct Ticket {
 }
 
 const FORMAT: u8 = 2;
-/// A ticket keeps the points of so many earlier terms of a partition, the latest ones.
+/// The maximum number of earlier terms of a partition whose points a ticket keeps. The latest ones are kept.
 const EARLIER_MAX: usize = 8;
 /// The maximum number of partitions of a ticket, which is that of a cluster.
 const POINTS_MAX: u64 = kith_types::PartitionCount::MAX as u64;

@@ -12,8 +12,8 @@ fn places() -> &'static Semaphore {
     PLACES.get_or_init(|| Semaphore::new((available_parallelism().map_or(1, usize::from) / 2).max(1)))
 }
 
-/// Does work about so many bytes, on another thread if there are many, once there is a place for it. Work that has begun ends,
-/// even if nobody waits for it any more.
+/// Does work whose cost grows with `bytes`: here if they are few, otherwise on another thread, where it may have to wait for its
+/// turn. Work that has begun runs to its end, even if nobody waits for it any more.
 pub async fn aside<T: Send + 'static>(bytes: usize, work: impl FnOnce() -> T + Send + 'static) -> T {
     if bytes <= INLINE_BYTES_MAX {
         return work();

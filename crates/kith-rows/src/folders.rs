@@ -65,7 +65,7 @@ pub(crate) fn check(
         column: column.name.clone(),
         why: why.to_owned(),
     };
-    // Whoever names the column of the value leaves out all others.
+    // If the user names the column of the value, all other columns are left out.
     if let Some(column) = columns.first().filter(|_| !is_record && options.value_field.is_none()) {
         return Err(wrong(column, "only records have columns beside the key and the value"));
     }

@@ -27,10 +27,7 @@ impl QueryError {
     pub fn help(&self) -> String {
         match self {
             QueryError::Operation(error) => operation_help(error),
-            QueryError::NotShown { .. } => {
-                let seconds = kith_live::STALE_MAX.as_secs();
-                format!("check the id, which is that of an object or one that associations leave; {}", shown_within(seconds))
-            }
+            QueryError::NotShown { .. } => not_shown_help(),
             QueryError::UnknownGraph { known, .. } if known.is_empty() => {
                 "no graph is loaded yet: kith load graph EDGES --graph NAME".to_owned()
             }
@@ -97,6 +94,14 @@ impl QueryError {
             QueryError::Internal { .. } => REPORT_IT.to_owned(),
         }
     }
+}
+
+fn not_shown_help() -> String {
+    let seconds = kith_live::STALE_MAX.as_secs();
+    format!(
+        "check the id: it must be the id of an object, or of an object from which associations lead; {}",
+        shown_within(seconds)
+    )
 }
 
 fn groups_help(known: &[u32]) -> String {

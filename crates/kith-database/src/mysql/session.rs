@@ -62,8 +62,7 @@ pub(super) fn settings(isolation: Isolation, lock_wait_seconds: u64) -> [String;
     ]
 }
 
-/// The statements that a server may refuse because it does not have the variable. What the variables that it has are then is
-/// checked.
+/// Statements that fail on servers without the variable. On all others, the value of the variable is checked afterwards.
 pub(super) const IF_KNOWN: [&str; 4] = [
     "SET SESSION TRANSACTION READ WRITE",
     "SET SESSION completion_type = 'NO_CHAIN'",

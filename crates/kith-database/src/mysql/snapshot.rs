@@ -113,7 +113,7 @@ impl PartRead {
         let bytes = |select: &Select| match select {
             Select::Keys { table, keys } => rows_bytes_max(table, keys.len()),
             Select::All(table) => rows_bytes_max(table, INTENTS_MAX),
-            // Each of the statements of a list returns so many rows.
+            // A list is read by two statements, each of which returns up to `limit` rows.
             Select::List { limit, .. } => rows_bytes_max(&ASSOCIATIONS, 2 * *limit as usize),
             Select::Entries { limit, .. } => rows_bytes_max(&INDEX_ENTRIES, *limit as usize),
         };

@@ -14,8 +14,8 @@ use serde::de::DeserializeSeed;
 use serde_json::value::RawValue;
 use std::sync::Arc;
 
-/// Each level of nesting is gone through anew. So many bytes may be gone through in all: as often as traversals in traversals
-/// need, and more if the text is short.
+/// Each level of nesting is parsed again. These constants bound the bytes that are parsed in all: a text may be parsed 40 times,
+/// which deeply nested traversals need, and a short text more often.
 const PASSES_MAX: usize = 40;
 const PASSED_BYTES_MAX: usize = 64 << 20;
 
@@ -24,7 +24,7 @@ const PASSED_BYTES_MAX: usize = 64 << 20;
 pub(crate) struct Reader<'a> {
     text: &'a str,
     depth: usize,
-    /// How many bytes were gone through.
+    /// The number of bytes that have been parsed.
     passed: usize,
     /// `None` if memory is not bounded.
     room: Option<&'a mut Room>,

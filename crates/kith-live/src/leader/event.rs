@@ -96,8 +96,8 @@ pub enum CommitResult {
     /// The transaction did not take effect and never will, because objects that it does not change have unique values that
     /// it gives to others. The logs end where it expects. All of these values are named, and at least one.
     Taken(Vec<UniqueHolder>),
-    /// The transaction did not take effect and never will, because the database does not accept so many bytes in one value.
-    /// `value_max` is how many it accepts, if that is known.
+    /// The transaction did not take effect and never will, because a value is longer than the database accepts. `value_max` is
+    /// the longest value that it accepts, in bytes, if that is known.
     TooLarge {
         /// The most bytes of one value.
         value_max: Option<u64>,
@@ -169,7 +169,7 @@ pub enum WriteError {
     /// Too many writes are waiting.
     #[error("too many writes wait for the database")]
     Overloaded,
-    /// The database does not accept so many bytes in one value.
+    /// A value is longer than the database accepts.
     #[error("the write has a value of {bytes} bytes, and the database of the graph does not accept it")]
     TooLarge {
         /// The size of the longest value.

@@ -183,7 +183,7 @@ impl Messages {
                 }
                 None => {
                     self.is_over = true;
-                    // Whoever reads the request refuses what is not a whole message.
+                    // An incomplete message is refused where the request is decoded.
                     let rest = self.arrived.split().freeze();
                     return Ok((!rest.is_empty()).then_some(rest));
                 }
