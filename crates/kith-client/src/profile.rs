@@ -2,7 +2,10 @@
 
 use kith_routing::{FanOutPlan, execution::Cause};
 use kith_wire::v1::{Profile, RequestProfile, RoundProfile};
-use std::{collections::BTreeSet, time::Instant};
+use std::{
+    collections::BTreeSet,
+    time::{Duration, Instant},
+};
 
 /// Records the rounds of one query. Costs a few vectors if a profile is wanted, and almost nothing otherwise.
 #[derive(Debug)]
@@ -28,6 +31,11 @@ impl Trace {
         let now = Instant::now();
         let trace = Self { rounds: rounds.into_iter().collect(), ..Self::new(now, true) };
         trace.profile(now)
+    }
+
+    /// Counts time before the query began as time of the query.
+    pub fn begin_earlier(&mut self, by: Duration) {
+        self.started = self.started.checked_sub(by).unwrap_or(self.started);
     }
 
     /// Whether a profile is wanted.

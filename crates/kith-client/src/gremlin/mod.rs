@@ -66,6 +66,7 @@ impl Session {
         options: &QueryOptions,
     ) -> Result<GremlinAnswer, QueryError> {
         let (run, known) = self.begin(graph, OperationName::Gremlin, options)?;
+        let run = run.after(traversal.took);
         if traversal.is_explained {
             return explained(&traversal.plan, &known, run);
         }
@@ -97,6 +98,7 @@ impl Session {
             let identity = live.types.identity;
             let shown = self.showing_own_writes(identity, options);
             let (run, known) = self.begin(graph, OperationName::Gremlin, &shown)?;
+            let run = run.after(traversal.took);
             if traversal.is_explained {
                 return explained(&traversal.plan, &known, run);
             }

@@ -15,7 +15,7 @@ use kith_gremlin::{
     text::{self, Terminal},
     value::{Map, TraversalMetrics, Value},
 };
-use kith_net::{Budget, INLINE_BYTES_MAX, aside};
+use kith_net::{Budget, aside};
 use kith_traversal::{
     evaluate::{Evaluation, Limits, Meter},
     graph::Graph,
@@ -44,6 +44,8 @@ pub(super) struct Compiled {
     /// Whether the caller wants a profile.
     is_profiled: bool,
     with_properties: bool,
+    /// How long decoding and compiling took. It counts towards the deadline.
+    pub took: Duration,
     /// The memory of the plan.
     _room: Room,
 }
@@ -84,14 +86,11 @@ impl Compiled {
         let compiled = compiling.await.map_err(passed)?;
         let (plan, is_explained, _room) = compiled.map_err(|error| to_query_error(&error))?;
         let Applied { limits, replaces_edges } = options::apply(&plan, options, settings)?;
-        if INLINE_BYTES_MAX < bytes {
-            let allowed = options.deadline.unwrap_or(patience);
-            options.deadline = Some(allowed.saturating_sub(began.elapsed()));
-        }
         let is_profiled = options.profile;
         options.profile |= plan.is_profiled();
         let (is_explained, with_properties) = (is_explained || query.is_explained, query.with_properties);
-        Ok(Self { plan, limits, replaces_edges, is_explained, is_profiled, with_properties, _room })
+        let took = began.elapsed();
+        Ok(Self { plan, limits, replaces_edges, is_explained, is_profiled, with_properties, took, _room })
     }
 
     /// The results over a graph, apart from those that were handed over before the end.

@@ -18,7 +18,12 @@ use kith_routing::execution::Failure;
 use kith_schema::SchemaId;
 use kith_types::OperationName;
 use kith_wire::v1;
-use std::{borrow::Cow, collections::BTreeSet, sync::Arc, time::Instant};
+use std::{
+    borrow::Cow,
+    collections::BTreeSet,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 /// One query under way: its pinned version, its deadline and its progress.
 pub struct Run<'a> {
@@ -66,6 +71,13 @@ impl<'a> Run<'a> {
 }
 
 impl Run<'_> {
+    /// Counts what was done for the query before it began towards its deadline.
+    pub(crate) fn after(mut self, spent: Duration) -> Self {
+        self.deadline = self.deadline.checked_sub(spent).unwrap_or(self.deadline);
+        self.trace.begin_earlier(spent);
+        self
+    }
+
     /// Lets each read of a live graph show it as it is at that time.
     pub(crate) fn unpinned(mut self) -> Self {
         self.is_pinned = false;

@@ -63,6 +63,9 @@ fn steps_are_limited_in_number() {
         let error = ask(&toy(), &gremlin).expect_err("too many steps");
         assert!(error.message.contains("at most 1000"), "{error}");
     }
+    // A longer text is refused while it is read.
+    let error = ask(&toy(), &chain(50_000)).expect_err("too many steps");
+    assert!(error.message.contains("more than 10000 steps"), "{error}");
 }
 
 /// An evaluation can be ended from outside: it gives way again and again, although the graph answers at once.
