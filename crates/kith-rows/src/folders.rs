@@ -71,10 +71,10 @@ pub(crate) fn check(
     }
     for (index, column) in columns.iter().enumerate() {
         if column.name == options.key_name() {
-            return Err(wrong(column, "it is called as the key is"));
+            return Err(wrong(column, "the key has the same name"));
         }
         if columns[..index].iter().any(|other| other.name == column.name) {
-            return Err(wrong(column, "two folders have it"));
+            return Err(wrong(column, "two folders give it"));
         }
     }
     Ok(())

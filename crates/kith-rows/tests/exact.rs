@@ -208,7 +208,7 @@ fn folders_that_cannot_be_columns_are_refused_by_name() {
     for (name, text, options, said) in [
         ("t/country=ch/a.csv", "key,value\n1,x\n", &support::ids(), "country"),
         ("t/country=ch/a.csv", "id,n\n1,5\n", &record, "\"country\" that is not in the schema"),
-        ("t/id=7/a.csv", "id,n\n1,5\n", &record, "called as the key is"),
+        ("t/id=7/a.csv", "id,n\n1,5\n", &record, "but the key has the same name"),
         ("t/n=x/a.csv", "id\n1\n", &record, "n=x"),
         ("t/n=5/a.csv", "id,n\n1,5\n", &record, "\"n\""),
     ] {

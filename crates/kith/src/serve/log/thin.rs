@@ -8,8 +8,8 @@ use std::{
 
 /// How often a message that goes on is counted, and after how long without it it is over.
 const INTERVAL: Duration = Duration::from_secs(60);
-/// How many different messages of one place in the code are told apart. Beyond that they count as the same, because a message
-/// may contain numbers that are always others.
+/// How many different messages of one place in the code are distinguished. Beyond that they count as one, because a message
+/// may contain numbers that differ each time.
 const APART_MAX: usize = 30;
 /// How much of a message is repeated, in characters.
 const CHARS_MAX: usize = 300;
@@ -29,9 +29,9 @@ struct Entry {
     text: String,
     first: Instant,
     last: Instant,
-    told: Instant,
-    /// How many times it was left out since it was told, and in all.
-    untold: u64,
+    reported: Instant,
+    /// How many times it was left out since it was last reported, and in all.
+    unreported: u64,
     all: u64,
 }
 
@@ -39,7 +39,7 @@ struct Entry {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Repeated {
     pub text: String,
-    /// How many times it was left out: since it was told, or in all if it is over.
+    /// How many times it was left out: since it was last reported, or in all if it is over.
     pub times: u64,
     /// In how much time.
     pub seconds: u64,
@@ -57,11 +57,11 @@ impl Thinner {
         }
         if let Some(entry) = entries.get_mut(&key) {
             entry.last = now;
-            entry.untold += 1;
+            entry.unreported += 1;
             entry.all += 1;
             return false;
         }
-        entries.insert(key, Entry { text, first: now, last: now, told: now, untold: 0, all: 0 });
+        entries.insert(key, Entry { text, first: now, last: now, reported: now, unreported: 0, all: 0 });
         true
     }
 
@@ -83,10 +83,10 @@ impl Entry {
         if is_over && 0 < self.all {
             let seconds = self.last.saturating_duration_since(self.first).as_secs();
             due.push(Repeated { text: self.text.clone(), times: self.all, seconds, is_over });
-        } else if 0 < self.untold && INTERVAL <= since(self.told) {
-            let seconds = since(self.told).as_secs();
-            due.push(Repeated { text: self.text.clone(), times: self.untold, seconds, is_over });
-            (self.told, self.untold) = (now, 0);
+        } else if 0 < self.unreported && INTERVAL <= since(self.reported) {
+            let seconds = since(self.reported).as_secs();
+            due.push(Repeated { text: self.text.clone(), times: self.unreported, seconds, is_over });
+            (self.reported, self.unreported) = (now, 0);
         }
         !is_over
     }
@@ -111,11 +111,11 @@ mod tests {
             .filter(|half| thinner.admit(HERE, "it is away graph=a", at(*half as f64 / 2.0)))
             .collect();
         assert_eq!(written, [0]);
-        let told =
+        let repeated =
             |text: &str, times, seconds, is_over| Repeated { text: text.to_owned(), times, seconds, is_over };
-        assert_eq!(thinner.due(at(150.0)), [told("it is away graph=a", 299, 150, false)]);
+        assert_eq!(thinner.due(at(150.0)), [repeated("it is away graph=a", 299, 150, false)]);
         assert_eq!(thinner.due(at(170.0)), []);
-        assert_eq!(thinner.due(at(210.0)), [told("it is away graph=a", 299, 149, true)]);
+        assert_eq!(thinner.due(at(210.0)), [repeated("it is away graph=a", 299, 149, true)]);
         // Once more later: it is written again.
         assert!(thinner.admit(HERE, "it is away graph=a", at(300.0)));
         assert!(thinner.due(at(400.0)).is_empty() && thinner.places.is_empty());
@@ -132,13 +132,13 @@ mod tests {
     }
 
     #[test]
-    fn messages_with_numbers_that_are_always_others_are_bounded() {
+    fn messages_whose_numbers_always_differ_are_bounded() {
         let (mut thinner, now) = (Thinner::default(), Instant::now());
         let written =
             (0..1_000).filter(|number| thinner.admit(HERE, &format!("late after={number}"), now)).count();
         assert_eq!(written, APART_MAX + 1);
         let due = thinner.due(now + INTERVAL);
-        assert_eq!(due.iter().map(|told| told.times).collect::<Vec<_>>(), [1_000 - written as u64]);
+        assert_eq!(due.iter().map(|repeated| repeated.times).collect::<Vec<_>>(), [1_000 - written as u64]);
         let long = "é".repeat(1_000);
         assert!(thinner.admit(HERE, &long, now) && !thinner.admit(HERE, &long, now));
     }
