@@ -198,7 +198,9 @@ fn check_target(target: &TargetFlags, command: &Command) -> Result<(), Failure> 
 /// Refuses `--ids-as-text` with a command that prints no ids.
 fn check_ids(command: &Command) -> Result<(), Failure> {
     let prints_ids = match command {
-        Command::Import(_) | Command::Explain(_) | Command::Aggregate(_) | Command::Bench(_) => false,
+        Command::Import(_) | Command::Explain(_) | Command::Aggregate(_) => false,
+        #[cfg(feature = "bench")]
+        Command::Bench(_) => false,
         Command::Store(command) => {
             matches!(**command, store::StoreCommand::Where(_) | store::StoreCommand::Export(_))
         }

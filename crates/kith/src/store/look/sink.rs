@@ -1,17 +1,14 @@
 //! The outputs of an export: JSON lines and Parquet.
 
-use super::lines::{Lines, odd};
-use crate::out::{Out, Writer, closed_or, unwritable};
+use super::lines::Lines;
+use crate::out::{Out, Writer, closed_or};
 use clap::ValueEnum;
 #[cfg(feature = "columnar")]
 use kith_rows::{ParquetRows, WriteRowsError};
 use kith_rows::{RowOptions, ValueShape};
 use kith_wire::v1;
 use serde::Serialize;
-use std::{
-    io::{self, Write},
-    path::{Path, PathBuf},
-};
+use std::{io::Write, path::PathBuf};
 
 /// The output format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize)]
@@ -63,15 +60,20 @@ impl Sink {
     /// If the output cannot be written.
     pub fn new(format: ExportFormat, rows: &RowOptions, out: &Out) -> anyhow::Result<Self> {
         let (path, writer) = (out.path().to_owned(), out.writer()?);
-        #[cfg(feature = "columnar")]
-        if format == ExportFormat::Parquet {
-            let rows = ParquetRows::new(writer, rows).map_err(|error| told(&path, error))?;
-            return Ok(Sink::Parquet { rows: Box::new(rows), path });
+        match format {
+            ExportFormat::Jsonl => {
+                let schema =
+                    if let ValueShape::Record(schema) = &rows.value { Some(schema.clone()) } else { None };
+                let (value, key_field) = (rows.value.value_type(), rows.key_field.clone());
+                let lines = Lines { key: rows.key, value, key_field, schema };
+                Ok(Sink::Lines { lines, text: Vec::new(), writer, path })
+            }
+            #[cfg(feature = "columnar")]
+            ExportFormat::Parquet => {
+                let rows = ParquetRows::new(writer, rows).map_err(|error| told(&path, error))?;
+                Ok(Sink::Parquet { rows: Box::new(rows), path })
+            }
         }
-        let schema = if let ValueShape::Record(schema) = &rows.value { Some(schema.clone()) } else { None };
-        let (value, key_field) = (rows.value.value_type(), rows.key_field.clone());
-        let lines = Lines { key: rows.key, value, key_field, schema };
-        Ok(Sink::Lines { lines, text: Vec::new(), writer, path })
     }
 
     /// Writes the records of a piece.
@@ -98,10 +100,15 @@ impl Sink {
 
     /// Writes buffered lines to the output.
     fn write_through(&mut self) -> anyhow::Result<()> {
-        let Sink::Lines { text, writer, path, .. } = self else { return Ok(()) };
-        let written = writer.write_all(text);
-        text.clear();
-        written.map_err(|error| closed_or(path, error))
+        match self {
+            Sink::Lines { text, writer, path, .. } => {
+                let written = writer.write_all(text);
+                text.clear();
+                written.map_err(|error| closed_or(path, error))
+            }
+            #[cfg(feature = "columnar")]
+            Sink::Parquet { .. } => Ok(()),
+        }
     }
 
     /// Writes the rest of the output.
@@ -118,9 +125,9 @@ impl Sink {
 }
 
 #[cfg(feature = "columnar")]
-fn told(path: &Path, error: WriteRowsError) -> anyhow::Error {
+fn told(path: &std::path::Path, error: WriteRowsError) -> anyhow::Error {
     match error {
-        WriteRowsError::Parquet(error) => unwritable(path, &io::Error::other(error)).into(),
-        error => odd(&error.to_string()).into(),
+        WriteRowsError::Parquet(error) => crate::out::unwritable(path, &std::io::Error::other(error)).into(),
+        error => super::lines::odd(&error.to_string()).into(),
     }
 }
