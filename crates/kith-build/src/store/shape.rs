@@ -53,7 +53,8 @@ impl Shape {
     }
 
     /// The shape of a store in a cluster. `served` is the schema of the current version, if the caller has it from the
-    /// nodes; otherwise it is read from the object store.
+    /// nodes; otherwise it is read from the object store. With `or_none`, a schema that cannot be read is left out: whoever
+    /// states the new schema and forces it does not depend on the current one.
     ///
     /// # Errors
     /// `not_values` if the store is a graph; an error if the schema of the current version cannot be read.
@@ -61,6 +62,7 @@ impl Shape {
         store: &StoreDocument,
         topology: &TopologyDocument,
         served: Option<Schema>,
+        or_none: bool,
     ) -> Result<Self, Failure> {
         let HoldsDocument::Values { key, value, key_field } = &store.definition.holds else {
             let message = format!("store {:?} is a graph", store.name);
@@ -74,12 +76,14 @@ impl Shape {
         let value: ValueType = value.parse().map_err(|error| unknown(&error))?;
         let schema = match value {
             ValueType::Record if served.is_some() => served,
-            ValueType::Record => match current_schema(store, &topology.cluster)? {
-                None => {
+            ValueType::Record => match current_schema(store, &topology.cluster) {
+                Err(failure) if !or_none => return Err(failure),
+                Err(_) => None,
+                Ok(None) => {
                     let text = store.definition.schema.as_deref();
                     text.map(|text| parsed(text, "the store")).transpose()?
                 }
-                current => current,
+                Ok(current) => current,
             },
             ValueType::Text | ValueType::Bytes | ValueType::Json => None,
         };
@@ -219,7 +223,7 @@ fn current_schema(store: &StoreDocument, cluster: &ClusterDocument) -> Result<Op
     let place = component_place(cluster, &store.name, component)?;
     let manifest = manifest_at(&place).map_err(|failure| {
         let message = format!("read the schema of version {}: {}", current.version, failure.message);
-        let help = "run this on a machine that can reach the cluster's object store";
+        let help = "run this on a machine that can reach the cluster's object store; if it has lost the version, push as somebody who may read the store, or with --schema and --force";
         Failure::new(ErrorCode::ObjectStoreUnreachable, message, help)
     })?;
     let text = manifest.values().and_then(|values| values.schema.as_deref());

@@ -160,7 +160,7 @@ async fn served_schema(router: &RouterClient, document: &StoreDocument) -> anyho
 
 /// Returns the types of a store. The schema of its current records comes from the nodes, which have it even if the object
 /// store has lost the version. If no node gives it, for example because the caller may not read the store, the object store
-/// is asked.
+/// is asked; with `or_none`, the schema is left out if that does not have it either.
 ///
 /// # Errors
 /// If the store is a graph, or nobody has the schema.
@@ -168,9 +168,10 @@ pub async fn shape_of(
     router: &RouterClient,
     document: &StoreDocument,
     topology: &TopologyDocument,
+    or_none: bool,
 ) -> anyhow::Result<Shape> {
     let served = served_schema(router, document).await.ok().flatten();
-    Ok(tokio::task::block_in_place(|| Shape::of(document, topology, served))?)
+    Ok(tokio::task::block_in_place(|| Shape::of(document, topology, served, or_none))?)
 }
 
 async fn alter(router: &RouterClient, format: Format, flags: &AlterFlags) -> anyhow::Result<()> {

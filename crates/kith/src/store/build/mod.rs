@@ -108,5 +108,5 @@ async fn asked(target: &TargetFlags, store: &str) -> anyhow::Result<Shape> {
     let router = connect::router(target).await?;
     let topology = router.topology().await.context("read the topology")?;
     let document = super::described(&router, store).await?;
-    super::shape_of(&router, &document, &topology).await
+    super::shape_of(&router, &document, &topology, false).await
 }

@@ -61,7 +61,8 @@ pub async fn run(target: &TargetFlags, format: Format, flags: &PushFlags) -> any
     let topology = router.topology().await.context("read the topology")?;
     // Check the record before anything is built, and read it again under the lock.
     let document = described(&router, &flags.store).await?;
-    let shape = shape_of(&router, &document, &topology).await?;
+    let is_stated = flags.force && flags.rows.schema.is_some();
+    let shape = shape_of(&router, &document, &topology, is_stated).await?;
     check_owner(&document, target)?;
     check_thawed(&document)?;
     let attempt = Attempt { push: format!("push-{:016x}", rand::random::<u64>()), started };

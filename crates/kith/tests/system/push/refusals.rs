@@ -1,6 +1,6 @@
 //! Pushes that are refused, and leave what was.
 
-use super::{People, built, code, csv, left, now_ms, refusal};
+use super::{People, built, code, csv, json_of, left, now_ms, refusal};
 use serde_json::{Value, json};
 use std::{
     fs::{self, File},
@@ -122,4 +122,53 @@ fn a_graph_is_not_pushed_to_and_only_owners_push() {
     people.cluster.must(&["load", "graph", &edges, "--graph", "village"]);
     let push = people.cluster.kith(&["store", "push", "village", &rows, "-o", "json"]).output().unwrap();
     assert_eq!(code(&refusal(&push)), "not_values");
+}
+
+#[test]
+fn a_store_of_records_is_pushed_to_again_after_its_served_version_has_lost_objects() {
+    let people = People::start(&["--key", "string", "--value", "record"]);
+    let rows = |version: u32| {
+        let lines: String = (0..200).map(|row| format!("member:{row},{row},{version}\n")).collect();
+        people.write(&format!("rows-{version}.csv"), format!("key,score,version\n{lines}"))
+    };
+    let schema = people.write(
+        "schema.json",
+        r#"{"fields":[{"name":"score","type":"i64"},{"name":"version","type":"text"}]}"#,
+    );
+    people.pushed(&[&rows(1)]);
+    // Each version loses one or all of its objects; the nodes still have them.
+    let lose = |version: u64, is_lost: &dyn Fn(&str) -> bool| {
+        let folders = fs::read_dir(people.values()).unwrap().map(|entry| entry.unwrap());
+        let folders = folders.filter(|folder| folder.file_type().unwrap().is_dir());
+        let folder = folders.max_by_key(|folder| folder.metadata().unwrap().modified().unwrap());
+        let folder = folder.expect("a version").path();
+        let mut lost = 0;
+        for file in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap()) {
+            if is_lost(file.file_name().to_str().unwrap()) {
+                fs::remove_file(file.path()).unwrap();
+                lost += 1;
+            }
+        }
+        assert!(0 < lost, "version {version}");
+    };
+    let verified = || {
+        let told = people.cluster.kith(&["store", "verify", "people"]).output().unwrap();
+        told.status.code()
+    };
+    let losses: [&dyn Fn(&str) -> bool; 3] =
+        [&|name| name == "manifest.json", &|name| name != "manifest.json", &|_| true];
+    let ways: [&[&str]; 3] = [&[], &["--schema", &schema, "--force"], &[]];
+    for (version, (is_lost, more)) in (1..).zip(losses.into_iter().zip(ways)) {
+        lose(version, is_lost);
+        assert_eq!(verified(), Some(3), "version {version}");
+        let rows = rows(version as u32 + 1);
+        people.pushed(&[&[rows.as_str()], more].concat());
+        assert_eq!(verified(), Some(0), "the version after {version}");
+        let told = json_of(&people.cluster.must(&["get", "people", "member:7", "-o", "json"]));
+        assert!(told.to_string().contains(&(version + 1).to_string()), "{told}");
+    }
+    // Changes are made to the version before, so they need it.
+    lose(4, &|_| true);
+    let refused = people.refused(&["--delta", &rows(6)]);
+    assert!(refused["message"].as_str().is_some_and(|told| told.contains("manifest")), "{refused}");
 }
