@@ -87,6 +87,7 @@ fn store(served: &ServedDocument) -> StoreDocument {
     StoreDocument {
         format: DOCUMENT_FORMAT,
         name: served.name.clone(),
+        charged_to: String::new(),
         definition: served.definition.clone(),
         version_last: 3,
         versions: vec![version],
@@ -108,6 +109,7 @@ fn topology(served: &ServedDocument) -> TopologyDocument {
         stores: vec![served.clone()],
         kept: vec![KeptDocument { is_whole: true, at: served.clone() }],
         live: vec![],
+        types: Default::default(),
         leaders: vec![],
         databases: vec![],
         rebalance: None,

@@ -119,6 +119,13 @@ pub enum QueryError {
         /// The last reason given.
         reason: String,
     },
+    /// The types of a live graph cannot be read, so nothing can be said about it.
+    #[error("the types of graph {graph:?} cannot be read: {reason}")]
+    TypesUnavailable {
+        graph: String,
+        /// Why.
+        reason: String,
+    },
     /// A plan does not fit the store's records.
     #[error(transparent)]
     Compute(#[from] ComputeError),
@@ -269,7 +276,9 @@ impl QueryError {
             QueryError::TooLarge { .. } => ErrorCode::TooLarge,
             QueryError::Damaged { .. } => ErrorCode::Damaged,
             QueryError::Disagreement { .. } => ErrorCode::ReplicasDisagree,
-            QueryError::SchemaUnavailable { .. } => ErrorCode::SchemaUnavailable,
+            QueryError::SchemaUnavailable { .. } | QueryError::TypesUnavailable { .. } => {
+                ErrorCode::SchemaUnavailable
+            }
             QueryError::Compute(error) => error.code(),
             QueryError::NotRecords { .. } => ErrorCode::NotRecords,
             QueryError::Unsupported { .. } => ErrorCode::UnsupportedOperation,

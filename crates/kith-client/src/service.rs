@@ -17,6 +17,13 @@ impl Service for Session {
     fn call(&self, request: Arc<Request>) -> BoxFuture<'_, Result<Reply, QueryError>> {
         async move {
             let Request { question, options } = &*request;
+            if let Question::Graph { graph, .. }
+            | Question::Explain { graph, .. }
+            | Question::Gremlin { graph, .. }
+            | Question::Write { graph, .. } = question
+            {
+                self.ask_for_types(graph, options).await;
+            }
             Ok(match question {
                 Question::Graph { graph, query } => Reply::Graph(self.answer(graph, query, options).await?),
                 Question::Explain { graph, query } => {

@@ -5,26 +5,56 @@ pub use kith_api::topology::*;
 use crate::{RouterClient, router_client::topology_of};
 use kith_api::QueryError;
 use kith_net::security::Dialer;
-use std::{sync::Arc, time::Duration};
-use tokio::sync::watch;
+use kith_wire::documents::{TopologyDocument, TypesReference};
+use parking_lot::Mutex;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
+use tokio::sync::{Notify, watch};
 
 /// Pause before a lost watch of the topology is opened again.
 const WATCH_RETRY: Duration = Duration::from_millis(200);
+/// The pause before types that could not be fetched are fetched again.
+const TYPES_RETRY: Duration = Duration::from_millis(500);
+
+/// The live graphs whose types a process has asked for. Only those are fetched.
+#[derive(Debug, Default)]
+pub(crate) struct Asked {
+    names: Mutex<BTreeSet<String>>,
+    added: Notify,
+}
+
+impl Asked {
+    /// Adds a graph. Its types come with one of the next topologies.
+    pub fn add(&self, graph: &str) {
+        if self.names.lock().insert(graph.to_owned()) {
+            self.added.notify_one();
+        }
+    }
+
+    fn has(&self, graph: &str) -> bool {
+        self.names.lock().contains(graph)
+    }
+}
 
 /// Follows the topology through any of `seeds`, routers or nodes, and goes on to the next when one goes away. Ends when
-/// every receiver is dropped.
+/// every receiver is dropped. Of live graphs, only those in `asked` get their types.
 ///
 /// # Errors
 /// If none of the seeds answers at first.
-pub async fn follow(
+pub(crate) async fn follow(
     seeds: Vec<String>,
     dialer: Dialer,
+    asked: Arc<Asked>,
 ) -> Result<watch::Receiver<Arc<Topology>>, QueryError> {
     let (client, first) = RouterClient::connect_and_look(&seeds, &dialer).await?;
     let first = Topology::from_document(Arc::new(topology_of(&first)?)).map_err(internal)?;
     let (sender, receiver) = watch::channel(Arc::new(first));
     tokio::spawn(async move {
         let mut client = Some(client);
+        let mut types = KnownTypes::default();
         while !sender.is_closed() {
             let mut addrs = seeds.clone();
             addrs.extend(known_addresses(&sender.borrow()));
@@ -33,7 +63,7 @@ pub async fn follow(
                 None => RouterClient::connect_by(&addrs, &dialer).await,
             };
             if let Ok(connected) = connected {
-                pass_on(&connected, &sender).await;
+                pass_on(&connected, &sender, (&asked, &mut types)).await;
             }
             tokio::time::sleep(WATCH_RETRY).await;
         }
@@ -46,18 +76,33 @@ fn known_addresses(topology: &Topology) -> Vec<String> {
     topology.routers.iter().cloned().chain(nodes).collect()
 }
 
-async fn pass_on(client: &RouterClient, sender: &watch::Sender<Arc<Topology>>) {
-    let Ok(mut changes) = client.watch_topology().await else { return };
+async fn pass_on(
+    connected: &RouterClient,
+    sender: &watch::Sender<Arc<Topology>>,
+    (asked, types): (&Asked, &mut KnownTypes),
+) {
+    let Ok(mut changes) = connected.watch_topology().await else { return };
+    let mut lacks_types = false;
     loop {
         let change = tokio::select! {
             () = sender.closed() => return,
-            change = changes.message() => change,
+            () = asked.added.notified() => None,
+            () = tokio::time::sleep(TYPES_RETRY), if lacks_types => None,
+            change = changes.message() => match change {
+                Ok(Some(change)) => Some(change),
+                _ => return,
+            },
         };
-        let Ok(Some(change)) = change else { return };
-        match topology_of(&change) {
+        let document = match change.map(|change| topology_of(&change)) {
+            None => Ok((*sender.borrow().document).clone()),
+            Some(document) => document,
+        };
+        match document {
             // A seed that lags behind must not undo a newer topology.
-            Ok(document) if sender.borrow().revision <= document.revision => {
-                match Topology::from_document(Arc::new(document)) {
+            Ok(mut document) if sender.borrow().revision <= document.revision => {
+                lacks_types = types.add_to(connected, &mut document, |graph| asked.has(graph)).await;
+                let next = Topology::after(Some(&sender.borrow()), Arc::new(document));
+                match next {
                     Ok(topology) => drop(sender.send_replace(Arc::new(topology))),
                     Err(error) => {
                         tracing::error!(%error, "a topology is invalid: keeping the previous one")
@@ -68,6 +113,47 @@ async fn pass_on(client: &RouterClient, sender: &watch::Sender<Arc<Topology>>) {
             Err(error) => tracing::error!(%error, "a topology cannot be read: keeping the previous one"),
         }
     }
+}
+
+/// The types of live graphs that have been fetched.
+#[derive(Default)]
+pub(crate) struct KnownTypes(BTreeMap<String, (TypesReference, Arc<str>)>);
+
+impl KnownTypes {
+    /// Adds to a topology the types of the graphs that are wanted. Fetches those that are not known. Returns whether some could
+    /// not be fetched.
+    pub async fn add_to(
+        &mut self,
+        router: &RouterClient,
+        topology: &mut TopologyDocument,
+        is_wanted: impl Fn(&str) -> bool,
+    ) -> bool {
+        self.0.retain(|name, _| topology.live.iter().any(|graph| graph.name == *name));
+        let mut lacks = false;
+        for graph in topology.live.iter_mut().filter(|graph| is_wanted(&graph.name)) {
+            let known = self.0.get(&graph.name).filter(|(known, _)| is_as_new(known, &graph.types));
+            let text = match known {
+                Some(known) => Ok(known.clone()),
+                None => router.types(&graph.name).await.map_err(|error| error.to_string()),
+            };
+            let text = text.and_then(|(reference, text)| match is_as_new(&reference, &graph.types) {
+                true => {
+                    graph.types = reference.clone();
+                    self.0.insert(graph.name.clone(), (reference, Arc::clone(&text)));
+                    Ok(text)
+                }
+                false => Err("the process that was asked has older ones".to_owned()),
+            });
+            lacks |= text.is_err();
+            topology.types.insert(graph.name.clone(), text);
+        }
+        lacks
+    }
+}
+
+/// Whether types are those that a topology names, or newer ones of the same graph.
+fn is_as_new(types: &TypesReference, named: &TypesReference) -> bool {
+    types.identity == named.identity && named.revision <= types.revision
 }
 
 fn internal(error: BadTopology) -> QueryError {

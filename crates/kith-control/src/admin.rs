@@ -108,6 +108,11 @@ impl v1::cluster_server::Cluster for Admin {
         Ok(Response::new(ClusterReader::new(self.topology.clone(), self.stop.clone()).now()))
     }
 
+    async fn get_types(&self, request: Request<v1::TypesRequest>) -> Result<Response<v1::Types>, Status> {
+        let reader = ClusterReader::new(self.topology.clone(), self.stop.clone());
+        reader.types(&request.get_ref().graph).map(Response::new)
+    }
+
     async fn watch_topology(
         &self,
         _: Request<v1::TopologyRequest>,
@@ -181,7 +186,7 @@ impl v1::cluster_server::Cluster for Admin {
             &request.command,
             Some(v1::schema_command::Command::Apply(v1::ApplySchema { dry_run: true, .. }))
         );
-        let outcome = self.live.command(request, who.name.clone()).await.inspect_err(|status| {
+        let outcome = self.live.command(request, who.name.clone(), who.standing).await.inspect_err(|status| {
             who.note("/kith.v1.Cluster/Schema", &graph, status, ErrorCode::UrlNotAllowed);
         })?;
         if outcome.is_new && !is_dry_run {

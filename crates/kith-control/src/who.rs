@@ -26,7 +26,7 @@ impl Who {
     /// Returns the sender of a request, who claims the name `claimed`.
     pub fn of<T>(request: &Request<T>, claimed: &str) -> Self {
         let peer = request.extensions().get::<Peer>().and_then(|peer| peer.addr);
-        if let Some(Asker { name, is_administrator }) = request.extensions().get::<Asker>() {
+        if let Some(Asker { name, is_administrator, .. }) = request.extensions().get::<Asker>() {
             let standing = if *is_administrator { Trust::Administrator } else { Trust::Proven };
             return Self { name: name.to_string(), standing, peer };
         }

@@ -55,7 +55,8 @@ impl DatabaseServer {
         options.check()?;
         let data = DataDir::lock(&options.data)?;
         let copy = topology::copy_in(&options.data);
-        let followed = topology::follow(Arc::clone(&metadata), Some(copy), stop.clone()).await?;
+        let followed =
+            topology::follow_without_types(Arc::clone(&metadata), Some(copy), stop.clone()).await?;
         Self::serve(options, data, metadata, followed.topology, stop).await
     }
 

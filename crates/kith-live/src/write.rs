@@ -1,5 +1,6 @@
 //! Writes to a live graph as callers request them, and their outcomes.
 
+use sha2::{Digest, Sha256};
 use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
@@ -78,9 +79,14 @@ pub struct Conditions {
     pub if_exists: Option<bool>,
 }
 
-/// The name that a caller gave to a write: 1 to [`WRITE_ID_BYTES_MAX`] bytes of printable ASCII.
+/// The name that a caller gave to a write: 1 to [`WRITE_ID_BYTES_MAX`] bytes of printable ASCII. Names of one subject are not
+/// those of another.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct WriteId(String);
+pub struct WriteId {
+    text: String,
+    /// The subject that gave the name; empty if callers do not show who they are.
+    subject: String,
+}
 
 /// A text that cannot be a write id.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
@@ -88,9 +94,34 @@ pub struct WriteId(String);
 pub struct NotAWriteId;
 
 impl WriteId {
-    /// Returns the write id as text.
+    /// Returns the write id as text, without its subject.
     pub fn as_str(&self) -> &str {
-        &self.0
+        &self.text
+    }
+
+    /// Returns the subject that gave the name; empty if callers do not show who they are.
+    pub fn subject(&self) -> &str {
+        &self.subject
+    }
+
+    /// Returns the same name, as this subject gave it.
+    #[must_use]
+    pub fn of_subject(self, subject: String) -> Self {
+        Self { subject, ..self }
+    }
+
+    /// Returns the name under which outcomes are recorded. It is the same for no two subjects.
+    #[must_use]
+    pub fn recorded(&self) -> Self {
+        if self.subject.is_empty() {
+            return self.clone();
+        }
+        let mut hash = Sha256::new();
+        hash.update((self.subject.len() as u64).to_le_bytes());
+        hash.update(&self.subject);
+        hash.update(&self.text);
+        let text = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        Self { text, subject: String::new() }
     }
 }
 
@@ -100,7 +131,7 @@ impl FromStr for WriteId {
     fn from_str(text: &str) -> Result<Self, NotAWriteId> {
         let fits = (1..=WRITE_ID_BYTES_MAX).contains(&text.len());
         if fits && text.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Ok(Self(text.to_owned()));
+            return Ok(Self { text: text.to_owned(), subject: String::new() });
         }
         Err(NotAWriteId)
     }
@@ -108,7 +139,7 @@ impl FromStr for WriteId {
 
 impl fmt::Display for WriteId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.0)
+        f.pad(&self.text)
     }
 }
 

@@ -1,7 +1,9 @@
 //! The embedded store: an ordered map in memory, whose file is rewritten at each commit. Commits are rare (loads, restarts),
 //! so rewriting a few kilobytes is the simplest way to be atomic.
 
-use super::{Committed, Condition, Entry, LeaseId, MetadataError, MetadataStore, Reply, Snapshot, Write};
+use super::{
+    Committed, Condition, Entry, LeaseId, MetadataError, MetadataStore, Reply, Snapshot, Write, covers,
+};
 use futures::{FutureExt, StreamExt, stream::BoxStream};
 use serde::{Deserialize, Serialize};
 use std::{
@@ -130,7 +132,7 @@ impl Shared {
         if state.end_leases(Instant::now()) {
             self.revision.send_replace(state.revision);
         }
-        let entries = state.entries.range(prefix.to_owned()..).take_while(|(key, _)| key.starts_with(prefix));
+        let entries = state.entries.range(prefix.to_owned()..).take_while(|(key, _)| covers(prefix, key));
         let entries = entries
             .map(|(key, kept)| Entry { key: key.clone(), value: kept.value.clone(), revision: kept.revision })
             .collect();

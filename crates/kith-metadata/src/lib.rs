@@ -9,6 +9,7 @@ pub mod records;
 mod remote;
 mod service;
 mod target;
+pub mod types;
 
 pub use embedded::EmbeddedMetadata;
 pub use etcd::EtcdMetadata;
@@ -21,8 +22,21 @@ use futures::{future::BoxFuture, stream::BoxStream};
 use std::{io, path::PathBuf, time::Duration};
 use thiserror::Error;
 
+/// Returns whether a read or a watch of `prefix` covers `key`: the key begins with the prefix, and is not set apart unless the
+/// prefix is ([`keys::APART`]).
+pub fn covers(prefix: &str, key: &str) -> bool {
+    key.starts_with(prefix) && (prefix.starts_with(keys::APART) || !key.starts_with(keys::APART))
+}
+
 /// The keys that Kith uses.
 pub mod keys {
+    /// The first character of keys that are set apart. A read or a watch of all keys does not cover them, so that they cost
+    /// nobody anything who does not ask for them. All other keys sort before them.
+    pub const APART: char = '~';
+    /// Prefix of the types of live graphs: `~types/<graph>/<identity>-<revision>`. The graph's document names the key.
+    pub const TYPES: &str = "~types/";
+    /// Prefix of the keys that each change writes which adds to what all processes read (`records::shares`).
+    pub const SHARES: &str = "~shares";
     /// The `ClusterDocument`.
     pub const CLUSTER: &str = "cluster";
     /// Prefix of `NodeDocument`s.
@@ -32,7 +46,7 @@ pub mod keys {
     /// Prefix of `StoreDocument`s.
     pub const STORES: &str = "stores/";
     /// Prefix of `DroppedDocument`s.
-    pub const DROPPED: &str = "dropped/";
+    pub const DROPPED: &str = "~dropped/";
     /// Prefix of `LiveGraphDocument`s.
     pub const LIVE_GRAPHS: &str = "live-graphs/";
     /// Prefix of `LeadersDocument`s.
@@ -72,6 +86,16 @@ pub mod keys {
     /// The key of one live graph's document.
     pub fn live_graph(name: &str) -> String {
         format!("{LIVE_GRAPHS}{name}")
+    }
+
+    /// The key of the types of a live graph at one revision.
+    pub fn types(graph: &str, identity: &str, revision: u64) -> String {
+        format!("{}{identity}-{revision:010}", types_of(graph))
+    }
+
+    /// Prefix of the types of one live graph.
+    pub fn types_of(graph: &str) -> String {
+        format!("{TYPES}{graph}/")
     }
 
     /// The key of the leaders of one live graph.
@@ -231,14 +255,14 @@ pub type Reply<'a, T> = BoxFuture<'a, Result<T, MetadataError>>;
 /// Callers may assume that commits are atomic and totally ordered by revision, and that a watch never misses the latest
 /// state, though it may skip states in between.
 pub trait MetadataStore: Send + Sync + 'static {
-    /// Returns all entries under `prefix`, at one revision.
+    /// Returns all entries that `prefix` [`covers`], at one revision.
     fn read<'a>(&'a self, prefix: &'a str) -> Reply<'a, Snapshot>;
 
     /// Applies all `writes`, or none if a condition does not hold.
     fn commit(&self, conditions: Vec<Condition>, writes: Vec<Write>) -> Reply<'_, Committed>;
 
-    /// Returns the snapshot of `prefix` once it is newer than `from_revision`, then a snapshot after each change. The stream
-    /// ends when the store goes away.
+    /// Returns the snapshot of `prefix`, as [`MetadataStore::read`] does, once it is newer than `from_revision`, then a snapshot
+    /// after each change. The stream ends when the store goes away.
     fn watch(&self, prefix: &str, from_revision: u64) -> BoxStream<'static, Snapshot>;
 
     /// Returns a lease that ends `ttl` after it was last kept alive.

@@ -2,7 +2,10 @@
 
 use super::{Committed, Condition, Entry, LeaseId, MetadataError, MetadataStore, Reply, Snapshot, Write};
 use futures::{FutureExt, StreamExt, stream::BoxStream};
-use kith_wire::v1::{self, metadata_client::MetadataClient};
+use kith_wire::{
+    MESSAGE_BYTES_MAX,
+    v1::{self, metadata_client::MetadataClient},
+};
 use std::time::Duration;
 use tonic::{Status, transport::Channel};
 
@@ -26,7 +29,9 @@ impl RemoteMetadata {
             .connect_timeout(Duration::from_millis(500))
             .http2_keep_alive_interval(Duration::from_secs(1))
             .keep_alive_timeout(Duration::from_secs(2));
-        Ok(Self { client: MetadataClient::new(endpoint.connect_lazy()) })
+        Ok(Self {
+            client: MetadataClient::new(endpoint.connect_lazy()).max_decoding_message_size(MESSAGE_BYTES_MAX),
+        })
     }
 }
 

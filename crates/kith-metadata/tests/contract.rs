@@ -73,6 +73,26 @@ async fn a_prefix_holds_its_keys_in_order_and_no_others() {
 }
 
 #[tokio::test]
+async fn keys_that_are_set_apart_are_read_only_by_those_who_ask_for_them() {
+    each(|store| async move {
+        let writes = ["a", "zz", "~types/a/1", "~types/ab/1"].map(|key| put(key, "x")).to_vec();
+        store.commit(vec![], writes).await.expect("committed");
+        assert_eq!(keys(&*store, "").await, ["a", "zz"]);
+        assert_eq!(keys(&*store, "~types/a/").await, ["~types/a/1"]);
+        assert_eq!(keys(&*store, "~").await, ["~types/a/1", "~types/ab/1"]);
+        let revision = store.read("").await.expect("it can be read").revision;
+        let mut changes = store.watch("", revision);
+        let large = Write::put("~types/a/2", vec![b'x'; 1 << 20]);
+        store.commit(vec![], vec![large, put("a", "y")]).await.expect("committed");
+        let seen = changes.next().await.expect("a change");
+        let seen: Vec<_> = seen.entries.iter().map(|it| (it.key.as_str(), it.value.len())).collect();
+        assert_eq!(seen, [("a", 1), ("zz", 1)]);
+        assert_eq!(keys(&*store, "~types/a/").await, ["~types/a/1", "~types/a/2"]);
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_watch_tells_of_the_latest_state() {
     each(|store| async move {
         store.commit(vec![], vec![put("a", "1")]).await.expect("committed");

@@ -2,6 +2,7 @@
 
 use crate::topology::TopologyReceiver;
 use futures::{StreamExt, stream::BoxStream};
+use kith_api::QueryError;
 use kith_types::ErrorCode;
 use kith_wire::{documents::Document, v1};
 use tokio_stream::wrappers::WatchStream;
@@ -28,6 +29,29 @@ impl ClusterReader {
         v1::Topology { document: document.for_clients().encode().into(), revision: document.revision }
     }
 
+    /// The types of a live graph.
+    ///
+    /// # Errors
+    /// `unknown_graph` if this process knows no such live graph; `schema_unavailable` if it cannot read the types.
+    pub fn types(&self, graph: &str) -> Result<v1::Types, Status> {
+        let document = self.topology.borrow().clone();
+        let Some(live) = document.live.iter().find(|live| live.name == graph) else {
+            let known = document.live.iter().map(|live| live.name.clone()).collect();
+            return Err(QueryError::UnknownGraph { name: graph.to_owned(), known }.to_status());
+        };
+        let unread = |reason: &str| {
+            let (graph, reason) = (graph.to_owned(), reason.to_owned());
+            QueryError::TypesUnavailable { graph, reason }.to_status()
+        };
+        let text = match document.types.get(graph) {
+            Some(Ok(text)) => text.as_bytes().to_vec(),
+            Some(Err(reason)) => return Err(unread(reason)),
+            None => return Err(unread("this process does not read them")),
+        };
+        let reference = serde_json::to_vec(&live.types).map_err(|error| unread(&error.to_string()))?;
+        Ok(v1::Types { reference: reference.into(), text: text.into() })
+    }
+
     /// The topology now and after each change.
     pub fn changes(&self) -> BoxStream<'static, Result<v1::Topology, Status>> {
         WatchStream::new(self.topology.clone())
@@ -52,6 +76,10 @@ impl v1::cluster_server::Cluster for ClusterReader {
 
     async fn get_topology(&self, _: Request<v1::TopologyRequest>) -> Result<Response<v1::Topology>, Status> {
         Ok(Response::new(self.now()))
+    }
+
+    async fn get_types(&self, request: Request<v1::TypesRequest>) -> Result<Response<v1::Types>, Status> {
+        self.types(&request.get_ref().graph).map(Response::new)
     }
 
     async fn watch_topology(

@@ -4,12 +4,14 @@
 use crate::{
     data_dir::{DataDirError, write_atomically},
     freshness::Freshness,
+    types::TypesReader,
 };
 use futures::StreamExt;
 use kith_metadata::{MetadataError, MetadataStore, Snapshot, keys};
 use kith_wire::documents::{
     ClusterDocument, DOCUMENT_FORMAT, DatabaseDocument, Document, DocumentError, LeadersDocument,
     LiveGraphDocument, NodeDocument, RebalanceDocument, RouterDocument, StoreDocument, TopologyDocument,
+    TypesTexts,
 };
 use std::{
     fs, io,
@@ -23,6 +25,11 @@ use tokio_util::sync::CancellationToken;
 
 /// The file in the data directory of a node or router with the topology that it saw last.
 const COPY_FILE: &str = "topology.json";
+
+/// The folder beside that file with the types of live graphs that the topology names.
+const TYPES_FOLDER: &str = "types";
+/// The pause before types that could not be read are read again.
+const TYPES_RETRY: Duration = Duration::from_millis(500);
 
 /// The age of a copy whose age is unknown, because the clock was set back since it was written: such a copy counts as old.
 const AGE_UNKNOWN: Duration = Duration::from_secs(86_400);
@@ -62,6 +69,7 @@ pub fn document_of(snapshot: &Snapshot) -> Result<TopologyDocument, TopologyErro
         stores: stores.iter().map(StoreDocument::served).collect(),
         kept: stores.iter().flat_map(StoreDocument::kept).collect(),
         live: live.into_iter().filter(|graph| !graph.dropping).collect(),
+        types: TypesTexts::new(),
         leaders: decode_under::<LeadersDocument>(snapshot, keys::LEADERS)?,
         databases: decode_under::<DatabaseDocument>(snapshot, keys::DATABASES)?,
         rebalance: rebalance_of(snapshot)?,
@@ -105,11 +113,15 @@ pub fn copy_in(data: &Path) -> PathBuf {
 /// # Errors
 /// [`DataDirError::Io`].
 pub fn forget_copy(data: &Path) -> Result<(), DataDirError> {
-    let path = copy_in(data);
-    match fs::remove_file(&path) {
-        Err(source) if source.kind() != io::ErrorKind::NotFound => Err(DataDirError::Io { path, source }),
-        _ => Ok(()),
+    let (copy, types) = (copy_in(data), data.join(TYPES_FOLDER));
+    for (removed, path) in [(fs::remove_file(&copy), copy), (fs::remove_dir_all(&types), types)] {
+        if let Err(source) = removed
+            && source.kind() != io::ErrorKind::NotFound
+        {
+            return Err(DataDirError::Io { path, source });
+        }
     }
+    Ok(())
 }
 
 /// A topology that is kept up to date.
@@ -121,7 +133,7 @@ pub struct Followed {
 }
 
 /// Follows the metadata store until `stop` is cancelled. Starts from the copy in `cache` if the store cannot be reached, and
-/// keeps that copy up to date.
+/// keeps that copy up to date. The types of live graphs are read too, each of them once.
 ///
 /// # Errors
 /// If neither the store nor the copy gives a topology.
@@ -130,7 +142,30 @@ pub async fn follow(
     cache: Option<PathBuf>,
     stop: CancellationToken,
 ) -> Result<Followed, TopologyError> {
-    let (first, age) = match store.read("").await {
+    let folder = cache.as_ref().map(|path| path.with_file_name(TYPES_FOLDER));
+    let types = TypesReader::new(Arc::clone(&store), folder);
+    follow_with(store, cache, Some(types), stop).await
+}
+
+/// Follows the metadata store as [`follow`] does, for a process that needs no types of live graphs.
+///
+/// # Errors
+/// If neither the store nor the copy gives a topology.
+pub async fn follow_without_types(
+    store: Arc<dyn MetadataStore>,
+    cache: Option<PathBuf>,
+    stop: CancellationToken,
+) -> Result<Followed, TopologyError> {
+    follow_with(store, cache, None, stop).await
+}
+
+async fn follow_with(
+    store: Arc<dyn MetadataStore>,
+    cache: Option<PathBuf>,
+    mut types: Option<TypesReader>,
+    stop: CancellationToken,
+) -> Result<Followed, TopologyError> {
+    let (mut first, age) = match store.read("").await {
         Ok(snapshot) => (document_of(&snapshot)?, Duration::ZERO),
         Err(error) => match cached(&cache)? {
             Some((document, age)) => {
@@ -141,26 +176,48 @@ pub async fn follow(
         },
     };
     let freshness = Freshness::new(age);
+    let mut lacks_types = false;
     if age.is_zero() {
-        save(&cache, &first);
+        lacks_types = complete(&mut types, &mut first).await;
+        save(&cache, types.as_ref(), &first);
+    } else if let Some(types) = &mut types {
+        types.add_copies_to(&mut first);
     }
     let revision = first.revision;
     let (sender, receiver) = watch::channel(Arc::new(first));
     tokio::spawn(async move {
         let mut snapshots = store.watch("", revision).take_until(Box::pin(stop.cancelled_owned()));
-        while let Some(snapshot) = snapshots.next().await {
-            match document_of(&snapshot) {
-                Ok(document) => {
-                    save(&cache, &document);
-                    sender.send_replace(Arc::new(document));
-                }
+        loop {
+            let snapshot = tokio::select! {
+                snapshot = snapshots.next() => match snapshot {
+                    Some(snapshot) => document_of(&snapshot),
+                    None => return,
+                },
+                () = tokio::time::sleep(TYPES_RETRY), if lacks_types => Ok((**sender.borrow()).clone()),
+            };
+            let mut document = match snapshot {
+                Ok(document) => document,
                 Err(error) => {
-                    tracing::error!(%error, "a change of the metadata cannot be read: keeping the previous topology")
+                    tracing::error!(%error, "a change of the metadata cannot be read: keeping the previous topology");
+                    continue;
                 }
+            };
+            lacks_types = complete(&mut types, &mut document).await;
+            if document != **sender.borrow() {
+                save(&cache, types.as_ref(), &document);
+                sender.send_replace(Arc::new(document));
             }
         }
     });
     Ok(Followed { topology: receiver, freshness })
+}
+
+/// Adds the types of its graphs to a topology. Returns whether some could not be read.
+async fn complete(types: &mut Option<TypesReader>, document: &mut TopologyDocument) -> bool {
+    match types {
+        Some(types) => types.add_to(document).await,
+        None => false,
+    }
 }
 
 /// The copy on disk, and how long ago it was written.
@@ -171,10 +228,13 @@ fn cached(cache: &Option<PathBuf>) -> Result<Option<(TopologyDocument, Duration)
     Ok(Some((TopologyDocument::decode(&bytes)?, age.max(Duration::from_millis(1)))))
 }
 
-fn save(cache: &Option<PathBuf>, document: &TopologyDocument) {
-    if let Some(path) = cache
-        && let Err(error) = write_atomically(path, &document.encode())
-    {
-        tracing::warn!(%error, "the copy of the topology could not be written to disk");
+fn save(cache: &Option<PathBuf>, types: Option<&TypesReader>, document: &TopologyDocument) {
+    let Some(path) = cache else { return };
+    if let Some(types) = types {
+        types.save_copies(document);
+    }
+    match write_atomically(path, &document.encode()) {
+        Ok(()) => types.into_iter().for_each(|types| types.remove_other_copies(document)),
+        Err(error) => tracing::warn!(%error, "the copy of the topology could not be written to disk"),
     }
 }

@@ -107,7 +107,8 @@ fn decoded(documents: &TopologyReceiver) -> Result<watch::Receiver<Arc<Topology>
     tokio::spawn(async move {
         while documents.changed().await.is_ok() {
             let document = Arc::clone(&documents.borrow_and_update());
-            match Topology::from_document(document) {
+            let next = Topology::after(Some(&sender.borrow()), document);
+            match next {
                 Ok(topology) => drop(sender.send_replace(Arc::new(topology))),
                 Err(error) => {
                     tracing::error!(%error, "a topology is invalid: keeping the previous one")

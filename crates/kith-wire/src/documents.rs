@@ -12,7 +12,7 @@ mod served;
 mod stores;
 
 pub use cluster::{ClusterDocument, GroupDocument, ListedNodeDocument, NodeDocument, RouterDocument};
-pub use live::{DatabaseDocument, LeadersDocument, LiveGraphDocument};
+pub use live::{DatabaseDocument, LeadersDocument, LiveGraphDocument, TypesReference, TypesTexts};
 pub use plan::{
     AddedGroupDocument, BatchDocument, MoveDocument, NodeTotalsDocument, PairTotalsDocument, PlanDocument,
     RosterDocument, ShapeDocument, SizedStoreDocument,
@@ -159,6 +159,9 @@ pub struct TopologyDocument {
     /// The live graphs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub live: Vec<LiveGraphDocument>,
+    /// The types of live graphs that this process has read. They are not a part of the encoded document.
+    #[serde(skip)]
+    pub types: TypesTexts,
     /// The leaders of the partitions of live graphs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub leaders: Vec<LeadersDocument>,
@@ -195,6 +198,7 @@ impl TopologyDocument {
             routers: self.routers.clone(),
             stores: self.stores.clone(),
             live: self.live.clone(),
+            types: TypesTexts::default(),
             leaders: self.leaders.clone(),
             databases: Vec::new(),
             kept: Vec::new(),

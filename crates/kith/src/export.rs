@@ -72,7 +72,8 @@ struct ExportReply {
 /// If the graph lacks the type, no replica of a partition answers, or the rows cannot be written.
 pub async fn run(target: &TargetFlags, format: Format, flags: ExportFlags) -> anyhow::Result<Exit> {
     let router = connect::router(target).await?;
-    let document = router.topology().await.context("read the cluster's topology")?;
+    let document = router.topology_with_types(|graph| graph == flags.graph).await;
+    let document = document.context("read the cluster's topology")?;
     let topology = Topology::from_document(Arc::new(document)).context("read the cluster's topology")?;
     let graph = Arc::clone(topology.graph(&flags.graph)?);
     let has_fields = has_fields(&graph, &flags)?;

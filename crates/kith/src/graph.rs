@@ -6,7 +6,7 @@ use crate::{
     failure::{Exit, Failure},
     names::store_name,
     output::{self, Format},
-    reply::graphs::GraphReply,
+    reply::graphs::{GraphReply, LiveReply},
     table::graphs,
     who::who,
 };
@@ -67,7 +67,7 @@ pub async fn run(target: &TargetFlags, format: Format, command: GraphCommand) ->
     match command {
         GraphCommand::Ask(question) => crate::ask::ask(target, format, &question.line).await,
         GraphCommand::List => {
-            let reply = ListReply { graphs: graphs(&connect::router(target).await?).await? };
+            let reply = ListReply { graphs: graphs(&connect::router(target).await?, |_| true).await? };
             output::print(format, &reply, |reply| graphs::list(&reply.graphs))?;
             Ok(Exit::Done)
         }
@@ -94,10 +94,13 @@ pub async fn run(target: &TargetFlags, format: Format, command: GraphCommand) ->
 }
 
 async fn print_graph(router: &RouterClient, format: Format, graph: String) -> anyhow::Result<Exit> {
-    let graphs = graphs(router).await?;
+    let graphs = graphs(router, |name| name == graph).await?;
     let known = graphs.iter().map(|graph| graph.name().to_owned()).collect();
     let found = graphs.into_iter().find(|candidate| candidate.name() == graph);
     let found = found.ok_or(QueryError::UnknownGraph { name: graph, known })?;
+    if let GraphReply::Live(LiveReply { graph, types_error: Some(reason), .. }) = found {
+        return Err(QueryError::TypesUnavailable { graph, reason }.into());
+    }
     output::print(format, &found, graphs::describe)?;
     Ok(Exit::Done)
 }
@@ -127,7 +130,7 @@ async fn drop_live(router: &RouterClient, graph: &str, keep_rows: bool) -> anyho
     })
 }
 
-async fn graphs(router: &RouterClient) -> anyhow::Result<Vec<GraphReply>> {
-    let topology = router.topology().await.context("read the topology")?;
-    GraphReply::all(topology)
+async fn graphs(router: &RouterClient, has_types: impl Fn(&str) -> bool) -> anyhow::Result<Vec<GraphReply>> {
+    let topology = router.topology_with_types(has_types).await.context("read the topology")?;
+    Ok(GraphReply::all(topology))
 }

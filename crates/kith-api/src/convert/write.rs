@@ -2,7 +2,7 @@
 
 use super::query::{options_from_wire, options_to_wire};
 use crate::{QueryError, QueryOptions, Question, Request, Written};
-use kith_live::{Conditions, Done, Mutation, NotATicket, NotAWriteId, Write};
+use kith_live::{Conditions, Done, Mutation, NotATicket, NotAWriteId, Write, WriteId};
 use kith_wire::v1::{self, graph_write_request::Mutation as Wire};
 
 /// Encodes a write.
@@ -14,6 +14,7 @@ pub fn write_to_wire(graph: &str, write: &Write, options: &QueryOptions) -> v1::
         if_version: write.conditions.if_version,
         if_exists: write.conditions.if_exists,
         write_id: write.write_id.as_ref().map_or_else(String::new, |id| id.as_str().to_owned()),
+        subject: write.write_id.as_ref().map_or_else(String::new, |id| id.subject().to_owned()),
     }
 }
 
@@ -49,7 +50,8 @@ fn mutation_to_wire(mutation: &Mutation) -> Wire {
 pub fn write_from_wire(wire: v1::GraphWriteRequest) -> Result<Request, QueryError> {
     let unknown = || "the write has no mutation that this release knows".to_owned();
     let mutation = wire.mutation.ok_or_else(|| QueryError::Unsupported { detail: unknown() })?;
-    let write_id = Some(wire.write_id).filter(|id| !id.is_empty()).map(|id| id.parse()).transpose();
+    let write_id = Some(wire.write_id).filter(|id| !id.is_empty());
+    let write_id = write_id.map(|id| Ok(id.parse::<WriteId>()?.of_subject(wire.subject))).transpose();
     let write = Write {
         mutation: mutation_from_wire(mutation),
         conditions: Conditions { if_version: wire.if_version, if_exists: wire.if_exists },
@@ -126,7 +128,8 @@ mod tests {
         let options = QueryOptions { deadline: Some(Duration::from_millis(70)), ..QueryOptions::default() };
         for (place, mutation) in mutations.into_iter().enumerate() {
             let conditions = Conditions { if_version: Some(0), if_exists: [None, Some(false)][place % 2] };
-            let write_id = (place % 2 == 0).then(|| "w-1".parse().unwrap());
+            let named = |text: &str| text.parse::<WriteId>().unwrap().of_subject("ada".to_owned());
+            let write_id = (place % 2 == 0).then(|| named("w-1"));
             let write = Write { mutation, conditions, write_id };
             let wire = write_to_wire("social", &write, &options);
             let question = Question::Write { graph: "social".to_owned(), write };

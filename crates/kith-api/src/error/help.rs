@@ -64,6 +64,9 @@ impl QueryError {
             QueryError::SchemaUnavailable { .. } => {
                 "read again: the version may have gone meanwhile; look at `kith cluster status`".to_owned()
             }
+            QueryError::TypesUnavailable { .. } => {
+                "try again; if it stays so, restore the metadata store from a backup (docs/operating/machines.md)".to_owned()
+            }
             QueryError::Compute(error) => compute_help(error),
             QueryError::NotRecords { .. } => RECORDS_ONLY.to_owned(),
             QueryError::Unsupported { .. } => UPDATE_OR_CLIENT.to_owned(),

@@ -1,11 +1,11 @@
 //! Live graphs in a topology.
 
-use super::{BadTopology, Graph, Pin, Pinned};
-use kith_live::{AssociationType, GraphTypes, Inverse, TypesDocument};
+use super::{Graph, Pin, Pinned, Topology, Unread, types_of_text};
+use kith_live::{AssociationType, GraphTypes, Inverse};
 use kith_ops::{GraphSchema, KindRole, KindSchema};
 use kith_routing::{Leader, Leaders, RoutingTable, StoreReach};
 use kith_types::{NodeId, StoreVersion, Term};
-use kith_wire::documents::{DOCUMENT_FORMAT, LeadersDocument, LiveGraphDocument};
+use kith_wire::documents::{DOCUMENT_FORMAT, LeadersDocument, LiveGraphDocument, TopologyDocument};
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
 /// The properties that only a live graph has.
@@ -36,14 +36,35 @@ pub fn leaders_document(graph: &str, leaders: &Leaders) -> LeadersDocument {
     }
 }
 
-/// Decodes a live graph from its documents.
+/// Returns the types of a graph: those of the topology before if they are the same, or else those in the text that this process
+/// has read.
+pub(super) fn types(
+    document: &LiveGraphDocument,
+    topology: &TopologyDocument,
+    before: Option<&Topology>,
+) -> Result<Arc<GraphTypes>, Unread> {
+    let text = match topology.types.get(&document.name) {
+        None => return Err(Unread::Unasked),
+        Some(Err(reason)) => return Err(Unread::Failed(reason.clone())),
+        Some(Ok(text)) => text,
+    };
+    if let Some(before) = before
+        && let Some(Ok(known)) = before.document.types.get(&document.name)
+        && Arc::ptr_eq(known, text)
+        && let Some(live) = before.graphs.get(&document.name).and_then(|graph| graph.live.as_ref())
+    {
+        return Ok(Arc::clone(&live.types));
+    }
+    types_of_text(&document.types, text).map(Arc::new).map_err(Unread::Failed)
+}
+
+/// Decodes a live graph with these types.
 pub(super) fn graph(
     document: &LiveGraphDocument,
+    types: Arc<GraphTypes>,
     leaders: &[LeadersDocument],
     table: &RoutingTable,
-) -> Result<Graph, BadTopology> {
-    let types = types_of(&document.types)
-        .map_err(|source| BadTopology::Types { graph: document.name.clone(), source })?;
+) -> Graph {
     let leaders = leaders.iter().find(|leaders| leaders.graph == document.name);
     let pinned = Pinned {
         name: document.name.clone(),
@@ -52,19 +73,12 @@ pub(super) fn graph(
         what: "graph",
         reach: StoreReach::new(table, &document.name, None, &[]),
     };
-    Ok(Graph {
+    Graph {
         pinned: Arc::new(pinned),
         schema: schema_of(&types),
-        live: Some(LiveGraph {
-            types: Arc::new(types),
-            leaders: leaders.map(leaders_of).unwrap_or_default(),
-        }),
+        live: Some(LiveGraph { types, leaders: leaders.map(leaders_of).unwrap_or_default() }),
         properties: None,
-    })
-}
-
-fn types_of(text: &str) -> Result<GraphTypes, Box<dyn std::error::Error + Send + Sync>> {
-    Ok(serde_json::from_str::<TypesDocument>(text)?.try_into()?)
+    }
 }
 
 /// The schema that queries see: association types with adjacency, in the order of their numbers.

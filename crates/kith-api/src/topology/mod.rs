@@ -4,10 +4,12 @@
 mod holding;
 mod live;
 mod table;
+mod types;
 
 pub use holding::{groups_of, placed, strategy_of, wanted};
 pub use live::{LiveGraph, leaders_document, leaders_of};
 pub use table::{cluster_document, listed_document, listed_entry, role_of_group, role_text, table_parts};
+pub use types::{check_types_text, identity_of, types_of_text, types_text};
 
 use crate::QueryError;
 use kith_ops::{GraphSchema, KindRole, KindSchema};
@@ -27,6 +29,8 @@ pub struct Topology {
     pub table: Arc<RoutingTable>,
     /// Graphs by name.
     pub graphs: BTreeMap<String, Arc<Graph>>,
+    /// Live graphs whose types this process has not read, by name. [`Topology::graph`] refuses them.
+    pub unread: BTreeMap<String, Unread>,
     /// Stores of values by name, including those without a version yet.
     pub stores: BTreeMap<String, Arc<ValueStore>>,
     /// Routers' gRPC addresses, in the order of their ids.
@@ -110,6 +114,15 @@ impl Graph {
     }
 }
 
+/// Why a process does not have the types of a live graph.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unread {
+    /// It has not asked for them.
+    Unasked,
+    /// They could not be read, for this reason.
+    Failed(String),
+}
+
 /// One store of values at the version that reads pin.
 #[derive(Debug)]
 pub struct ValueStore {
@@ -162,14 +175,6 @@ pub enum BadTopology {
         #[source]
         source: SchemaIdError,
     },
-    /// The types of a live graph are damaged, or of a newer release.
-    #[error("types of graph {graph:?}")]
-    Types {
-        graph: String,
-        /// What is wrong with them.
-        #[source]
-        source: Box<dyn std::error::Error + Send + Sync>,
-    },
     /// The owners do not form a valid table.
     #[error("routing table")]
     Table(#[from] TableError),
@@ -181,21 +186,37 @@ impl Topology {
     /// # Errors
     /// If the document is invalid.
     pub fn from_document(document: Arc<TopologyDocument>) -> Result<Self, BadTopology> {
+        Self::after(None, document)
+    }
+
+    /// Decodes a document. Types that the topology before has too are not decoded again.
+    ///
+    /// # Errors
+    /// If the document is invalid.
+    pub fn after(before: Option<&Topology>, document: Arc<TopologyDocument>) -> Result<Self, BadTopology> {
         let table = table_of_document(&document)?;
         let graphs = document.graphs().map(|graph| {
             let (pinned, schema) = (pinned(graph, "graph", &table), schema_of(graph)?);
             let properties = graph.definition.properties.clone();
             Ok((graph.name.clone(), Arc::new(Graph { pinned, schema, live: None, properties })))
         });
-        let live = document
-            .live
-            .iter()
-            .map(|graph| Ok((graph.name.clone(), Arc::new(live::graph(graph, &document.leaders, &table)?))));
+        let mut graphs = graphs.collect::<Result<BTreeMap<_, _>, BadTopology>>()?;
+        let mut unread = BTreeMap::new();
+        for graph in &document.live {
+            match live::types(graph, &document, before) {
+                Ok(types) => {
+                    let live = live::graph(graph, types, &document.leaders, &table);
+                    graphs.insert(graph.name.clone(), Arc::new(live));
+                }
+                Err(reason) => drop(unread.insert(graph.name.clone(), reason)),
+            }
+        }
         let stores = document.stores.iter().filter_map(|store| value_store(store, &table).transpose());
         let stores = stores.map(|store| store.map(|store| (store.pinned.name.clone(), Arc::new(store))));
         Ok(Self {
             revision: document.revision,
-            graphs: graphs.chain(live).collect::<Result<_, BadTopology>>()?,
+            graphs,
+            unread,
             stores: stores.collect::<Result<_, BadTopology>>()?,
             table: Arc::new(table),
             routers: document.routers.iter().map(|router| router.addr.clone()).collect(),
@@ -206,12 +227,21 @@ impl Topology {
     /// Looks up the graph of this name.
     ///
     /// # Errors
-    /// [`QueryError::UnknownGraph`] if there is none.
+    /// [`QueryError::UnknownGraph`] if there is none; [`QueryError::TypesUnavailable`] if its types have not been read.
     pub fn graph(&self, name: &str) -> Result<&Arc<Graph>, QueryError> {
-        self.graphs.get(name).ok_or_else(|| QueryError::UnknownGraph {
-            name: name.to_owned(),
-            known: self.graphs.keys().cloned().collect(),
-        })
+        if let Some(graph) = self.graphs.get(name) {
+            return Ok(graph);
+        }
+        let (graph, reason) = match self.unread.get(name) {
+            Some(Unread::Failed(reason)) => (name.to_owned(), reason.clone()),
+            Some(Unread::Unasked) => (name.to_owned(), "they have not been read yet".to_owned()),
+            None => {
+                let mut known: Vec<_> = self.graphs.keys().chain(self.unread.keys()).cloned().collect();
+                known.sort_unstable();
+                return Err(QueryError::UnknownGraph { name: name.to_owned(), known });
+            }
+        };
+        Err(QueryError::TypesUnavailable { graph, reason })
     }
 
     /// Looks up the graph of this name at a version in which an edge type (`None`: the first) has this version of its own:

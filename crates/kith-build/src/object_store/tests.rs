@@ -39,6 +39,7 @@ fn graph(version: u64) -> StoreDocument {
     StoreDocument {
         format: DOCUMENT_FORMAT,
         name: "v".to_owned(),
+        charged_to: String::new(),
         definition: DefinitionDocument::new(HoldsDocument::Graph),
         version_last: version.version,
         versions: vec![version],

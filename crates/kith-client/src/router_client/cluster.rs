@@ -5,9 +5,13 @@ use super::{
     patience::{CALL_PATIENCE, within},
     topology_of,
 };
-use kith_api::QueryError;
-use kith_wire::{documents::TopologyDocument, v1};
-use std::time::Duration;
+use crate::topology::KnownTypes;
+use kith_api::{QueryError, topology::check_types_text};
+use kith_wire::{
+    documents::{TopologyDocument, TypesReference},
+    v1,
+};
+use std::{sync::Arc, time::Duration};
 use tonic::Streaming;
 
 /// How long a plan may take. Planning reads the manifests of all partitions that move.
@@ -22,6 +26,37 @@ impl RouterClient {
         let mut cluster = self.cluster.clone();
         let reply = within(CALL_PATIENCE, cluster.get_topology(v1::TopologyRequest {})).await;
         topology_of(reply.map_err(|status| self.error(&status))?.get_ref())
+    }
+
+    /// As [`RouterClient::topology`], with the types of the live graphs that are wanted. Types that cannot be read become errors
+    /// about their graphs only.
+    ///
+    /// # Errors
+    /// If the router does not answer or its document cannot be read.
+    pub async fn topology_with_types(
+        &self,
+        is_wanted: impl Fn(&str) -> bool,
+    ) -> Result<TopologyDocument, QueryError> {
+        let mut topology = self.topology().await?;
+        KnownTypes::default().add_to(self, &mut topology, is_wanted).await;
+        Ok(topology)
+    }
+
+    /// The types of a live graph, and the reference to them.
+    ///
+    /// # Errors
+    /// If there is no such live graph, its types cannot be read, or the router does not answer.
+    pub(crate) async fn types(&self, graph: &str) -> Result<(TypesReference, Arc<str>), QueryError> {
+        let mut cluster = self.cluster.clone();
+        let request = v1::TypesRequest { graph: graph.to_owned() };
+        let reply = within(CALL_PATIENCE, cluster.get_types(request)).await;
+        let v1::Types { reference, text } = reply.map_err(|status| self.error(&status))?.into_inner();
+        let unread = |reason: String| QueryError::TypesUnavailable { graph: graph.to_owned(), reason };
+        let reference: TypesReference =
+            serde_json::from_slice(&reference).map_err(|error| unread(error.to_string()))?;
+        let text = std::str::from_utf8(&text).map_err(|error| unread(error.to_string()))?;
+        check_types_text(&reference, text).map_err(unread)?;
+        Ok((reference, text.into()))
     }
 
     /// Streams the topology now and after each change.

@@ -14,7 +14,7 @@ use crate::{
     executor::Executor,
     schemas::Schemas,
     settings::{SessionSettings, SettingsError},
-    topology::{Graph, Pin, Pinned, Topology},
+    topology::{Asked, Graph, Pin, Pinned, Topology, Unread},
 };
 use futures::{FutureExt, future::BoxFuture};
 use kith_api::{Answered, QueryError, QueryOptions};
@@ -40,6 +40,8 @@ pub struct Session {
 
 struct Inner {
     topology: watch::Receiver<Arc<Topology>>,
+    /// The live graphs whose types the topology gets; `None` if it has the types of all.
+    asked: Option<Arc<Asked>>,
     executor: Executor,
     settings: SessionSettings,
     caches: Caches,
@@ -97,8 +99,9 @@ impl Session {
     /// # Errors
     /// If none of the seeds answers.
     pub async fn connect(seeds: Vec<String>, settings: SessionSettings) -> Result<Self, QueryError> {
-        let topology = crate::topology::follow(seeds, settings.dialer.clone()).await?;
-        let session = Self::new(topology, settings, Caches::default())
+        let asked = Arc::new(Asked::default());
+        let topology = crate::topology::follow(seeds, settings.dialer.clone(), Arc::clone(&asked)).await?;
+        let session = Self::over(topology, settings, Caches::default(), Some(asked))
             .map_err(|error| QueryError::BadRequest { detail: error.to_string() })?;
         session.warm().await;
         Ok(session)
@@ -109,7 +112,7 @@ impl Session {
         self.inner.executor.fleet().warm().await;
     }
 
-    /// Creates a session over a topology that the caller follows.
+    /// Creates a session over a topology that the caller follows, with the types of its live graphs.
     ///
     /// # Errors
     /// If the settings name a policy or controller that does not exist.
@@ -118,6 +121,15 @@ impl Session {
         settings: SessionSettings,
         caches: Caches,
     ) -> Result<Self, SettingsError> {
+        Self::over(topology, settings, caches, None)
+    }
+
+    fn over(
+        topology: watch::Receiver<Arc<Topology>>,
+        settings: SessionSettings,
+        caches: Caches,
+        asked: Option<Arc<Asked>>,
+    ) -> Result<Self, SettingsError> {
         settings.check_bounds()?;
         let executor = Executor::new(topology.clone(), &settings)?;
         let memory = usize::try_from(settings.traversals.memory).unwrap_or(usize::MAX);
@@ -125,6 +137,7 @@ impl Session {
             inner: Arc::new(Inner {
                 traversal_memory: kith_net::Budget::new(memory),
                 topology,
+                asked,
                 executor,
                 settings,
                 caches,
@@ -182,6 +195,17 @@ impl Session {
     pub fn patience(&self, options: &QueryOptions) -> Duration {
         let settings = &self.inner.settings;
         options.deadline.unwrap_or(settings.deadline_default).min(settings.deadline_max)
+    }
+
+    /// Waits until this session has the types of a live graph, or knows why it cannot have them.
+    pub(crate) async fn ask_for_types(&self, graph: &str, options: &QueryOptions) {
+        let is_unasked = |topology: &Topology| topology.unread.get(graph) == Some(&Unread::Unasked);
+        let Some(asked) = self.inner.asked.as_ref().filter(|_| is_unasked(&self.topology())) else { return };
+        asked.add(graph);
+        let mut topology = self.inner.topology.clone();
+        let known = topology.wait_for(|topology| !is_unasked(topology));
+        // After a timeout, the request fails because the types are not known.
+        let _ = tokio::time::timeout(self.patience(options), known).await;
     }
 
     /// Begins a run that has pinned a graph.

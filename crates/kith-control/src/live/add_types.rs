@@ -1,8 +1,8 @@
 //! Adds the types that writes name to open graphs.
 
-use super::schema::{LiveGraphStore, bad_schema, changed_meanwhile, check_not_dropping, types_of};
+use super::schema::{LiveGraphStore, Put, bad_schema, changed_meanwhile, check_not_dropping};
+use kith_api::topology::types_text;
 use kith_live::{Label, TypeKind};
-use kith_metadata::Committed;
 use kith_wire::v1;
 use tonic::Status;
 
@@ -14,8 +14,8 @@ impl LiveGraphStore {
     /// time.
     ///
     /// # Errors
-    /// `bad_schema` if the graph is not open, a name is not allowed, or there are too many types; `unknown_graph`,
-    /// `loaded_graph`; `conflict` if the graph is being dropped.
+    /// `bad_schema` if the graph is not open, a name is not allowed, or there are too many types; `out_of_range` if the
+    /// graph would take more than it may; `unknown_graph`, `loaded_graph`; `conflict` if the graph is being dropped.
     pub(super) async fn add_types(
         &self,
         graph: &str,
@@ -26,10 +26,9 @@ impl LiveGraphStore {
         let associations = asked.associations.iter().map(of(TypeKind::Association));
         let labels: Vec<Label> = objects.chain(associations).collect();
         for _ in 0..ATTEMPTS_MAX {
-            let (document, revision) = self.existing(graph).await?;
+            let (document, revision, types) = self.existing(graph).await?;
             check_not_dropping(&document)?;
-            let added = types_of(&document)?.with_labels(&labels);
-            let (types, changes) = added.map_err(|error| bad_schema(&error))?;
+            let (types, changes) = types.with_labels(&labels).map_err(|error| bad_schema(&error))?;
             let outcome = v1::SchemaOutcome {
                 changes: changes.iter().map(ToString::to_string).collect(),
                 revision: types.revision,
@@ -38,7 +37,8 @@ impl LiveGraphStore {
             if changes.is_empty() {
                 return Ok(outcome);
             }
-            if let Committed::At(_) = self.put_types(document, revision, &types).await? {
+            let (reference, text) = types_text(&types);
+            if let Put::At(_) = self.put_types(&document, revision, (&reference, &text)).await? {
                 return Ok(outcome);
             }
         }

@@ -5,13 +5,15 @@
 //! continues the creation, and dropping the graph removes the rest.
 
 use super::schema::{
-    Applied, LiveGraphStore, SchemaApply, bad_schema, no_database, text_of, types_of, unavailable, unreadable,
+    Applied, LiveGraphStore, SHARE_PAUSE_MAX, SHARE_TRIES, SchemaApply, bad_schema, changed_meanwhile,
+    no_database, unavailable, unreadable,
 };
+use kith_api::topology::{identity_of, types_text};
 use kith_database::{DatabaseError, GraphIdentity};
 use kith_live::{DeclaredTypes, GraphTypes};
-use kith_metadata::{Committed, Condition, Write, keys};
+use kith_metadata::{Committed, Condition, Write, keys, records::shares::charged_to, types};
 use kith_types::ErrorCode;
-use kith_wire::documents::{DOCUMENT_FORMAT, Document, LiveGraphDocument};
+use kith_wire::documents::{DOCUMENT_FORMAT, Document, LiveGraphDocument, TypesReference};
 use tonic::Status;
 
 impl LiveGraphStore {
@@ -28,14 +30,16 @@ impl LiveGraphStore {
             Some(storage) => storage.to_string(),
         };
         let applied = Applied { is_new: true, changes, revision: types.revision, storage: storage.clone() };
-        let identity = self.identity(&types)?;
+        let identity = self.identity(types.identity)?;
+        let (reference, text) = types_text(&types);
+        let document = document(request, reference, storage);
+        self.check_share(&document, None).await?;
         if request.dry_run {
             return Ok(applied);
         }
-        let document = document(request, &types, storage);
         // Errors of the storage location are reported before anything is written.
         self.databases.reach(&document, identity).await.map_err(|error| no_database(&error))?;
-        let revision = self.reserve(&document).await?;
+        let revision = self.reserve(&document, &text).await?;
         if let Err(error) = self.databases.create_with_retry(&document, identity).await {
             return Err(self.undo(&document, identity, revision, &error).await);
         }
@@ -63,17 +67,34 @@ impl LiveGraphStore {
         }
     }
 
-    /// Writes the document of a new graph. Returns its revision.
-    async fn reserve(&self, document: &LiveGraphDocument) -> Result<u64, Status> {
+    /// Writes the document of a new graph and its types. Returns its revision.
+    async fn reserve(&self, document: &LiveGraphDocument, text: &str) -> Result<u64, Status> {
         let (live, store) = (keys::live_graph(&document.name), keys::store(&document.name));
-        let conditions = [&live, &store].map(|key| Condition { key: key.clone(), revision: 0 });
-        match self.commit(conditions.to_vec(), vec![Write::put(live, document.encode())]).await? {
-            Committed::At(revision) => Ok(revision),
-            Committed::Conflict => {
-                let message = format!("a store or graph {:?} was created at the same time", document.name);
-                Err(kith_wire::status(ErrorCode::Conflict, message, "nothing was changed; try again"))
+        for _ in 0..SHARE_TRIES {
+            let shares = self.check_share(document, None).await?;
+            let only_if_new = [&live, &store].map(|key| Condition { key: key.clone(), revision: 0 });
+            let conditions = only_if_new.into_iter().chain([shares.condition()]).collect();
+            let mut writes = types::writes(&document.name, &document.types, text.to_owned());
+            writes.extend([Write::put(live.clone(), document.encode()), shares.write()]);
+            if let Committed::At(revision) = self.commit(conditions, writes).await? {
+                return Ok(revision);
             }
+            for key in [&live, &store] {
+                let snapshot = self.metadata.read(key).await.map_err(|error| unavailable(&error))?;
+                if snapshot.get(key).is_some() {
+                    let message =
+                        format!("a store or graph {:?} was created at the same time", document.name);
+                    return Err(kith_wire::status(
+                        ErrorCode::Conflict,
+                        message,
+                        "nothing was changed; try again",
+                    ));
+                }
+            }
+            // Another graph got types at the same time.
+            tokio::time::sleep(SHARE_PAUSE_MAX.mul_f64(rand::random())).await;
         }
+        Err(changed_meanwhile(&document.name))
     }
 
     /// Undoes the creation of a graph after its database returned an error. Returns the error for the caller. The document
@@ -116,7 +137,7 @@ impl LiveGraphStore {
         let snapshot = self.metadata.read(&key).await.map_err(|error| unavailable(&error))?;
         if let Some(entry) = snapshot.get(&key) {
             let found = LiveGraphDocument::decode(&entry.value).map_err(|error| unreadable(&error))?;
-            if !found.dropping && types_of(&found)?.identity == identity.graph {
+            if !found.dropping && identity_of(&found.types) == Ok(identity.graph) {
                 return Ok(());
             }
         }
@@ -136,13 +157,14 @@ impl LiveGraphStore {
     }
 }
 
-fn document(request: &SchemaApply, types: &GraphTypes, storage: String) -> LiveGraphDocument {
+fn document(request: &SchemaApply, types: TypesReference, storage: String) -> LiveGraphDocument {
     LiveGraphDocument {
         format: DOCUMENT_FORMAT,
         name: request.graph.clone(),
-        types: text_of(types),
+        types,
         storage,
         who: request.who.clone(),
+        charged_to: charged_to(&request.who, request.standing),
         dropping: false,
     }
 }

@@ -9,6 +9,9 @@ use kith_types::{ErrorCode, LogPoint};
 use kith_wire::documents::{LiveGraphDocument, TopologyDocument};
 use tonic::Status;
 
+/// The longest location of rows. The topology, which all processes read, contains it.
+const STORAGE_BYTES_MAX: usize = 1 << 10;
+
 /// The database processes and servers in which databases of live graphs can be created.
 #[derive(Clone)]
 pub struct Databases {
@@ -40,6 +43,11 @@ impl Databases {
     /// # Errors
     /// `bad_request` if it names no database, `url_not_allowed` if the configuration does not allow it.
     pub(super) fn check(&self, graph: &str, storage: &str) -> Result<Storage, Status> {
+        if STORAGE_BYTES_MAX < storage.len() {
+            let message = format!("the location of the rows has {} bytes", storage.len());
+            let help = format!("name a database with at most {STORAGE_BYTES_MAX} bytes");
+            return Err(kith_wire::status(ErrorCode::BadRequest, message, help));
+        }
         let storage: Storage = storage.parse().map_err(|error: StorageError| match error {
             StorageError::Address(AddressError::Parameters) => not_allowed(&error.to_string()),
             _ => {

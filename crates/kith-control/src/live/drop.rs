@@ -1,9 +1,10 @@
 //! Drops live graphs. First the graph stops serving, then its rows are removed, and at last its name becomes free. Repeating
 //! an interrupted drop continues it.
 
-use super::schema::{LiveGraphStore, types_of, unavailable, unreadable};
+use super::schema::{LiveGraphStore, unavailable, unreadable};
+use kith_api::topology::identity_of;
 use kith_database::DatabaseError;
-use kith_metadata::{Committed, Condition, Write, keys};
+use kith_metadata::{Committed, Condition, Write, keys, types};
 use kith_types::ErrorCode;
 use kith_wire::{
     documents::{Document, LiveGraphDocument},
@@ -22,7 +23,9 @@ impl LiveGraphStore {
         let snapshot = self.metadata.read(&key).await.map_err(|error| unavailable(&error))?;
         let Some(entry) = snapshot.get(&key) else { return Err(self.not_live(graph).to_status()) };
         let document = LiveGraphDocument::decode(&entry.value).map_err(|error| unreadable(&error))?;
-        let identity = self.identity(&types_of(&document)?)?;
+        // A graph whose types are lost can still be dropped.
+        let identity =
+            self.identity(identity_of(&document.types).map_err(|error| unreadable_identity(graph, &error))?)?;
         if !keep_rows {
             let reached = self.databases.reach(&document, identity).await;
             reached.map_err(|error| unreachable(&error, &document))?;
@@ -58,12 +61,19 @@ impl LiveGraphStore {
         }
     }
 
-    /// Removes the document of a graph that was withdrawn at `revision`, which frees its name.
+    /// Removes the document and the types of a graph that was withdrawn at `revision`, which frees its name.
     pub(super) async fn forget(&self, graph: &str, revision: u64) -> Result<(), Status> {
         let key = keys::live_graph(graph);
         let condition = Condition { key: key.clone(), revision };
-        self.commit(vec![condition], vec![Write::delete(key)]).await.map(drop)
+        let types = types::removal(&*self.metadata, graph).await.map_err(|error| unavailable(&error))?;
+        let writes = types.into_iter().chain([Write::delete(key)]).collect();
+        self.commit(vec![condition], writes).await.map(drop)
     }
+}
+
+fn unreadable_identity(graph: &str, reason: &str) -> Status {
+    let message = format!("the document of graph {graph:?} is damaged: {reason}");
+    kith_wire::status(ErrorCode::Internal, message, "restore the metadata store from a backup")
 }
 
 fn unreachable(error: &DatabaseError, document: &LiveGraphDocument) -> Status {

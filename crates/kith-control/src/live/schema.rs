@@ -2,14 +2,22 @@
 //! types that writes name.
 
 use super::databases::Databases;
-use kith_api::QueryError;
+use kith_api::{
+    QueryError,
+    topology::{types_of_text, types_text},
+};
 use kith_database::{DatabaseError, GraphIdentity, Storage};
-use kith_live::{DeclaredTypes, GraphTypes, TypeChange, TypesDocument, TypesError};
-use kith_metadata::{Committed, Condition, MetadataError, MetadataStore, Write, keys};
+use kith_live::{DeclaredTypes, GraphTypes, TypeChange, TypesError};
+use kith_metadata::{
+    Committed, Condition, MetadataError, MetadataStore, Write, keys,
+    records::shares::{Amount, Shared, Shares, SharesError},
+    types::{self, TypesError as TypesReadError},
+};
 use kith_process::topology::TopologyReceiver;
 use kith_types::{ErrorCode, PartitionCount, check_store_name};
+use kith_versions::Trust;
 use kith_wire::{
-    documents::{Document, DocumentError, LiveGraphDocument},
+    documents::{Document, DocumentError, LiveGraphDocument, TypesReference},
     v1::{self, schema_command::Command},
 };
 use std::{sync::Arc, time::Duration};
@@ -17,6 +25,11 @@ use tonic::Status;
 
 /// How long a request waits for its change to come back through the watch of the metadata store.
 const VISIBLE_WAIT: Duration = Duration::from_secs(5);
+
+/// How often a change is tried while types of other graphs are written.
+pub(super) const SHARE_TRIES: u32 = 32;
+/// The longest pause before the next try. Pauses are random, so that competing routers do not meet again.
+pub(super) const SHARE_PAUSE_MAX: Duration = Duration::from_millis(50);
 
 /// Creates, changes, shows and drops live graphs, on behalf of one router.
 #[derive(Clone)]
@@ -40,6 +53,8 @@ pub(super) struct SchemaApply {
     pub dry_run: bool,
     /// The subject that sent the request.
     pub who: String,
+    /// How far the identity of the subject is proven.
+    pub standing: Trust,
 }
 
 /// The result of a [`SchemaApply`], or with `dry_run` the result that it would have.
@@ -55,17 +70,28 @@ pub(super) struct Applied {
     pub storage: String,
 }
 
+/// What became of an attempt to write the types of a graph.
+pub(super) enum Put {
+    /// They were written, at this revision.
+    At(u64),
+    /// The graph was changed meanwhile.
+    Changed,
+    /// Other graphs got types meanwhile, so that the bounds must be checked again.
+    OthersAdded,
+}
+
 impl LiveGraphStore {
     /// Returns a store of graphs whose rows are in `databases`.
     pub fn new(metadata: Arc<dyn MetadataStore>, topology: TopologyReceiver, databases: Databases) -> Self {
         Self { metadata, topology, databases }
     }
 
-    /// Carries out a command on behalf of the subject `who`.
+    /// Carries out a command on behalf of the subject `who`, whose identity is proven as far as `standing` says.
     pub(crate) async fn command(
         &self,
         request: v1::SchemaCommand,
         who: String,
+        standing: Trust,
     ) -> Result<v1::SchemaOutcome, Status> {
         match request.command {
             Some(Command::Apply(v1::ApplySchema { text, storage, dry_run })) => {
@@ -73,7 +99,7 @@ impl LiveGraphStore {
                     "" => None,
                     storage => Some(self.databases.check(&request.graph, storage)?),
                 };
-                let asked = SchemaApply { graph: request.graph, text, storage, dry_run, who };
+                let asked = SchemaApply { graph: request.graph, text, storage, dry_run, who, standing };
                 let applied = self.apply(asked).await?;
                 Ok(v1::SchemaOutcome {
                     is_new: applied.is_new,
@@ -111,9 +137,9 @@ impl LiveGraphStore {
         let snapshot = self.metadata.read(&key).await.map_err(|error| unavailable(&error))?;
         match snapshot.get(&key) {
             None => self.create(&request, &declared).await,
-            Some(entry) => {
-                let document = LiveGraphDocument::decode(&entry.value).map_err(|error| unreadable(&error))?;
-                self.evolve(&request, &declared, document, entry.revision).await
+            Some(_) => {
+                let existing = self.existing(&request.graph).await?;
+                self.evolve(&request, &declared, existing).await
             }
         }
     }
@@ -123,20 +149,42 @@ impl LiveGraphStore {
     /// # Errors
     /// `unknown_graph`, `loaded_graph`.
     async fn show(&self, graph: &str) -> Result<String, Status> {
-        let (document, _) = self.existing(graph).await?;
-        Ok(types_of(&document)?.declared().to_string())
+        let (_, _, types) = self.existing(graph).await?;
+        Ok(types.declared().to_string())
     }
 
-    /// Returns the document of a live graph, and its revision.
+    /// Returns the document of a live graph, its revision, and the types that it names.
     ///
     /// # Errors
-    /// `unknown_graph`, `loaded_graph`.
-    pub(super) async fn existing(&self, graph: &str) -> Result<(LiveGraphDocument, u64), Status> {
+    /// `unknown_graph`, `loaded_graph`; `schema_unavailable` if the types are missing or damaged.
+    pub(super) async fn existing(&self, graph: &str) -> Result<(LiveGraphDocument, u64, GraphTypes), Status> {
         let key = keys::live_graph(graph);
-        let snapshot = self.metadata.read(&key).await.map_err(|error| unavailable(&error))?;
-        let Some(entry) = snapshot.get(&key) else { return Err(self.not_live(graph).to_status()) };
-        let document = LiveGraphDocument::decode(&entry.value).map_err(|error| unreadable(&error))?;
-        Ok((document, entry.revision))
+        let mut seen = 0;
+        loop {
+            let snapshot = self.metadata.read(&key).await.map_err(|error| unavailable(&error))?;
+            let Some(entry) = snapshot.get(&key) else { return Err(self.not_live(graph).to_status()) };
+            let document = LiveGraphDocument::decode(&entry.value).map_err(|error| unreadable(&error))?;
+            match self.types_of(&document).await {
+                Ok(types) => return Ok((document, entry.revision, types)),
+                // Types that have just been replaced are gone, so the new ones are read; if they are the same, they are lost.
+                Err(_) if seen != entry.revision => seen = entry.revision,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Reads the types that a graph's document names.
+    ///
+    /// # Errors
+    /// `schema_unavailable` if the types are missing or damaged.
+    pub(super) async fn types_of(&self, document: &LiveGraphDocument) -> Result<GraphTypes, Status> {
+        let LiveGraphDocument { name, types: reference, .. } = document;
+        let text = types::read(&*self.metadata, name, reference).await;
+        let text = text.map_err(|error| match error {
+            TypesReadError::Metadata(error) => unavailable(&error),
+            TypesReadError::Damaged { graph, detail } => no_types(graph, detail),
+        })?;
+        types_of_text(reference, &text).map_err(|detail| no_types(name.clone(), detail))
     }
 
     pub(super) fn not_live(&self, graph: &str) -> QueryError {
@@ -158,8 +206,7 @@ impl LiveGraphStore {
         &self,
         request: &SchemaApply,
         declared: &DeclaredTypes,
-        document: LiveGraphDocument,
-        revision: u64,
+        (document, revision, old): (LiveGraphDocument, u64, GraphTypes),
     ) -> Result<Applied, Status> {
         check_not_dropping(&document)?;
         let is_elsewhere = |storage: &Storage| storage.to_string() != document.storage;
@@ -168,48 +215,88 @@ impl LiveGraphStore {
             let help = "leave --storage out: a graph stays where it was created";
             return Err(kith_wire::status(ErrorCode::BadRequest, message, help));
         }
-        let old = types_of(&document)?;
         let (types, changes) = old.evolve(declared).map_err(|error| bad_schema(&error))?;
         let storage = document.storage.clone();
         let applied = Applied { is_new: false, changes, revision: types.revision, storage };
+        let (reference, text) = types_text(&types);
+        self.check_share(&document, Some(&reference)).await?;
         if request.dry_run {
             return Ok(applied);
         }
-        let identity = self.identity(&types)?;
+        let identity = self.identity(types.identity)?;
         let created = self.databases.create(&document, identity).await;
         created.map_err(|error| no_database(&error))?;
         self.check_not_dropped(&document, identity).await?;
         if applied.changes.is_empty() {
             return Ok(applied);
         }
-        match self.put_types(document, revision, &types).await? {
-            Committed::At(revision) => {
-                self.wait_until_visible(revision).await;
-                Ok(applied)
+        for _ in 0..SHARE_TRIES {
+            match self.put_types(&document, revision, (&reference, &text)).await? {
+                Put::At(revision) => {
+                    self.wait_until_visible(revision).await;
+                    return Ok(applied);
+                }
+                Put::Changed => break,
+                Put::OthersAdded => {}
             }
-            Committed::Conflict => Err(changed_meanwhile(&request.graph)),
         }
+        Err(changed_meanwhile(&request.graph))
     }
 
-    /// Writes the types of a graph, if its document still has this revision.
+    /// Writes the types of a graph and the document that names them, if the document still has this revision and the graph may
+    /// take so much.
     pub(super) async fn put_types(
         &self,
-        document: LiveGraphDocument,
+        document: &LiveGraphDocument,
         revision: u64,
-        types: &GraphTypes,
-    ) -> Result<Committed, Status> {
+        (reference, text): (&TypesReference, &str),
+    ) -> Result<Put, Status> {
+        let shares = self.check_share(document, Some(reference)).await?;
         let key = keys::live_graph(&document.name);
-        let next = LiveGraphDocument { types: text_of(types), ..document };
-        let condition = Condition { key: key.clone(), revision };
-        self.commit(vec![condition], vec![Write::put(key, next.encode())]).await
+        let next = LiveGraphDocument { types: reference.clone(), ..document.clone() };
+        let conditions = vec![Condition { key: key.clone(), revision }, shares.condition()];
+        let mut writes = types::writes(&document.name, reference, text.to_owned());
+        writes.extend([Write::put(key.clone(), next.encode()), shares.write()]);
+        if let Committed::At(revision) = self.commit(conditions, writes).await? {
+            return Ok(Put::At(revision));
+        }
+        let snapshot = self.metadata.read(&key).await.map_err(|error| unavailable(&error))?;
+        if snapshot.get(&key).is_none_or(|entry| entry.revision != revision) {
+            return Ok(Put::Changed);
+        }
+        tokio::time::sleep(SHARE_PAUSE_MAX.mul_f64(rand::random())).await;
+        Ok(Put::OthersAdded)
     }
 
-    pub(super) fn identity(&self, types: &GraphTypes) -> Result<GraphIdentity, Status> {
+    /// Checks that a graph may have these types instead of those that its document names; `None` for those, of a new graph.
+    ///
+    /// # Errors
+    /// `out_of_range` if the subject to whom it is charged, or all together, would have too much.
+    pub(super) async fn check_share(
+        &self,
+        document: &LiveGraphDocument,
+        next: Option<&TypesReference>,
+    ) -> Result<Shares, Status> {
+        let shares = Shares::read(&*self.metadata, Shared::Graphs).await;
+        let shares = shares.map_err(|error| match error {
+            SharesError::Metadata(error) => unavailable(&error),
+            SharesError::Document(error) => unreadable(&error),
+        })?;
+        let amount = |types: &TypesReference| Amount { count: 1, bytes: types.bytes };
+        let (before, after) = match next {
+            Some(next) => (amount(&document.types), amount(next)),
+            None => (Amount::default(), amount(&document.types)),
+        };
+        shares.check(&document.charged_to, before, after)?;
+        Ok(shares)
+    }
+
+    pub(super) fn identity(&self, graph: u64) -> Result<GraphIdentity, Status> {
         let partitions = self.topology.borrow().cluster.partitions;
         let partitions = PartitionCount::new(partitions).ok_or_else(|| {
             kith_wire::status(ErrorCode::Internal, "the cluster has no partitions", "report it")
         })?;
-        Ok(GraphIdentity { graph: types.identity, partitions })
+        Ok(GraphIdentity { graph, partitions })
     }
 
     pub(super) async fn commit(
@@ -248,18 +335,9 @@ pub(super) fn changed_meanwhile(graph: &str) -> Status {
     kith_wire::status(ErrorCode::Conflict, message, "nothing was changed; try again")
 }
 
-pub(super) fn text_of(types: &GraphTypes) -> String {
-    serde_json::to_string(&TypesDocument::from(types)).unwrap_or_default()
-}
-
-pub(super) fn types_of(document: &LiveGraphDocument) -> Result<GraphTypes, Status> {
-    let damaged = |detail: String| {
-        let message = format!("the types of graph {:?} cannot be read: {detail}", document.name);
-        kith_wire::status(ErrorCode::Internal, message, "use a release that knows these types")
-    };
-    let types: TypesDocument =
-        serde_json::from_str(&document.types).map_err(|error| damaged(error.to_string()))?;
-    GraphTypes::try_from(types).map_err(|error| damaged(error.to_string()))
+/// The error for a graph whose types are missing or damaged.
+fn no_types(graph: String, reason: String) -> Status {
+    QueryError::TypesUnavailable { graph, reason }.to_status()
 }
 
 pub(super) fn bad_schema(error: &TypesError) -> Status {

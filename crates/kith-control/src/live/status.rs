@@ -153,7 +153,7 @@ mod tests {
                     {"group": 1, "nodes": [2], "owners": [2, 2, 2], "role": ""},
                 ],
             },
-            "live": [{"format": 1, "name": "social", "types": "", "storage": "database:0", "who": ""}],
+            "live": [{"format": 1, "name": "social", "types": {"identity": "", "revision": 1, "bytes": 0, "digest": ""}, "storage": "database:0", "who": ""}],
             "leaders": [{"format": 1, "graph": "social", "term_last": 4, "nodes": [0, 2, 1], "terms": [1, 2, 4]}],
         }))
         .expect("the document is valid");
@@ -202,7 +202,7 @@ mod tests {
                     "format": 1, "cluster_id": "", "epoch": 1, "partitions": 2, "object_store": "",
                     "groups": [{"group": 0, "nodes": [0, 1], "owners": [0, 1], "role": ""}],
                 },
-                "live": [{"format": 1, "name": "social", "types": "", "storage": "database:0", "who": ""}],
+                "live": [{"format": 1, "name": "social", "types": {"identity": "", "revision": 1, "bytes": 0, "digest": ""}, "storage": "database:0", "who": ""}],
                 "leaders": [{"format": 1, "graph": "social", "term_last": 2, "nodes": leaders, "terms": [1, 2]}],
             }))
             .expect("the document is valid")

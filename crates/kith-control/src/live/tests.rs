@@ -1,23 +1,22 @@
 //! Tests of creating graphs while answers are lost, and while other callers drop the graphs. The database service and the
 //! metadata store are real.
 
-use super::{
-    Databases, LiveGraphStore,
-    schema::{SchemaApply, types_of},
-};
+use super::{Databases, LiveGraphStore, schema::SchemaApply};
 use crate::cluster::{Shape, create_cluster};
 use futures::future::join_all;
+use kith_api::topology::identity_of;
 use kith_database::{
     BeginTerm, Database, DatabaseError, DatabaseServers, DatabaseService, GraphFiles, GraphIdentity, Reach,
     SqliteDatabase, SqliteOptions, Storage,
 };
-use kith_metadata::{EmbeddedMetadata, MetadataStore, keys};
+use kith_metadata::{EmbeddedMetadata, MetadataStore, Write, keys};
 use kith_net::{
     security::Dialer,
     server::{self, connections::Connections, security::Security},
 };
 use kith_process::topology;
 use kith_types::{LogPoint, PartitionCount, PartitionId, Term};
+use kith_versions::Trust;
 use kith_wire::{
     documents::{Document, LiveGraphDocument},
     frame::PREFACE_BYTES,
@@ -121,7 +120,7 @@ impl Scene {
 
     /// Opens the database of the graph as nodes do.
     async fn open(&self) -> Arc<dyn Database> {
-        let graph = types_of(&self.document().await.unwrap()).unwrap().identity;
+        let graph = identity_of(&self.document().await.unwrap().types).unwrap();
         let identity = GraphIdentity { graph, partitions: PartitionCount::new(2).unwrap() };
         let storage: Storage = STORAGE.parse().unwrap();
         storage.open(GRAPH, identity, &self.store.databases.reach).await.unwrap()
@@ -129,10 +128,20 @@ impl Scene {
 
     /// Applies the types. The error is the text of the status.
     async fn apply(&self, types: &str) -> Result<(), String> {
-        let [graph, text, who] = [GRAPH, types, "ada"].map(str::to_owned);
+        self.apply_as(GRAPH, types, ("ada", Trust::Claimed)).await
+    }
+
+    async fn apply_as(&self, graph: &str, types: &str, (who, standing): (&str, Trust)) -> Result<(), String> {
+        let [graph, text, who] = [graph, types, who].map(str::to_owned);
         let storage = Some(STORAGE.parse().unwrap());
-        let applied = self.store.apply(SchemaApply { graph, text, storage, dry_run: false, who }).await;
-        applied.map(drop).map_err(|status| status.to_string())
+        let asked = SchemaApply { graph, text, storage, dry_run: false, who, standing };
+        self.store.apply(asked).await.map(drop).map_err(|status| status.to_string())
+    }
+
+    /// Returns the keys of the types that the metadata store has.
+    async fn types_kept(&self) -> Vec<String> {
+        let snapshot = self.metadata.read(keys::TYPES).await.unwrap();
+        snapshot.entries.into_iter().map(|entry| entry.key).collect()
     }
 }
 
@@ -230,7 +239,7 @@ async fn labels_are_added_once_although_many_writes_name_them_at_the_same_time()
     let names = ["a", "b", "c", "d", "e", "f"];
     let added = join_all(names.iter().map(async |name| add(&["shared", name]).await)).await;
     let last = added.into_iter().map(|outcome| outcome.unwrap().revision).max().unwrap();
-    let types = types_of(&scene.document().await.unwrap()).unwrap();
+    let types = scene.store.existing(GRAPH).await.unwrap().2;
     assert_eq!((types.revision, types.objects.len(), types.associations.len()), (last, 7, 2));
     let again = add(&["shared"]).await.unwrap();
     assert_eq!((again.revision, again.changes.len()), (last, 0));
@@ -269,4 +278,107 @@ async fn rows_that_a_drop_leaves_on_purpose_stay_although_the_types_are_applied_
     let refused = dropped_meanwhile(&scene, TYPES, true).await;
     assert!(refused.contains("was dropped at the same time"), "{refused}");
     assert_eq!(database.points(vec![PartitionId(0)]).await, Ok(vec![LogPoint::new(5, 0)]));
+}
+
+#[tokio::test]
+async fn the_location_of_rows_has_a_bound() {
+    let scene = Scene::start().await;
+    let [graph, text, who] = [GRAPH, TYPES, "ada"].map(str::to_owned);
+    let storage = format!("mysql://kith@host:3306/{}", "x".repeat(1 << 20));
+    let asked = SchemaApply { graph, text, storage, dry_run: false, who, standing: Trust::Proven };
+    let refused = scene.store.apply(asked).await.unwrap_err();
+    assert!(refused.message().contains("1048599 bytes"), "{refused}");
+    assert_eq!(scene.document().await, None);
+}
+
+/// Types that take nearly 1 MiB.
+fn large_types() -> String {
+    let field = |field: u32| format!("a_field_with_a_long_name_{field} = \"text\"\n");
+    let fields: String = (0..200).map(field).collect();
+    (0..60).map(|number| format!("[object.type_{number}.fields]\n{fields}")).collect()
+}
+
+#[tokio::test]
+async fn a_subject_may_have_only_so_many_types_and_the_topology_holds_none_of_them() {
+    let scene = Scene::start().await;
+    let (large, limited) = (large_types(), ("tenant", Trust::Proven));
+    scene.apply_as("mine", TYPES, limited).await.unwrap();
+    let mut refused = None;
+    for number in 0..41 {
+        if let Err(error) = scene.apply_as(&format!("tenant-{number}"), &large, limited).await {
+            refused.get_or_insert((number, error));
+        }
+    }
+    let (number, error) = refused.expect("a bound");
+    assert!((4..16).contains(&number), "{number}: {error}");
+    assert!(
+        error.contains("\\\"tenant\\\" would have") && error.contains("one subject may have 4194304"),
+        "{error}"
+    );
+    // Graphs that exist cannot grow beyond the bound either, and still take small changes.
+    let error =
+        scene.apply_as("mine", &format!("{TYPES}{large}"), ("root", Trust::Administrator)).await.unwrap_err();
+    assert!(error.contains("one subject may have 4194304"), "{error}");
+    scene.apply_as("mine", MORE_TYPES, limited).await.unwrap();
+    // Nobody else is affected.
+    scene.apply_as("other", &large, ("other", Trust::Proven)).await.unwrap();
+    let topology = scene.store.topology.borrow().encode();
+    assert!(topology.len() < 64 << 10, "{} bytes", topology.len());
+    let all = scene.metadata.read("").await.unwrap().entries;
+    assert!(all.iter().map(|entry| entry.value.len()).sum::<usize>() < 64 << 10);
+}
+
+#[tokio::test]
+async fn graphs_of_one_subject_are_counted_although_they_are_created_at_the_same_time() {
+    let scene = Scene::start().await;
+    let names: Vec<String> = (0..70).map(|number| format!("tenant-{number}")).collect();
+    let limited = ("tenant", Trust::Proven);
+    let mut created = 0;
+    for names in names.chunks(10) {
+        let applied = names.iter().map(|name| scene.apply_as(name, TYPES, limited));
+        created += join_all(applied).await.into_iter().filter(Result::is_ok).count();
+    }
+    assert!((60..=64).contains(&created), "{created}");
+    while created < 64 {
+        scene.apply_as(&format!("more-{created}"), TYPES, limited).await.unwrap();
+        created += 1;
+    }
+    let error = scene.apply_as("late", TYPES, limited).await.unwrap_err();
+    assert!(error.contains("65 live graphs; one subject may have 64"), "{error}");
+    scene.store.drop_graph("tenant-0", false).await.unwrap();
+    scene.apply_as("late", TYPES, limited).await.unwrap();
+}
+
+#[tokio::test]
+async fn the_metadata_store_keeps_the_last_types_and_those_before_and_none_of_a_dropped_graph() {
+    let scene = Scene::start().await;
+    for types in ["", "[object.b]\n", "[object.b]\n[object.c]\n", "[object.b]\n[object.c]\n[object.d]\n"] {
+        scene.apply(&format!("[object.a]\n{types}")).await.unwrap();
+    }
+    let identity = scene.document().await.unwrap().types.identity;
+    assert_eq!(scene.types_kept().await, [3, 4].map(|revision| keys::types(GRAPH, &identity, revision)));
+    scene.store.drop_graph(GRAPH, false).await.unwrap();
+    assert_eq!(scene.types_kept().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn types_that_are_lost_or_damaged_are_an_error_and_the_graph_can_be_dropped() {
+    let scene = Scene::start().await;
+    scene.apply(TYPES).await.unwrap();
+    let [key] = &scene.types_kept().await[..] else { panic!("one document of types") };
+    for write in [Write::put(key.clone(), b"{}".to_vec()), Write::delete(key.clone())] {
+        scene.metadata.commit(Vec::new(), vec![write]).await.unwrap();
+        let added = v1::AddTypes { objects: vec!["page".to_owned()], associations: Vec::new() };
+        let errors = [
+            scene.apply(MORE_TYPES).await.unwrap_err(),
+            scene.store.existing(GRAPH).await.unwrap_err().to_string(),
+            scene.store.add_types(GRAPH, &added).await.unwrap_err().to_string(),
+        ];
+        for error in errors {
+            assert!(error.contains("the types of graph \\\"social\\\" cannot be read"), "{error}");
+        }
+    }
+    scene.store.drop_graph(GRAPH, false).await.unwrap();
+    assert_eq!(scene.document().await, None);
+    scene.apply(TYPES).await.unwrap();
 }

@@ -234,6 +234,7 @@ mod tests {
             stores: vec![],
             kept: vec![],
             live: vec![],
+            types: Default::default(),
             leaders: vec![],
             databases: vec![],
             rebalance: None,

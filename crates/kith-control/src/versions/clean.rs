@@ -181,6 +181,7 @@ mod tests {
         let store = StoreDocument {
             format: DOCUMENT_FORMAT,
             name: "village".to_owned(),
+            charged_to: String::new(),
             definition: DefinitionDocument::new(HoldsDocument::Graph),
             version_last: 11,
             versions: vec![version(10, "retained", 3), version(11, "current", 5)],

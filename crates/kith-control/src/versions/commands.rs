@@ -50,7 +50,7 @@ impl Stores {
                 return Ok(reply(&known.document, 0));
             }
             Asked::Create(create) => {
-                let document = self.create(store, &create.definition).await?;
+                let document = self.create(store, &create.definition, asker).await?;
                 return Ok(reply(&document, 0));
             }
             Asked::Drop(drop) => {

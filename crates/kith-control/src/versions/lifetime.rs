@@ -7,38 +7,59 @@ use super::{
 use kith_api::QueryError;
 use kith_metadata::{
     Committed, Condition, Write, keys,
-    records::{Asker, ChangeError, Known, conflict, now, policy_of, read},
+    records::{
+        Asker, ChangeError, Known, conflict, now, policy_of, read,
+        shares::{Amount, Shared, Shares, charged_to},
+    },
 };
 use kith_types::{ErrorCode, StoreVersion};
 use kith_versions::{Refusal, version_last_of_dropped};
 use kith_wire::documents::{
     DOCUMENT_FORMAT, DefinitionDocument, Document, DroppedDocument, HoldsDocument, StoreDocument,
 };
+use std::time::Duration;
 use tonic::Status;
+
+/// How often the creation of a store is tried while others create stores at the same time.
+const CREATE_TRIES: u32 = 32;
+/// The longest pause before the next try. Pauses are random, so that competing routers do not meet again.
+const CREATE_PAUSE_MAX: Duration = Duration::from_millis(50);
 
 impl Stores {
     /// Creates a store. Returns its record.
-    pub(super) async fn create(&self, store: &str, definition: &[u8]) -> Result<StoreDocument, ChangeError> {
+    pub(super) async fn create(
+        &self,
+        store: &str,
+        definition: &[u8],
+        asker: Asker<'_>,
+    ) -> Result<StoreDocument, ChangeError> {
         check_name(store)?;
         let definition = decoded(definition)?;
         check_definition(&definition, self.topology.borrow().cluster.groups.len())?;
-        let document = self.new_store(store, definition).await?;
-        let key = keys::store(store);
-        let only_if_new =
-            [&key, &keys::live_graph(store)].map(|key| Condition { key: key.clone(), revision: 0 });
-        let write = Write::put(key, document.encode());
-        match self.metadata.commit(only_if_new.to_vec(), vec![write]).await? {
-            Committed::At(revision) => {
+        let document = self.new_store(store, definition, asker).await?;
+        let (key, record) = (keys::store(store), document.encode());
+        for _ in 0..CREATE_TRIES {
+            let shares = Shares::read(&*self.metadata, Shared::Stores).await?;
+            let amount = Amount { count: 1, bytes: record.len() as u64 };
+            shares.check(&document.charged_to, Amount::default(), amount)?;
+            let only_if_new =
+                [&key, &keys::live_graph(store)].map(|key| Condition { key: key.clone(), revision: 0 });
+            let conditions = only_if_new.into_iter().chain([shares.condition()]).collect();
+            let writes = vec![Write::put(key.clone(), record.clone()), shares.write()];
+            if let Committed::At(revision) = self.metadata.commit(conditions, writes).await? {
                 self.wait_until_visible(revision).await;
-                Ok(document)
+                return Ok(document);
             }
-            Committed::Conflict => {
-                self.check_not_live(store).await?;
+            self.check_not_live(store).await?;
+            if read(&*self.metadata, store).await?.is_some() {
                 let message = format!("there is a store {store:?} already");
                 let help = "choose another name, or drop it first";
-                Err(kith_wire::status(ErrorCode::StoreExists, message, help).into())
+                return Err(kith_wire::status(ErrorCode::StoreExists, message, help).into());
             }
+            // Another store was created at the same time.
+            tokio::time::sleep(CREATE_PAUSE_MAX.mul_f64(rand::random())).await;
         }
+        Err(conflict(store).into())
     }
 
     /// Returns the record of a new store. Its version numbers begin above those that a dropped store of the same name used.
@@ -46,6 +67,7 @@ impl Stores {
         &self,
         name: &str,
         definition: DefinitionDocument,
+        Asker { who, standing, .. }: Asker<'_>,
     ) -> Result<StoreDocument, ChangeError> {
         self.check_not_live(name).await?;
         let key = keys::dropped(name);
@@ -54,6 +76,7 @@ impl Stores {
         Ok(StoreDocument {
             format: DOCUMENT_FORMAT,
             name: name.to_owned(),
+            charged_to: charged_to(who, standing),
             definition,
             version_last: dropped
                 .map_or(0, |dropped| version_last_of_dropped(StoreVersion(dropped.version_last), now()).0),

@@ -69,6 +69,7 @@ mod tests {
         let mut store = StoreDocument {
             format: DOCUMENT_FORMAT,
             name: "people".to_owned(),
+            charged_to: String::new(),
             definition: DefinitionDocument::new(HoldsDocument::Graph),
             version_last: 0,
             versions: vec![],

@@ -138,6 +138,7 @@ mod tests {
         StoreDocument {
             format: DOCUMENT_FORMAT,
             name: "g".into(),
+            charged_to: String::new(),
             definition: DefinitionDocument::new(HoldsDocument::Graph),
             version_last: 9,
             versions: vec![version],

@@ -9,7 +9,9 @@ use super::{
 use futures::StreamExt;
 use kith_metadata::{
     keys,
-    records::{ChangeError, Changed, Known, New, bounds, change, change_known, conflict, read, state_of},
+    records::{
+        Asker, ChangeError, Changed, Known, New, bounds, change, change_known, conflict, read, state_of,
+    },
 };
 use kith_process::FailPoint;
 use kith_types::StoreVersion;
@@ -166,7 +168,7 @@ impl Stores {
             }
             let known = match read(&*self.metadata, &push.store).await? {
                 Some(known) => known,
-                None if push.is_load => self.new_graph(&push.store).await?,
+                None if push.is_load => self.new_graph(&push.store, push.asker(&cluster)).await?,
                 None => return Err(ChangeError::Unknown),
             };
             bounds::check_components(&push.components)?;
@@ -194,9 +196,9 @@ impl Stores {
     }
 
     /// Returns the record of a graph that is loaded for the first time. It is written when its first push begins.
-    async fn new_graph(&self, name: &str) -> Result<Known, ChangeError> {
+    async fn new_graph(&self, name: &str, asker: Asker<'_>) -> Result<Known, ChangeError> {
         let definition = DefinitionDocument::new(HoldsDocument::Graph);
-        Ok(Known { document: self.new_store(name, definition).await?, revision: 0 })
+        Ok(Known { document: self.new_store(name, definition, asker).await?, revision: 0 })
     }
 
     async fn flip(&self, push: &Push, said: Vec<Command>) -> Result<Served, ChangeError> {

@@ -13,12 +13,13 @@ const ID_SEED: u64 = 0x6b69_7468_0002;
 const ATTEMPTS_MAX: u64 = 128;
 
 /// Returns the id of the object that the write with this write id creates. The object lies in the partition `near`, or, if
-/// that is `None`, in a partition that a hash of the write id chooses. A repeat of the write gets the same object id. The id
+/// that is `None`, in a partition that a hash of the write id's text chooses: clients must know the partition, and do not know
+/// under which subject the cluster knows them. The same text of two subjects gives two ids. A repeat of the write gets the same object id. The id
 /// is below 2⁶³: many languages and drivers have no unsigned numbers.
 pub fn new_object_id(write_id: &WriteId, near: Option<PartitionId>, count: PartitionCount) -> u64 {
-    let bytes = write_id.as_str().as_bytes();
-    let partition =
-        near.unwrap_or_else(|| partition_of_hash(xxh3_64_with_seed(bytes, PARTITION_SEED), count));
+    let recorded = write_id.recorded();
+    let (text, bytes) = (write_id.as_str().as_bytes(), recorded.as_str().as_bytes());
+    let partition = near.unwrap_or_else(|| partition_of_hash(xxh3_64_with_seed(text, PARTITION_SEED), count));
     let (first, after) = (hashes_from(partition.0, count), hashes_from(partition.0 + 1, count));
     let id = |attempt| {
         let inside = (u128::from(xxh3_64_with_seed(bytes, ID_SEED + attempt)) * (after - first)) >> 64;
@@ -59,5 +60,26 @@ mod tests {
             assert!(500 <= ids.len(), "{} ids of 500 writes", ids.len());
             assert!(count.get().min(60) as usize <= partitions.len());
         }
+    }
+
+    #[test]
+    fn the_same_name_of_two_subjects_gives_two_ids_in_one_partition() {
+        let count = PartitionCount::new(24).unwrap();
+        let id = |subject: &str, text: &str| {
+            let name: WriteId = text.parse().unwrap();
+            new_object_id(&name.of_subject(subject.to_owned()), None, count)
+        };
+        let ids: BTreeSet<u64> = ["", "ada", "bob"].map(|subject| id(subject, "w-1")).into();
+        assert_eq!(ids.len(), 3);
+        let partitions: BTreeSet<_> = ids.iter().map(|id| partition_of_id(*id, count)).collect();
+        assert_eq!(partitions.len(), 1);
+        assert_eq!(id("ada", "w-1"), id("ada", "w-1"));
+        let recorded = |subject: &str, text: &str| {
+            let name: WriteId = text.parse().unwrap();
+            name.of_subject(subject.to_owned()).recorded()
+        };
+        assert_eq!(recorded("", "w-1").as_str(), "w-1");
+        assert_ne!(recorded("ada", "w-1"), recorded("adaw", "-1"));
+        assert!(recorded("ada", "w-1").as_str().parse::<WriteId>().is_ok(), "it can be stored as any name");
     }
 }

@@ -182,7 +182,8 @@ impl ResolvedWrite {
                 (partition_of_id(ordering_id(edge), count), split_pair(edge, count))
             }
         };
-        let name = write.write_id.clone().map(|id| WriteName { id, checksum: write.checksum() });
+        let name = write.write_id.as_ref();
+        let name = name.map(|id| WriteName { id: id.recorded(), checksum: write.checksum() });
         Ok(Self { partition, step, conditions: write.conditions, name, split })
     }
 

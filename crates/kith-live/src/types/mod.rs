@@ -25,7 +25,7 @@ use std::fmt;
 /// The maximum number of types of a graph: type numbers have 16 bits, and 0 is not used.
 pub const TYPES_MAX: usize = 65_535;
 /// Writes to an open graph add types only up to this number of types; an association type and its inverse are two. Every node
-/// and router keeps the types of all graphs, and gets all of them again with every new one.
+/// and router reads the types of a graph again with every new one.
 pub const OPEN_TYPES_MAX: usize = 2_000;
 /// The largest allowed [`AssociationType::cap`]. It bounds what one read returns.
 pub const CAP_MAX: u32 = 100_000;

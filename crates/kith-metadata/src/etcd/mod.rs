@@ -13,6 +13,7 @@ use self::{
 };
 use super::{
     Committed, Condition, Entry, LeaseId, MetadataError, MetadataStore, Reply, Snapshot, TargetError, Write,
+    keys,
 };
 use futures::{FutureExt, stream::BoxStream};
 use kith_wire::{
@@ -75,9 +76,17 @@ impl Root {
         format!("{}{key}", self.prefix).into_bytes()
     }
 
+    /// Returns the end of the range of keys that a prefix covers. Keys that are set apart sort after all others.
+    fn end(&self, prefix: &str) -> Vec<u8> {
+        match prefix.is_empty() {
+            true => self.key(&keys::APART.to_string()),
+            false => range_end(&self.key(prefix)),
+        }
+    }
+
     async fn read(&self, prefix: &str) -> Result<Snapshot, MetadataError> {
         let key = self.key(prefix);
-        let request = RangeRequest { range_end: range_end(&key), key };
+        let request = RangeRequest { range_end: self.end(prefix), key };
         let reply = self.endpoints.call(Repeat::Safe, |line| {
             let request = line.request(request.clone());
             async move { kv(&line).range(request).await }

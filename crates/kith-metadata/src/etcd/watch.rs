@@ -3,7 +3,7 @@
 //! Whatever ends a watch (a compaction, a lost connection, a restarted member, a member without a leader), the response is
 //! the same: the prefix is read again. So no state is missed, and no state is reported that never existed.
 
-use super::{Root, endpoints::Line, range_end};
+use super::{Root, endpoints::Line};
 use crate::Snapshot;
 use futures::{StreamExt, stream::BoxStream};
 use kith_wire::etcd::{
@@ -82,7 +82,7 @@ impl Watching {
     async fn create(&self, line: &Line) -> Result<Streaming<WatchResponse>, Status> {
         let key = self.root.key(&self.prefix);
         let create = WatchCreateRequest {
-            range_end: range_end(&key),
+            range_end: self.root.end(&self.prefix),
             key,
             start_revision: super::signed(self.seen + 1),
         };

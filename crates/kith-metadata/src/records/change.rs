@@ -5,6 +5,7 @@ use super::{
     document::{document_of, policy_of, state_of},
     holders_of, now,
     refused::{ChangeError, conflict},
+    shares::{Amount, Shared, Shares},
 };
 use crate::{Committed, Condition, MetadataStore, Write, keys};
 use kith_versions::{Command, Context, Effect, Rebalance, Trust};
@@ -15,6 +16,9 @@ use kith_wire::documents::{
 
 /// How often to try a change while others change the same store.
 const COMMIT_TRIES: u32 = 20;
+
+/// A push that adds so little to a record does not wait for others that add something at the same time.
+const SMALL_BYTES: u64 = 16 << 10;
 
 /// A store's record with its revision.
 pub struct Known {
@@ -159,14 +163,38 @@ pub async fn change_known(
         return Ok(Some(Changed { before, document, revision: known.revision, effects }));
     }
     let record = document.encode();
+    let mut writes = Vec::new();
     if commands.iter().any(|command| matches!(command, Command::Begin { .. })) {
         bounds::check_record(name, record.len())?;
+        let share = check_share(metadata, known, &document, record.len()).await?;
+        if let Some(shares) = share {
+            conditions.push(shares.condition());
+            writes.push(shares.write());
+        }
     }
-    let write = Write::put(key, record);
-    match metadata.commit(conditions, vec![write]).await? {
+    writes.push(Write::put(key, record));
+    match metadata.commit(conditions, writes).await? {
         Committed::At(revision) => Ok(Some(Changed { before, document, revision, effects })),
         Committed::Conflict => Ok(None),
     }
+}
+
+/// Checks that a record may take so many bytes. Returns the shares on which the change depends, if it adds a store or many bytes.
+async fn check_share(
+    metadata: &dyn MetadataStore,
+    known: &Known,
+    document: &StoreDocument,
+    bytes: usize,
+) -> Result<Option<Shares>, ChangeError> {
+    let shares = Shares::read(metadata, Shared::Stores).await?;
+    let before = match known.revision {
+        0 => Amount::default(),
+        _ => Amount { count: 1, bytes: known.document.encode().len() as u64 },
+    };
+    let after = Amount { count: 1, bytes: bytes as u64 };
+    shares.check(&document.charged_to, before, after)?;
+    let is_large = before.count == 0 || SMALL_BYTES < after.bytes.saturating_sub(before.bytes);
+    Ok(is_large.then_some(shares))
 }
 
 /// Returns the id of the running rebalance, and whether it has stopped, if the commands begin a push, because pushes and rebalances exclude each other.
@@ -243,6 +271,7 @@ mod tests {
         let document = StoreDocument {
             format: DOCUMENT_FORMAT,
             name: "people".to_owned(),
+            charged_to: String::new(),
             definition: DefinitionDocument::new(HoldsDocument::Graph),
             version_last: 1,
             versions: vec![version],

@@ -133,6 +133,7 @@ pub fn document_of(
     StoreDocument {
         format: before.format,
         name: before.name.clone(),
+        charged_to: before.charged_to.clone(),
         definition: before.definition.clone(),
         version_last: state.version_last.0,
         versions: versions.collect(),
@@ -201,6 +202,7 @@ mod tests {
         let mut document = StoreDocument {
             format: DOCUMENT_FORMAT,
             name: "people".to_owned(),
+            charged_to: String::new(),
             definition: DefinitionDocument::new(HoldsDocument::Graph),
             version_last: 0,
             versions: vec![],

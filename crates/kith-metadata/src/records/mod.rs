@@ -5,6 +5,7 @@ pub mod bounds;
 mod change;
 mod document;
 mod refused;
+pub mod shares;
 
 pub use change::{Asker, Changed, Known, New, change, change_known, define, read};
 pub use document::{UnknownName, policy_of, state_of};

@@ -1,6 +1,6 @@
 //! The errors that callers get when a store cannot be changed.
 
-use super::document::UnknownName;
+use super::{document::UnknownName, shares::SharesError};
 use crate::MetadataError;
 use kith_types::ErrorCode;
 use kith_versions::Refusal;
@@ -69,6 +69,15 @@ fn not_written(store: &str, error: &MetadataError) -> Status {
         store => format!("the record of store {store:?} was not changed: {error}"),
     };
     kith_wire::status(error.code(), message, help)
+}
+
+impl From<SharesError> for ChangeError {
+    fn from(error: SharesError) -> Self {
+        match error {
+            SharesError::Metadata(error) => error.into(),
+            SharesError::Document(error) => error.into(),
+        }
+    }
 }
 
 impl From<DocumentError> for ChangeError {

@@ -39,6 +39,7 @@ fn topology(revision: u64, addrs: &[&str]) -> Arc<Topology> {
         stores: vec![],
         kept: vec![],
         live: vec![],
+        types: Default::default(),
         leaders: vec![],
         databases: vec![],
         rebalance: None,

@@ -26,6 +26,7 @@ fn topology(revision: u64, stores: Vec<ServedDocument>, kept: Vec<ServedDocument
         stores,
         kept: kept.into_iter().map(|at| KeptDocument { is_whole: true, at }).collect(),
         live: vec![],
+        types: Default::default(),
         leaders: vec![],
         databases: vec![],
         rebalance: None,

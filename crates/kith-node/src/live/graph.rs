@@ -102,9 +102,9 @@ impl LiveGraph {
     }
 
     /// Takes over the types, and leads and follows the partitions that the topology gives to this node.
-    pub(super) fn follow(&self, topology: &TopologyDocument, types: GraphTypes) {
-        if types != *self.types() {
-            let types = Arc::new(types);
+    pub(super) fn follow(&self, topology: &TopologyDocument, types: Arc<GraphTypes>) {
+        let known = self.types();
+        if !Arc::ptr_eq(&types, &known) && types != known {
             // Reads that find a type here also find its lists.
             self.adjacency.set_types(&types);
             self.known_types.set(Arc::clone(&types));

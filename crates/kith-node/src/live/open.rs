@@ -4,7 +4,7 @@
 use super::unopened::UnopenedGraphs;
 use futures::{FutureExt, future::BoxFuture};
 use kith_database::{self as database, Database, GraphIdentity, Reach, Storage, StorageError};
-use kith_live::{GraphTypes, TypesDocument};
+use kith_live::GraphTypes;
 use kith_process::unable;
 use kith_types::PartitionCount;
 use kith_wire::documents::{LiveGraphDocument, TopologyDocument};
@@ -55,18 +55,19 @@ pub(super) struct Opened {
 }
 
 impl Named {
-    /// Reads a graph from its document in the topology.
+    /// Returns the graph of a document in the topology, with its types.
     ///
     /// # Errors
     /// If this release does not understand the document.
-    pub fn new(document: &LiveGraphDocument, topology: &TopologyDocument) -> Result<Self, String> {
-        let types: TypesDocument =
-            serde_json::from_str(&document.types).map_err(|error| error.to_string())?;
-        let types = GraphTypes::try_from(types).map_err(|error| error.to_string())?;
+    pub fn new(
+        document: &LiveGraphDocument,
+        types: Arc<GraphTypes>,
+        topology: &TopologyDocument,
+    ) -> Result<Self, String> {
         let count =
             PartitionCount::new(topology.cluster.partitions).ok_or("the cluster has no partitions")?;
         let storage = document.storage.parse().map_err(|error: StorageError| error.to_string())?;
-        Ok(Self { name: document.name.clone(), count, types: Arc::new(types), storage })
+        Ok(Self { name: document.name.clone(), count, types, storage })
     }
 
     /// Whether both are the same graph in the same storage. Other properties, such as the types, may differ.

@@ -11,10 +11,14 @@ use super::{
     trim::{self, TrimParts},
     unopened::UnopenedGraphs,
 };
-use kith_api::QueryError;
+use kith_api::{
+    QueryError,
+    topology::{identity_of, types_of_text},
+};
 use kith_database::Retention;
+use kith_live::GraphTypes;
 use kith_net::transport::Transport;
-use kith_wire::documents::TopologyDocument;
+use kith_wire::documents::{LiveGraphDocument, TopologyDocument};
 use kith_wire::v1;
 use parking_lot::RwLock;
 use std::{
@@ -47,6 +51,30 @@ pub(crate) struct Surroundings {
     pub databases: Arc<dyn Databases>,
     pub retention: Retention,
     pub stop: CancellationToken,
+}
+
+/// The types that the last topology had, with their texts, by graph.
+type Decoded = BTreeMap<String, (Arc<str>, Arc<GraphTypes>)>;
+
+/// Returns the types of a graph in the topology. Types with the same text as before are not decoded again.
+///
+/// # Errors
+/// If this node could not read the types, or does not understand them.
+fn types_of(
+    document: &LiveGraphDocument,
+    topology: &TopologyDocument,
+    decoded: &mut Decoded,
+) -> Result<Arc<GraphTypes>, String> {
+    let text = topology.types.get(&document.name).ok_or("this node has not read its types")?;
+    let text = text.as_ref().map_err(Clone::clone)?;
+    match decoded.get(&document.name) {
+        Some((known, types)) if Arc::ptr_eq(known, text) => Ok(Arc::clone(types)),
+        _ => {
+            let types = Arc::new(types_of_text(&document.types, text)?);
+            decoded.insert(document.name.clone(), (Arc::clone(text), Arc::clone(&types)));
+            Ok(types)
+        }
+    }
 }
 
 impl LiveGraphs {
@@ -116,11 +144,12 @@ impl LiveGraphs {
 
     async fn follow(&self, around: &Surroundings) {
         let mut topology = around.outlook.topology.clone();
+        let mut decoded = Decoded::default();
         let mut openings =
             Openings::new(Arc::clone(&around.databases), Arc::clone(&self.unopened), self.announced.clone());
         loop {
             let current = Arc::clone(&topology.borrow_and_update());
-            let (missing, unreadable) = self.apply(&current);
+            let (missing, unreadable) = self.apply(&current, &mut decoded);
             openings.set(missing, &unreadable);
             tokio::select! {
                 changed = topology.changed() => if changed.is_err() { return },
@@ -135,15 +164,21 @@ impl LiveGraphs {
     /// Updates the open graphs to the topology, and closes those that it does not name. Returns the graphs that must be
     /// opened, and those that cannot be opened because this release does not understand them. Does not wait for any
     /// database.
-    fn apply(&self, topology: &TopologyDocument) -> (Vec<Named>, BTreeMap<String, String>) {
+    fn apply(
+        &self,
+        topology: &TopologyDocument,
+        decoded: &mut Decoded,
+    ) -> (Vec<Named>, BTreeMap<String, String>) {
         let (mut missing, mut kept, mut unreadable) = (Vec::new(), BTreeSet::new(), BTreeMap::new());
+        decoded.retain(|name, _| topology.types.contains_key(name));
         for document in &topology.live {
-            match Named::new(document, topology) {
+            let types = types_of(document, topology, decoded);
+            match types.and_then(|types| Named::new(document, types, topology)) {
                 Ok(named) => {
                     let known = self.get(&named.name);
                     match known.filter(|known| known.identity() == named.types.identity) {
                         Some(known) => {
-                            known.follow(topology, (*named.types).clone());
+                            known.follow(topology, Arc::clone(&named.types));
                             kept.insert(named.name);
                         }
                         None => missing.push(named),
@@ -151,11 +186,15 @@ impl LiveGraphs {
                 }
                 Err(error) => {
                     tracing::warn!(graph = document.name, error, "a live graph cannot be opened or changed");
+                    // A graph that is open stays open with the types that it has, unless the name belongs to another graph now.
+                    let known = self.get(&document.name);
+                    if known.is_some_and(|known| identity_of(&document.types) == Ok(known.identity())) {
+                        kept.insert(document.name.clone());
+                    }
                     unreadable.insert(document.name.clone(), error);
                 }
             }
         }
-        kept.extend(unreadable.keys().cloned());
         self.close_all_but(&kept);
         unreadable.retain(|name, _| self.get(name).is_none());
         (missing, unreadable)
@@ -184,7 +223,7 @@ impl LiveGraphs {
 fn start(around: &Surroundings, parts: LiveGraphParts, topology: &TopologyDocument) -> Arc<LiveGraph> {
     let (lead, messages) = mpsc::unbounded_channel();
     let stop = around.stop.child_token();
-    let types = (*parts.types).clone();
+    let types = Arc::clone(&parts.types);
     let graph = Arc::new(LiveGraph::new(parts, lead, stop.clone()));
     // The tasks find the partitions that the graph holds from the start.
     graph.follow(topology, types);

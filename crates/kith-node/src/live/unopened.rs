@@ -44,7 +44,7 @@ impl UnopenedGraphs {
             graphs.insert(name.to_owned(), before.remove(name).unwrap_or_else(opening));
         }
         for (name, reason) in unreadable {
-            let reason = format!("this release cannot read its types or its storage: {reason}");
+            let reason = format!("this node cannot read its types or its storage: {reason}");
             graphs.insert(name.clone(), Unopened { since: Instant::now(), code, reason, is_stuck: true });
         }
     }

@@ -17,11 +17,13 @@ pub struct Words {
 impl Words {
     /// The labels and keys of a graph. Completion is a help: what cannot be found out is left out.
     pub async fn of(router: &RouterClient, graph: &str) -> Self {
-        let Ok(topology) = router.topology().await else { return Self::default() };
+        let Ok(topology) = router.topology_with_types(|name| name == graph).await else {
+            return Self::default();
+        };
         let joined = topology.graphs().find(|known| known.name == graph);
         let joined = joined.and_then(|known| known.definition.properties.clone());
         let store = topology.stores.iter().find(|store| Some(&store.name) == joined.as_ref()).cloned();
-        let graphs = GraphReply::all(topology).unwrap_or_default();
+        let graphs = GraphReply::all(topology);
         let mut names = match graphs.into_iter().find(|known| known.name() == graph) {
             Some(GraphReply::Loaded(loaded)) => {
                 let of_component = |component: crate::reply::graphs::ComponentReply| {

@@ -1,6 +1,7 @@
 //! Graphs as JSON, for the commands that print them.
 
-use kith_live::{AssociationType, GraphTypes, Inverse, ObjectType, TypeId, TypesDocument};
+use kith_api::topology::types_of_text;
+use kith_live::{AssociationType, GraphTypes, Inverse, ObjectType, TypeId};
 use kith_schema::Schema;
 use kith_wire::documents::{ComponentDocument, LiveGraphDocument, ServedDocument, TopologyDocument};
 use serde::Serialize;
@@ -53,6 +54,9 @@ pub struct LiveReply {
     /// Whether writes may add types.
     pub open: bool,
     pub types: Vec<TypeReply>,
+    /// Why the types cannot be read; `types` is then empty.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub types_error: Option<String>,
 }
 
 /// A type of objects or associations.
@@ -75,16 +79,12 @@ pub struct TypeReply {
 
 impl GraphReply {
     /// Returns all graphs of a cluster, sorted by name.
-    ///
-    /// # Errors
-    /// If the types of a live graph cannot be read.
-    pub fn all(topology: TopologyDocument) -> anyhow::Result<Vec<Self>> {
-        let partitions = topology.cluster.partitions;
-        let loaded = topology.graphs().cloned().map(|graph| Ok(Self::Loaded(graph.into())));
-        let live = topology.live.iter().map(|graph| Ok(Self::Live(LiveReply::new(graph, partitions)?)));
-        let mut all: Vec<Self> = loaded.chain(live).collect::<anyhow::Result<_>>()?;
+    pub fn all(topology: TopologyDocument) -> Vec<Self> {
+        let loaded = topology.graphs().cloned().map(|graph| Self::Loaded(graph.into()));
+        let live = topology.live.iter().map(|graph| Self::Live(LiveReply::new(graph, &topology)));
+        let mut all: Vec<Self> = loaded.chain(live).collect();
         all.sort_by(|a, b| a.name().cmp(b.name()));
-        Ok(all)
+        all
     }
 
     pub fn name(&self) -> &str {
@@ -96,21 +96,29 @@ impl GraphReply {
 }
 
 impl LiveReply {
-    fn new(document: &LiveGraphDocument, partitions: u32) -> anyhow::Result<Self> {
-        let types: TypesDocument = serde_json::from_str(&document.types)?;
-        let types = GraphTypes::try_from(types)?;
+    fn new(document: &LiveGraphDocument, topology: &TopologyDocument) -> Self {
+        let types = match topology.types.get(&document.name) {
+            Some(Ok(text)) => types_of_text(&document.types, text),
+            Some(Err(reason)) => Err(reason.clone()),
+            None => Err("they were not asked for".to_owned()),
+        };
+        let (types, types_error) = match types {
+            Ok(types) => (types, None),
+            Err(reason) => (GraphTypes::default(), Some(reason)),
+        };
         let objects = types.objects.values().map(TypeReply::from);
         let associations =
             types.associations.iter().map(|(id, kind)| TypeReply::of_association(*id, kind, &types));
-        Ok(Self {
+        Self {
             graph: document.name.clone(),
             kind: "live",
-            revision: types.revision,
+            revision: document.types.revision,
             storage: document.storage.clone(),
-            partitions,
+            partitions: topology.cluster.partitions,
             open: types.open,
             types: objects.chain(associations).collect(),
-        })
+            types_error,
+        }
     }
 }
 

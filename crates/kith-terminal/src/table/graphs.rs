@@ -44,7 +44,11 @@ fn live_row(graph: &LiveReply) -> Vec<String> {
     let names: Vec<&str> = graph.types.iter().map(|kind| kind.name.as_str()).collect();
     let nothing = String::new;
     let row = [graph.graph.clone(), graph.kind.to_owned(), nothing(), nothing(), nothing(), nothing()];
-    row.into_iter().chain([names.join(", ")]).collect()
+    let types = match &graph.types_error {
+        None => names.join(", "),
+        Some(reason) => format!("(the types cannot be read: {reason})"),
+    };
+    row.into_iter().chain([types]).collect()
 }
 
 /// Returns a graph with its components, or with its types.

@@ -2,6 +2,7 @@
 
 use super::{Document, names};
 use serde::{Deserialize, Serialize};
+use std::{collections::BTreeMap, sync::Arc};
 
 /// A live graph, under the key `live-graphs/<name>`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -11,13 +12,16 @@ pub struct LiveGraphDocument {
     /// The name of the graph. It becomes a file name of embedded databases, so it is checked when it is read.
     #[serde(deserialize_with = "names::store")]
     pub name: String,
-    /// The identity and types of the graph, as a JSON document of its own (`docs/formats/graph-types.md`).
-    pub types: String,
+    /// Which types the graph has. The types themselves are a document of their own, which only those read who need them.
+    pub types: TypesReference,
     /// Where the rows are kept: `database:<id>` for a database process of the cluster, or `mysql://…` without a
     /// password.
     pub storage: String,
     /// Who created the graph, for the audit log and for messages.
     pub who: String,
+    /// The subject whose share the graph counts towards; empty if an administrator created it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub charged_to: String,
     /// Whether the graph is being dropped. Its rows are then being removed, queries are refused, and its name is not
     /// yet free.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -26,6 +30,24 @@ pub struct LiveGraphDocument {
 impl Document for LiveGraphDocument {
     const WHAT: &'static str = "live graph";
 }
+
+/// Names the types of a live graph at one revision: a JSON text (`docs/formats/graph-types.md`) under the key
+/// `~types/<graph>/<identity>-<revision>`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TypesReference {
+    /// The identity of the graph, in 16 hexadecimal digits.
+    pub identity: String,
+    /// The revision of the types.
+    pub revision: u64,
+    /// The length of the text.
+    pub bytes: u64,
+    /// The SHA-256 of the text, in hexadecimal digits.
+    pub digest: String,
+}
+
+/// The texts of types that a process has read, by graph, or why it cannot read them. A graph that is not listed has not been
+/// asked for.
+pub type TypesTexts = BTreeMap<String, Result<Arc<str>, String>>;
 
 /// The leaders of the partitions of a live graph, under the key `leaders/<name>`. Every change is one conditional
 /// write.

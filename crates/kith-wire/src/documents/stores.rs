@@ -12,6 +12,9 @@ pub struct StoreDocument {
     /// The name of the store. It becomes part of a path, so it is checked when it is read.
     #[serde(deserialize_with = "names::store")]
     pub name: String,
+    /// The subject whose share the record counts towards; empty if an administrator created the store.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub charged_to: String,
     /// The store's definition.
     pub definition: DefinitionDocument,
     /// The greatest version number ever used, including by a dropped store of this name; 0 means none.

@@ -8,7 +8,7 @@ use kith_wire::documents::{
     LiveGraphDocument, MoveDocument, NodeDocument, NodeTotalsDocument, PairTotalsDocument, PhaseDocument,
     PlanDocument, RebalanceDocument, ReclaimDocument, RosterDocument, RouterDocument, RunningDocument,
     ServedDocument, ShapeDocument, SizedStoreDocument, StopDocument, StoreDocument, TopologyDocument,
-    TransferDocument, VersionDocument,
+    TransferDocument, TypesReference, VersionDocument,
 };
 use std::fmt::Debug;
 use std::num::NonZeroU64;
@@ -136,6 +136,7 @@ fn store() -> StoreDocument {
     StoreDocument {
         format: FORMAT,
         name: "people".to_owned(),
+        charged_to: "anna".to_owned(),
         definition: definition(),
         version_last: 4,
         versions: vec![version(2, "retained"), version(3, "current")],
@@ -175,6 +176,7 @@ fn topology() -> TopologyDocument {
         stores: vec![graph(), store().served()],
         kept: store().kept().map(|kept| KeptDocument { is_whole: true, ..kept }).collect(),
         live: vec![],
+        types: Default::default(),
         leaders: vec![],
         databases: vec![],
         rebalance: Some("rebalance-1".to_owned()),
@@ -247,9 +249,15 @@ fn live_graph() -> LiveGraphDocument {
     LiveGraphDocument {
         format: FORMAT,
         name: "social".to_owned(),
-        types: r#"{"objects":[]}"#.to_owned(),
+        types: TypesReference {
+            identity: "00000000000000a7".to_owned(),
+            revision: 3,
+            bytes: 14,
+            digest: "5f".repeat(32),
+        },
         storage: "database:0".to_owned(),
         who: "anna".to_owned(),
+        charged_to: "anna".to_owned(),
         dropping: true,
     }
 }

@@ -63,7 +63,8 @@ pub async fn run(target: &TargetFlags, format: Format, flags: ImportFlags) -> an
 
 /// Returns the types of the graph.
 async fn types(target: &TargetFlags, graph: &str) -> anyhow::Result<Arc<GraphTypes>> {
-    let document = connect::router(target).await?.topology().await.context("read the types of the graph")?;
+    let document = connect::router(target).await?.topology_with_types(|name| name == graph).await;
+    let document = document.context("read the types of the graph")?;
     let topology = Topology::from_document(Arc::new(document)).context("read the types of the graph")?;
     let found = topology.graph(graph)?;
     let live = found.live.as_ref().ok_or_else(|| QueryError::LoadedGraph {

@@ -300,6 +300,7 @@ mod tests {
         let graph = StoreDocument {
             format: DOCUMENT_FORMAT,
             name: "v".to_owned(),
+            charged_to: String::new(),
             definition: DefinitionDocument::new(HoldsDocument::Graph),
             version_last: 1,
             versions: vec![version],

@@ -82,6 +82,7 @@ pub fn calls(store: &str) -> Vec<Call> {
                 calls.push(call(&path, "reading", traversal(store, false), Needs::Read));
                 calls.push(call(&path, "writing", traversal(store, true), Needs::ReadAndWrite));
             }
+            "Cluster/GetTypes" => calls.push(call(&path, "", named(store), Needs::Known)),
             "Cluster/GetTopology" | "Cluster/WatchTopology" | "Cluster/Status" | "Node/Ping" => {
                 calls.push(call(&path, "", Bytes::new(), Needs::Known));
             }

@@ -48,7 +48,10 @@ impl Guarded {
     ) -> BoxFuture<'static, Result<Reply, Status>> {
         let need = rights::need_of_op(op, &body);
         match need.and_then(|need| self.gate.admit(&self.caller, &need, op.name())) {
-            Ok(_) => call(Arc::clone(&self.service), body),
+            Ok(asker) => {
+                let named = (op == Op::Write).then(|| rights::with_subject(&body, asker.as_ref())).flatten();
+                call(Arc::clone(&self.service), named.unwrap_or(body))
+            }
             Err(status) => future::ready(Err(status)).boxed(),
         }
     }

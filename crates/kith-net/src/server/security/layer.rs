@@ -50,6 +50,11 @@ async fn admit(gate: &Gate, mut request: Request) -> Result<Request, Status> {
             let (head, body) = request.into_parts();
             let body = whole(body).await?;
             let asker = gate.admit(&caller, &need(message(&body)?)?, &method)?;
+            let named = match rights::names_subject(&method) {
+                true => rights::with_subject(message(&body)?, asker.as_ref()),
+                false => None,
+            };
+            let body = named.map_or(body, |message| one_message(&message));
             request = Request::from_parts(head, Body::from(body));
             asker
         }
@@ -111,6 +116,12 @@ fn refusal(error: &axum::Error) -> Option<Status> {
     None
 }
 
+/// A request with one message.
+fn one_message(message: &[u8]) -> Bytes {
+    let length = u32::try_from(message.len()).unwrap_or(u32::MAX).to_be_bytes();
+    [&[0][..], &length, message].concat().into()
+}
+
 /// The one message of a request.
 fn message(body: &[u8]) -> Result<&[u8], Status> {
     let bad = |what: &str| {
@@ -147,6 +158,7 @@ mod tests {
     #[test]
     fn a_request_is_one_message_and_nothing_else() {
         assert_eq!(message(&[0, 0, 0, 0, 2, 7, 8]).unwrap(), [7, 8]);
+        assert_eq!(one_message(&[7, 8]), [0, 0, 0, 0, 2, 7, 8][..]);
         assert!(message(&[0, 0, 0, 0, 0]).unwrap().is_empty());
         for bad in [&[][..], &[0, 0, 0], &[1, 0, 0, 0, 1, 7], &[0, 0, 0, 0, 2, 7], &[0, 0, 0, 0, 1, 7, 8]] {
             assert!(message(bad).is_err(), "{bad:?}");

@@ -1,7 +1,11 @@
 //! The table of the rights that each method and operation needs. Methods that are not in it are for the cluster's own
 //! processes, so that a new method is closed until somebody decides who may call it.
 
-use super::need::{Need, Right};
+use super::{
+    need::{Need, Right},
+    subject::Asker,
+};
+use bytes::Bytes;
 use kith_types::ErrorCode;
 use kith_wire::{
     Message,
@@ -31,6 +35,7 @@ pub(super) fn rule(path: &str) -> Rule {
         | "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
         | "/kith.v1.Cluster/GetTopology"
         | "/kith.v1.Cluster/WatchTopology"
+        | "/kith.v1.Cluster/GetTypes"
         | "/kith.v1.Cluster/Status" => Rule::Always(Need::Known),
         "/kith.v1.Node/Ping" => Rule::OfMessage(ping),
         "/kith.v1.Graph/Query"
@@ -59,6 +64,20 @@ pub(super) fn rule(path: &str) -> Rule {
         "/kith.v1.Cluster/FetchRates" => Rule::OfMessage(fetch_rates),
         _ => Rule::Always(Need::Cluster),
     }
+}
+
+/// Whether the messages of a gRPC method name the subject of their caller.
+pub(super) fn names_subject(path: &str) -> bool {
+    matches!(path, "/kith.v1.Graph/Write" | "/kith.v1.Node/Write")
+}
+
+/// Returns a message that names the subject of its caller with the name of the caller. Only a process of the cluster may name
+/// somebody else, on whose behalf it writes.
+pub(super) fn with_subject(message: &[u8], asker: Option<&Asker>) -> Option<Bytes> {
+    let asker = asker.filter(|asker| !asker.is_cluster)?;
+    // Of a field that occurs twice in a message, the last value counts.
+    let subject = v1::SubjectNamed { subject: asker.name.to_string() };
+    Some([message, &subject.encode_to_vec()].concat().into())
 }
 
 /// Returns what a framed operation needs.
@@ -288,5 +307,23 @@ mod tests {
         };
         assert_eq!(need("/kith.v1.Cluster/Rebalance", &apply), "administer the cluster");
         assert!(need_of_op(Op::MultiGet, &[0xff]).is_err());
+    }
+
+    #[test]
+    fn a_write_names_its_caller_whatever_the_caller_says() {
+        let asker = |name: &str, is_cluster| Asker { name: name.into(), is_administrator: false, is_cluster };
+        let sent = v1::GraphWriteRequest {
+            graph: "social".to_owned(),
+            subject: "bob".to_owned(),
+            write_id: "w-1".to_owned(),
+            ..Default::default()
+        };
+        let message = sent.encode_to_vec();
+        let named = with_subject(&message, Some(&asker("ada", false))).expect("a subject");
+        let expected = v1::GraphWriteRequest { subject: "ada".to_owned(), ..sent };
+        assert_eq!(v1::GraphWriteRequest::decode(named).unwrap(), expected);
+        assert_eq!(with_subject(&message, Some(&asker("node", true))), None);
+        assert_eq!(with_subject(&message, None), None);
+        assert!(names_subject("/kith.v1.Graph/Write") && !names_subject("/kith.v1.Graph/Query"));
     }
 }

@@ -25,6 +25,8 @@ pub struct Asker {
     pub name: Arc<str>,
     /// Whether it administers all stores.
     pub is_administrator: bool,
+    /// Whether it is a process of the cluster, which sends requests on behalf of others.
+    pub is_cluster: bool,
 }
 
 impl Subject {
@@ -43,7 +45,11 @@ impl Subject {
 
     /// The subject as the extensions of its requests carry it.
     pub fn asker(&self) -> Asker {
-        Asker { name: Arc::clone(&self.name), is_administrator: self.may(&Need::Administrator) }
+        Asker {
+            name: Arc::clone(&self.name),
+            is_administrator: self.may(&Need::Administrator),
+            is_cluster: self.cluster,
+        }
     }
 
     fn may(&self, need: &Need) -> bool {

@@ -10,9 +10,10 @@ use super::{
     rows::{Rows, check_directions},
 };
 use crate::live::{LeadershipView, LiveGraphs, Surroundings};
+use kith_api::topology::types_text;
 use kith_database::{GraphIdentity, Retention, SqliteDatabase, SqliteOptions};
-use kith_live::{GraphTypes, TypesDocument, testing::fixture};
-use kith_metadata::{EmbeddedMetadata, MetadataStore, Write, keys};
+use kith_live::{GraphTypes, testing::fixture};
+use kith_metadata::{EmbeddedMetadata, MetadataStore, Write, keys, types::writes as types_writes};
 use kith_process::topology;
 use kith_types::{NodeId, PartitionCount};
 use kith_wire::documents::{
@@ -194,15 +195,18 @@ fn documents(types: &GraphTypes) -> Vec<Write> {
         listed: Vec::new(),
         partition_epochs: Vec::new(),
     };
+    let (reference, text) = types_text(types);
+    let mut writes = types_writes(GRAPH, &reference, text);
     let graph = LiveGraphDocument {
         format: DOCUMENT_FORMAT,
         name: GRAPH.to_owned(),
-        types: serde_json::to_string(&TypesDocument::from(types)).expect("types are JSON"),
+        types: reference,
         storage: "database:0".to_owned(),
         who: String::new(),
+        charged_to: String::new(),
         dropping: false,
     };
-    let mut writes = vec![Write::put(keys::CLUSTER, cluster.encode())];
+    writes.push(Write::put(keys::CLUSTER, cluster.encode()));
     writes.push(Write::put(keys::live_graph(GRAPH), graph.encode()));
     writes.extend(nodes.map(|id| Write::put(keys::node(id), node_document(id).encode())));
     writes

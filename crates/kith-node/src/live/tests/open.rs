@@ -2,10 +2,11 @@
 //! metadata store and the connections are real.
 
 use crate::live::{LeadershipView, LiveGraphs, Surroundings};
+use kith_api::topology::types_text;
 use kith_database::{
     DatabaseServers, DatabaseService, GraphFiles, GraphIdentity, Reach, Retention, SqliteOptions, Storage,
 };
-use kith_live::{GraphTypes, TypesDocument};
+use kith_live::GraphTypes;
 use kith_metadata::{EmbeddedMetadata, MetadataStore};
 use kith_net::{
     security::Dialer,
@@ -35,9 +36,11 @@ fn types(graph: u64) -> GraphTypes {
 /// Returns a topology with these graphs, which are given by name, identity and storage.
 fn topology(graphs: &[(&str, u64, &str)]) -> Arc<TopologyDocument> {
     let document = |(name, graph, storage): &(&str, u64, &str)| {
-        let types = serde_json::to_string(&TypesDocument::from(&types(*graph))).unwrap();
-        json!({"format": 1, "name": name, "types": types, "storage": storage, "who": ""})
+        let (reference, _) = types_text(&types(*graph));
+        json!({"format": 1, "name": name, "types": reference, "storage": storage, "who": ""})
     };
+    let text =
+        |(name, graph, _): &(&str, u64, &str)| ((*name).to_owned(), Ok(types_text(&types(*graph)).1.into()));
     let live: Vec<_> = graphs.iter().map(document).collect();
     let topology = json!({
         "format": 1, "revision": 1, "routers": [], "stores": [], "nodes": [], "leaders": [], "live": live,
@@ -46,7 +49,8 @@ fn topology(graphs: &[(&str, u64, &str)]) -> Arc<TopologyDocument> {
             "groups": [{"group": 0, "nodes": [0], "owners": [0, 0], "role": ""}],
         },
     });
-    Arc::new(serde_json::from_value(topology).unwrap())
+    let topology: TopologyDocument = serde_json::from_value(topology).unwrap();
+    Arc::new(TopologyDocument { types: graphs.iter().map(text).collect(), ..topology })
 }
 
 /// A node, and a database process with the id 0.
@@ -169,6 +173,32 @@ async fn a_node_announces_which_graphs_it_cannot_open() {
     assert!(scene.graphs.get("new").is_some(), "an open graph stays open");
     scene.topology.send_replace(topology(&[("newer", 4, "nowhere:0")]));
     scene.wait_until("it is not understood", || scene.unable() == names(&["newer"])).await;
-    assert!(reason("newer").is_err_and(|reason| reason.contains("this release cannot read")));
+    assert!(reason("newer").is_err_and(|reason| reason.contains("cannot read its types or its storage")));
     assert!(scene.graphs.get("new").is_none());
+}
+
+#[tokio::test]
+async fn a_graph_whose_types_cannot_be_read_is_not_served_until_they_can() {
+    let scene = Scene::start().await;
+    scene.create("social", 1).await;
+    let readable = topology(&[("social", 1, "database:0")]);
+    let failing = |document: &TopologyDocument| {
+        let types = [("social".to_owned(), Err("they are damaged".to_owned()))].into();
+        Arc::new(TopologyDocument { types, ..document.clone() })
+    };
+    scene.topology.send_replace(failing(&readable));
+    let reason = || scene.graphs.find("social").err().map(|error| error.to_string());
+    scene
+        .wait_until("the reason is known", || reason().is_some_and(|it| it.contains("they are damaged")))
+        .await;
+    scene.topology.send_replace(Arc::clone(&readable));
+    scene.wait_until("it is opened", || scene.graphs.get("social").is_some()).await;
+    scene.topology.send_replace(failing(&readable));
+    scene
+        .topology
+        .send_replace(failing(&topology(&[("social", 1, "database:0"), ("more", 2, "database:0")])));
+    scene.wait_until("the other graph is known", || scene.graphs.find("more").is_err()).await;
+    assert!(scene.graphs.get("social").is_some(), "an open graph keeps the types that it has");
+    scene.topology.send_replace(failing(&topology(&[("social", 5, "database:0")])));
+    scene.wait_until("the name belongs to another graph", || scene.graphs.get("social").is_none()).await;
 }

@@ -142,3 +142,94 @@ fn a_database_process_serves_its_cluster_over_tls_and_counts_what_it_does() {
     assert_eq!(code, "unknown_graph");
     assert!(http_get(&http, "/readyz").contains("200 OK"));
 }
+
+/// Types that take about 900 KB.
+fn large_types(cluster: &Secured) -> String {
+    let fields: String =
+        (0..200).map(|field| format!("a_field_with_a_long_name_{field} = \"text\"\n")).collect();
+    let types: String = (0..60).map(|number| format!("[object.type_{number}.fields]\n{fields}")).collect();
+    let path = cluster.folder.path().join("large.toml");
+    fs::write(&path, types).expect("written");
+    path.to_str().expect("UTF-8").to_owned()
+}
+
+#[test]
+fn types_of_one_subject_are_bounded_and_disturb_nobody_else() {
+    let subjects = [
+        ("tenant", "may-create", "admin = [\"tenant*\"]"),
+        ("ada", "may-write", "read = [\"social\"]\nwrite = [\"social\"]"),
+        ("bob", "may-write-too", "read = [\"social\"]\nwrite = [\"social\"]"),
+    ];
+    let mut cluster = Secured::start(|folder| rights(folder, &subjects));
+    let papers = cluster.papers.clone();
+    cluster.spawn(&["database", "--id", "0"], &papers);
+    cluster.database(0);
+    let ops = cluster.authority.papers("ops");
+    use_graph(&cluster, &ops);
+    let [tenant, ada, bob] = [("tenant", "may-create"), ("ada", "may-write"), ("bob", "may-write-too")]
+        .map(|(name, token)| token_file(&cluster, name, token));
+
+    let large = large_types(&cluster);
+    let mut created = 0;
+    let error = loop {
+        let name = format!("tenant-{created}");
+        let apply = bearing(cluster.kith(&["schema", "apply", &large, "--graph", &name]), &tenant);
+        let output = { apply }.output().expect("kith runs");
+        if !output.status.success() {
+            break String::from_utf8_lossy(&output.stderr).into_owned();
+        }
+        created += 1;
+        assert!(created < 41, "there is no bound");
+        let read = ["object", "get", "1", "--graph", "social", "-o", "json"];
+        for way in [&[][..], &["--direct"]] {
+            let told = must(bearing(cluster.kith(&[&read[..], way].concat()), &ada));
+            assert!(told.contains("Ada"), "{told}");
+        }
+    };
+    assert!(error.contains("out_of_range") && error.contains("one subject may have 4194304"), "{error}");
+    assert!((3..8).contains(&created), "{created}");
+    let runtime = Runtime::new().expect("a runtime");
+    let all = runtime.block_on(cluster.metadata().read("")).expect("the metadata is here").entries;
+    let bytes: usize = all.iter().map(|entry| entry.value.len()).sum();
+    assert!(bytes < 64 << 10, "every process reads {bytes} bytes");
+    let status = must(with(cluster.kith(&["cluster", "status", "-o", "json"]), &ops));
+    let status: serde_json::Value = serde_json::from_str(&status).expect("JSON");
+    let is_up = |node: &serde_json::Value| node["state"] == "up";
+    assert!(status["nodes"].as_array().expect("nodes").iter().all(is_up), "{status}");
+    let shown = must(bearing(cluster.kith(&["schema", "show", "--graph", "tenant-0"]), &tenant));
+    assert!(shown.contains("type_59"), "{} bytes", shown.len());
+    must(bearing(cluster.kith(&["graph", "drop", "tenant-0", "--yes"]), &tenant));
+    must(bearing(cluster.kith(&["schema", "apply", &large, "--graph", "tenant-late"]), &tenant));
+    each_writes_under_its_own_names(&cluster, [&ada, &bob]);
+}
+
+/// Two subjects use the same `write_id`, through a router and directly: each gets its own write done, and a repeat its own
+/// outcome.
+fn each_writes_under_its_own_names(cluster: &Secured, subjects: [&std::path::Path; 2]) {
+    for (way, name) in [(&[][..], "w-1"), (&["--direct"][..], "w-2")] {
+        let write = |subject: &std::path::Path, line: serde_json::Value| {
+            let run = [&["run", "--input", "-"], way].concat();
+            let mut run = bearing(cluster.kith(&run), subject);
+            run.env_remove("KITH_WHO");
+            let (answers, _) = run_lines(run, &[line], 1, || {});
+            answers[0].clone()
+        };
+        let add = |data: &str| json!({"op": "object_add", "graph": "social", "type": "person", "write_id": name, "data": {"name": data}});
+        let [first, second] = subjects.map(|subject| write(subject, add("Eve")));
+        assert!(first["id"].is_u64() && second["id"].is_u64(), "{first} {second}");
+        assert_ne!(first["id"], second["id"], "two objects: {first} {second}");
+        assert_eq!(write(subjects[0], add("Eve"))["id"], first["id"], "a repeat has the first outcome");
+        let other = write(subjects[1], add("Adam"));
+        assert_eq!(other["error"]["code"], "write_id_taken", "{other}");
+
+        // The same name for different writes of two subjects.
+        let name = format!("{name}-update");
+        let update = |data: &str| json!({"op": "object_update", "graph": "social", "id": 2, "write_id": name, "data": {"name": data}});
+        for (subject, data) in subjects.into_iter().zip(["of ada", "of bob"]) {
+            let written = write(subject, update(data));
+            assert!(written.get("error").is_none(), "{written}");
+        }
+        let read = json!({"op": "object_get", "graph": "social", "id": 2, "critical": true});
+        assert_eq!(write(subjects[0], read)["object"]["data"]["name"], "of bob");
+    }
+}
