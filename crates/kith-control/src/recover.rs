@@ -1,11 +1,12 @@
 //! Writes the metadata of a cluster whose metadata store is lost from a copy of its topology, which every node and router
-//! keeps on its disk. The copy lacks the history of stores, and what came after it.
+//! keeps on its disk, with copies of the types of live graphs beside it. The copy lacks the history of stores, and what came
+//! after it.
 
-use kith_metadata::{Committed, Condition, MetadataStore, Write, keys};
+use kith_metadata::{Committed, Condition, MetadataStore, Write, keys, types};
 use kith_process::StartError;
 use kith_wire::documents::{
-    ClusterDocument, DOCUMENT_FORMAT, Document, LeadersDocument, ServedDocument, StoreDocument,
-    TopologyDocument, VersionDocument,
+    ClusterDocument, DOCUMENT_FORMAT, Document, LeadersDocument, LiveGraphDocument, ServedDocument,
+    StoreDocument, TopologyDocument, VersionDocument,
 };
 
 /// How many version numbers and terms are left out. The lost metadata may have used some that the copy does not know, and
@@ -15,11 +16,12 @@ const TERMS_LEFT_OUT: u64 = 1_000_000;
 /// A group that was still being filled, as documents name it.
 const JOINING: &str = "joining";
 
-/// Writes the metadata that a copy of the topology describes into an empty metadata store. Repeated after an interruption, it
+/// Writes the metadata that a copy of the topology describes, with the types of its live graphs, into an empty metadata store.
+/// Repeated after an interruption, it
 /// goes on; once the cluster is there, nothing is written.
 ///
 /// # Errors
-/// [`StartError`] if the store cannot be written, or holds a cluster.
+/// [`StartError`] if the store cannot be written, or holds a cluster; before anything is written, if the copy lacks types.
 pub async fn recover(
     store: &dyn MetadataStore,
     copy: &TopologyDocument,
@@ -29,8 +31,8 @@ pub async fn recover(
         return Err(refused("the metadata store holds a cluster, so there is nothing to recover"));
     }
     // One by one, because a transaction of etcd is bounded. The cluster comes last: processes wait for it.
-    for write in documents(copy) {
-        store.commit(Vec::new(), vec![write]).await?;
+    for writes in documents(copy).map_err(|detail| refused(&detail))? {
+        store.commit(Vec::new(), writes).await?;
     }
     let cluster = settled(&copy.cluster);
     let only_if_new = Condition { key: keys::CLUSTER.to_owned(), revision: 0 };
@@ -41,12 +43,22 @@ pub async fn recover(
 }
 
 /// What is written besides the cluster: its stores, its live graphs, and terms that were never used for their leaders.
-fn documents(copy: &TopologyDocument) -> Vec<Write> {
+/// Each list is written at once, so that no graph is there without its types.
+fn documents(copy: &TopologyDocument) -> Result<Vec<Vec<Write>>, String> {
     let stores = copy.stores.iter().map(|served| {
         let store = store_of(served, copy);
-        Write::put(keys::store(&store.name), store.encode())
+        Ok(vec![Write::put(keys::store(&store.name), store.encode())])
     });
-    let graphs = copy.live.iter().map(|graph| Write::put(keys::live_graph(&graph.name), graph.encode()));
+    let graphs = copy.live.iter().map(|graph| {
+        let LiveGraphDocument { name, types: reference, .. } = graph;
+        let text = copy.types.get(name).ok_or_else(|| "there is no copy of them".to_owned());
+        let text = text.and_then(Clone::clone).map_err(|reason| {
+            format!("the types of live graph {name:?} cannot be read ({reason}): name the copy of another process")
+        })?;
+        let mut writes = types::writes(name, reference, text.to_string());
+        writes.push(Write::put(keys::live_graph(name), graph.encode()));
+        Ok(writes)
+    });
     let leaders = copy.live.iter().map(|graph| {
         let known = copy.leaders.iter().find(|leaders| leaders.graph == graph.name);
         let leaders = LeadersDocument {
@@ -56,7 +68,7 @@ fn documents(copy: &TopologyDocument) -> Vec<Write> {
             nodes: Vec::new(),
             terms: Vec::new(),
         };
-        Write::put(keys::leaders(&graph.name), leaders.encode())
+        Ok(vec![Write::put(keys::leaders(&graph.name), leaders.encode())])
     });
     stores.chain(graphs).chain(leaders).collect()
 }
@@ -110,6 +122,8 @@ fn settled(cluster: &ClusterDocument) -> ClusterDocument {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kith_api::topology::types_text;
+    use kith_live::{DeclaredTypes, GraphTypes};
     use kith_metadata::EmbeddedMetadata;
     use kith_process::topology::document_of;
     use serde_json::json;
@@ -125,6 +139,7 @@ mod tests {
         };
         let group = |group: u32, role: &str| json!({"group": group, "nodes": [group], "owners": [group], "role": role});
         let node = |node: u32| json!({"node": node, "group": node});
+        let (types, text) = types_text(&GraphTypes::new(7, &DeclaredTypes::default()).unwrap());
         let copy = json!({
             "format": 1, "revision": 99,
             "cluster": {"format": 1, "cluster_id": "c1", "epoch": 4, "partitions": 1, "object_store": "/o",
@@ -132,15 +147,22 @@ mod tests {
             "nodes": [], "routers": [], "databases": [],
             "stores": [at(7)],
             "kept": [{"is_whole": true, "at": at(6)}, {"is_whole": false, "at": at(8)}],
-            "live": [{"format": 1, "name": "social", "types": "{}", "storage": "database:0", "who": "ada"}],
+            "live": [{"format": 1, "name": "social", "types": types, "storage": "database:0", "who": "ada"}],
             "leaders": [{"format": 1, "graph": "social", "term_last": 12, "nodes": [0], "terms": [12]}],
         });
-        TopologyDocument::decode(&serde_json::to_vec(&copy).unwrap()).unwrap()
+        let mut copy = TopologyDocument::decode(&serde_json::to_vec(&copy).unwrap()).unwrap();
+        copy.types.insert("social".to_owned(), Ok(text.into()));
+        copy
     }
 
     #[tokio::test]
     async fn what_a_node_keeps_becomes_the_metadata_again() {
         let (store, copy) = (EmbeddedMetadata::in_memory(), copy());
+        // A graph without its types would be unusable, so nothing is written.
+        let lacking = TopologyDocument { types: Default::default(), ..copy.clone() };
+        let refused = recover(&store, &lacking).await.unwrap_err();
+        assert!(refused.to_string().contains("the types of live graph \"social\""), "{refused}");
+        assert!(store.read("").await.unwrap().entries.is_empty());
         let cluster = recover(&store, &copy).await.unwrap();
         assert_eq!((cluster.cluster_id.as_str(), cluster.groups.len(), cluster.listed.len()), ("c1", 1, 1));
         let snapshot = store.read("").await.unwrap();
@@ -151,6 +173,8 @@ mod tests {
         assert_eq!(people.version_last, 8 + VERSIONS_LEFT_OUT);
         let current = people.versions.last().unwrap();
         assert_eq!((current.records, current.bytes, current.pushed_at), (7, 90, 5_000));
+        let text = types::read(&store, "social", &copy.live[0].types).await.unwrap();
+        assert_eq!(Ok(text), copy.types["social"]);
         let leaders = &back.leaders[0];
         assert!(leaders.nodes.is_empty() && leaders.term_last == 12 + TERMS_LEFT_OUT, "{leaders:?}");
         // A cluster is never written over.

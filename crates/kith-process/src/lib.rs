@@ -21,7 +21,7 @@ pub mod place;
 pub mod private;
 pub mod quotas;
 pub mod topology;
-mod types;
+pub mod types;
 
 pub use clock::micros_since_1970;
 pub use cluster_reader::ClusterReader;

@@ -27,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 const COPY_FILE: &str = "topology.json";
 
 /// The folder beside that file with the types of live graphs that the topology names.
-const TYPES_FOLDER: &str = "types";
+pub(crate) const TYPES_FOLDER: &str = "types";
 /// The pause before types that could not be read are read again.
 const TYPES_RETRY: Duration = Duration::from_millis(500);
 

@@ -1,7 +1,7 @@
 //! Reads the types of live graphs that a topology names, and keeps a copy of them on disk beside the copy of the topology. What
 //! has been read once is not read again until the topology names other types.
 
-use crate::data_dir::write_atomically;
+use crate::{data_dir::write_atomically, topology::TYPES_FOLDER};
 use futures::{StreamExt, stream};
 use kith_api::topology::{check_types_text, identity_of};
 use kith_metadata::{MetadataStore, types};
@@ -10,7 +10,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     ffi::OsString,
     fs,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
@@ -115,11 +115,7 @@ impl TypesReader {
     }
 
     fn copy_of(&self, graph: &LiveGraphDocument) -> Result<Arc<str>, String> {
-        let folder = self.folder.as_ref().ok_or("there is no copy on disk")?;
-        let path = folder.join(file_name(graph)?);
-        let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-        check_types_text(&graph.types, &text)?;
-        Ok(text.into())
+        copy_in(self.folder.as_ref().ok_or("there is no copy on disk")?, graph)
     }
 
     /// Adds the known types to a topology, and the reasons why others are not known. Returns whether there are any such.
@@ -134,6 +130,20 @@ impl TypesReader {
         topology.types = topology.live.iter().map(|graph| (graph.name.clone(), text(graph))).collect();
         topology.types.values().any(Result::is_err)
     }
+}
+
+/// Adds to a copy of the topology the types of its graphs, from the copies beside it.
+pub fn add_types_beside(path: &Path, topology: &mut TopologyDocument) {
+    let folder = path.with_file_name(TYPES_FOLDER);
+    topology.types =
+        topology.live.iter().map(|graph| (graph.name.clone(), copy_in(&folder, graph))).collect();
+}
+
+fn copy_in(folder: &Path, graph: &LiveGraphDocument) -> Result<Arc<str>, String> {
+    let path = folder.join(file_name(graph)?);
+    let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    check_types_text(&graph.types, &text)?;
+    Ok(text.into())
 }
 
 /// The name of the file with the copy of a graph's types.
