@@ -186,9 +186,10 @@ impl v1::cluster_server::Cluster for Admin {
             &request.command,
             Some(v1::schema_command::Command::Apply(v1::ApplySchema { dry_run: true, .. }))
         );
-        let outcome = self.live.command(request, who.name.clone(), who.standing).await.inspect_err(|status| {
-            who.note("/kith.v1.Cluster/Schema", &graph, status, ErrorCode::UrlNotAllowed);
-        })?;
+        let outcome =
+            self.live.command(request, who.name.clone(), who.standing).await.inspect_err(|status| {
+                who.note("/kith.v1.Cluster/Schema", &graph, status, ErrorCode::UrlNotAllowed);
+            })?;
         if outcome.is_new && !is_dry_run {
             self.wait_until_ready(&graph).await;
         }

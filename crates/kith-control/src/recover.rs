@@ -53,7 +53,9 @@ fn documents(copy: &TopologyDocument) -> Result<Vec<Vec<Write>>, String> {
         let LiveGraphDocument { name, types: reference, .. } = graph;
         let text = copy.types.get(name).ok_or_else(|| "there is no copy of them".to_owned());
         let text = text.and_then(Clone::clone).map_err(|reason| {
-            format!("the types of live graph {name:?} cannot be read ({reason}): name the copy of another process")
+            format!(
+                "the types of live graph {name:?} cannot be read ({reason}): name the copy of another process"
+            )
         })?;
         let mut writes = types::writes(name, reference, text.to_string());
         writes.push(Write::put(keys::live_graph(name), graph.encode()));
@@ -86,6 +88,8 @@ fn store_of(served: &ServedDocument, copy: &TopologyDocument) -> StoreDocument {
         format: DOCUMENT_FORMAT,
         name: served.name.clone(),
         definition: served.definition.clone(),
+        // The copies do not say who made it: like what an operator makes, it counts for nobody.
+        charged_to: String::new(),
         version_last: pushed.chain([served.version]).max().unwrap_or(0) + VERSIONS_LEFT_OUT,
         versions,
         running: None,

@@ -280,17 +280,6 @@ async fn rows_that_a_drop_leaves_on_purpose_stay_although_the_types_are_applied_
     assert_eq!(database.points(vec![PartitionId(0)]).await, Ok(vec![LogPoint::new(5, 0)]));
 }
 
-#[tokio::test]
-async fn the_location_of_rows_has_a_bound() {
-    let scene = Scene::start().await;
-    let [graph, text, who] = [GRAPH, TYPES, "ada"].map(str::to_owned);
-    let storage = format!("mysql://kith@host:3306/{}", "x".repeat(1 << 20));
-    let asked = SchemaApply { graph, text, storage, dry_run: false, who, standing: Trust::Proven };
-    let refused = scene.store.apply(asked).await.unwrap_err();
-    assert!(refused.message().contains("1048599 bytes"), "{refused}");
-    assert_eq!(scene.document().await, None);
-}
-
 /// Types that take nearly 1 MiB.
 fn large_types() -> String {
     let field = |field: u32| format!("a_field_with_a_long_name_{field} = \"text\"\n");

@@ -7,6 +7,9 @@ use url::Url;
 
 /// The port of MySQL, if the address contains none.
 const PORT_DEFAULT: u16 = 3306;
+/// The longest address, in bytes. It is kept in a document that every process loads; names of servers have 253 characters at
+/// most, names of MySQL's users and databases far fewer.
+const ADDRESS_BYTES_MAX: usize = 1_024;
 
 /// A database on a server. Contains no secret, so it can be stored and printed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,6 +92,9 @@ impl FromStr for ServerUrl {
     type Err = AddressError;
 
     fn from_str(text: &str) -> Result<Self, AddressError> {
+        if text.len() > ADDRESS_BYTES_MAX {
+            return Err(wrong(&format!("has {} bytes; it may have {ADDRESS_BYTES_MAX}", text.len())));
+        }
         let url = Url::parse(text)
             .ok()
             .filter(|url| url.scheme() == "mysql")
@@ -207,6 +213,8 @@ mod tests {
         assert!(refusal("mysql://").contains("no valid host"));
         assert!(refusal("mysql://kith@h").contains("no valid database"));
         assert!(refusal("postgres://kith@h/social").contains("is not of the form"));
+        let long = refusal(&format!("mysql://kith@h/{}", "x".repeat(1 << 20)));
+        assert!(long.contains("has 1048591 bytes"), "{long}");
         for parameters in ["?tls=off", "?ca=/etc/shadow", "?", "?x", "#x"] {
             let told = refusal(&format!("mysql://kith@h/social{parameters}"));
             assert!(told.contains("has parameters") && !told.contains("shadow"), "{told}");
