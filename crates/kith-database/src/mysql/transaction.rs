@@ -56,9 +56,10 @@ pub(super) async fn commit(writers: &Connections, writes: &Writes) -> Result<(),
         check_sizes(writes, sizes)?;
         match try_commit(writers, writes, sizes.statements, 1 < tries).await {
             Err(Stopped { is_victim: true, .. }) if tries < tries_max => tries += 1,
-            // A new connection told that the server now accepts less.
-            Err(Stopped { error: CommitError::NotWritten(DatabaseError::TooLarge { .. }), .. })
-                if tries < tries_max && writers.sizes().statements < sizes.statements =>
+            // A new connection told that the server now accepts less. Of a packet that is too large, the server may close the
+            // connection before its reason arrives, so the error may be any.
+            Err(Stopped { error: CommitError::NotWritten(_), .. })
+                if tries < tries_max && writers.sizes().value < sizes.value =>
             {
                 tries += 1;
             }
