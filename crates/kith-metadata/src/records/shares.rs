@@ -139,7 +139,8 @@ impl Shares {
         let mut all = Amount::default();
         self.of.values().for_each(|amount| all += *amount);
         let (counted, bytes) = self.shared.names();
-        let each: [(&str, fn(&Amount) -> u64); 2] = [(counted, |it| it.count), (bytes, |it| it.bytes)];
+        type Part = fn(&Amount) -> u64;
+        let each: [(&str, Part); 2] = [(counted, |it| it.count), (bytes, |it| it.bytes)];
         for (what, of) in each {
             if of(&after) <= of(&before) {
                 continue;

@@ -157,7 +157,8 @@ impl Dev {
         data.claim(&Identity { cluster_id: made.cluster_id.clone(), owner: OWNER.to_owned() })?;
         held.data = Some(data);
         cluster::remove_stale(&*store, options.routers).await?;
-        let topology = topology::follow_without_types(Arc::clone(&store), None, stop.clone()).await?.topology;
+        // Nodes and routers in this process share this topology, so it contains the types of live graphs.
+        let topology = topology::follow(Arc::clone(&store), None, stop.clone()).await?.topology;
         let (plan, reserved) = Plan::new(&options, &folder, &topology.borrow());
         let logs = options.log.clone().into_iter().chain(plan.logs()).collect();
         let metadata = serve_metadata(&store).await?;
