@@ -1,8 +1,26 @@
-//! The interface of every door and client of Kith: requests, options, answers and errors, and their wire form
-//! ([`convert`]).
+//! The interface of every door and client of Kith: requests, options, replies and errors, and their wire form. Doors
+//! decode their input to a [`Request`]; whatever answers it is a [`Service`]. Nothing here opens connections, reads a
+//! clock or decides which node to ask.
 //!
-//! A [`Service`] answers a [`Request`] with a [`Reply`]; a session, a client of a router and a test's fake are services.
-//! [`topology`] describes the cluster that they ask. Nothing here opens connections.
+//! ```text
+//! gRPC, frames, RESP, Gremlin, kith run          router · session · client of a router · a test's fake
+//!         └── Request { Question, QueryOptions } ──► Service::call ──► Reply or QueryError
+//!                                                └─► Service::stream ──► records, then a footer
+//! ```
+//!
+//! - `request`, `service`: the questions, the replies, and the trait.
+//! - `options`: deadline, fan-out, tickets, cache mode, partial answers.
+//! - `graph`, `gremlin`, `store`, `stream`, `compute`: questions and answers of each kind.
+//! - `early`: results that are handed over while later ones are still computed.
+//! - `error`: [`QueryError`] with its stable code; `error/help.rs` says what to do about each.
+//! - [`convert`]: these types to wire messages and back.
+//! - [`topology`]: the cluster at one metadata revision, as clients and processes see it.
+//!
+//! A query pins one [`topology::Topology`] from start to end, so that no answer mixes two versions. Every key of a
+//! batch is answered by a value, by the proof that there is none, or by an error.
+//!
+//! To add a kind of question, begin with a variant of [`Question`] and of [`Reply`]: say whether it may be repeated
+//! ([`Question::is_idempotent`]), and add its conversion in `convert/`. To add an option, begin with [`QueryOptions`].
 
 mod compute;
 pub mod convert;

@@ -1,4 +1,4 @@
-//! Batch reads of a store of values: one fan-out, every key accounted for (architecture D8).
+//! Batch reads of a store of values: one fan-out, every key accounted for.
 
 use crate::QueryError;
 use kith_ops::{LookupKeys, RecordCounts, Records, Scope};

@@ -1,16 +1,16 @@
-//! The caches of routers and nodes. The network cache (Moolle §IV-A, Algorithms 1 and 2) and the other caches here are
-//! state machines.
+//! The caches of routers and nodes, as state machines. They decide what is kept, what is served, and who fetches what
+//! several queries want at once. The caller does the fetching and the waiting, and passes the time in: `kith-router`
+//! for networks and lists, `kith-node` for live graphs, `kith-sim` for simulated ones.
 //!
-//! - [`NetworkCache`] decides which networks are kept, which are served stale, and who fetches a network that several
-//!   queries want at once.
-//! - [`ListCache`] keeps whole neighbour lists of immutable versions.
-//! - [`owner_of`] says which of several routers caches a member, so that the routers together hold one cache instead of
-//!   copies.
-//! - [`live`] and [`adjacency`] follow the logs of live graphs: [`live`] for reads of objects and associations,
-//!   [`adjacency`] for graph queries.
+//! - [`NetworkCache`] (`cache`, `flights`, `queues`): second-degree networks, fresh, stale or fetched (Moolle §IV-A,
+//!   Algorithms 1 and 2).
+//! - [`ListCache`] (`list_cache`, `lists`): whole neighbour lists of immutable versions.
+//! - [`owner_of`]: which of several routers caches a member, so that they hold one cache together.
+//! - [`live`]: follows the log of a partition, and answers reads of objects and associations.
+//! - [`adjacency`]: follows the same log, and keeps the sorted lists that graph queries read.
 //!
-//! The caller does the fetching and the waiting, and reads the clock: every input that needs the time takes it as an
-//! argument.
+//! An entry serves only the version that it was read from ([`Origin`]). A live cache answers from memory only while a
+//! proof of freshness holds.
 //!
 //! ```
 //! use kith_cache::{CacheOptions, Lookup, Mode, NetworkCache, Origin, Basis};
@@ -25,6 +25,8 @@
 //! assert_eq!(cache.filled(flight, "its network", Basis::Component, 11, now), [42], "the waiters");
 //! assert_eq!(cache.get(&1005, pinned, now, Mode::Use), Lookup::Hit("its network"));
 //! ```
+//!
+//! A new cache belongs here if it decides, with its shell in the process that owns it.
 
 pub mod adjacency;
 mod cache;

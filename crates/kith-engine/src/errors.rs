@@ -1,5 +1,5 @@
 //! Errors of writing, opening and reading files. A damaged or missing byte always leads to one of these, never to an absent
-//! answer (architecture D6).
+//! answer.
 
 use std::io;
 use std::path::PathBuf;

@@ -1,9 +1,25 @@
-//! Requests in the form in which people write them: a line of `kith run`, the arguments of `kith graph …`, `kith explain …`
-//! and `kith compute …`, and a router's record of the requests it received. Every field is described once, for JSON and for
-//! the command line.
+//! Requests in the form in which people write them: lines of `kith run`, arguments of `kith graph …`, `kith explain …`
+//! and `kith compute …`, and the lines in which a router records its requests. The command line, the benchmarks and the
+//! router use this crate. It parses and prints; it sends nothing.
 //!
-//! [`Operation`] is the one place that names the operations of graphs. A new one is a variant there, with a struct of its
-//! fields; JSON, command line, completions and near-miss hints follow from it.
+//! ```text
+//! {"op":"distance","graph":"g","id":1,…} ──► parse ──┐
+//! kith graph distance 1 … ──► clap (command) ────────┴─► Operation + options ──► kith_api::Question
+//! kith_api::Request ──► write ──► the same line, for the query record and the slow-query log
+//! ```
+//!
+//! - `operation`: the operations of graphs, with the fields of each; [`Operation`] is the one place that names them.
+//! - `live`, `mutation`: reads and writes of objects and associations.
+//! - `store`, `compute`, `gremlin`: requests about keys, about records, and traversals.
+//! - `options`, `choices`, `filter`: fields that several operations have.
+//! - `line`, `json`, `error`, `names`: parsing, and errors that name the nearest known word.
+//! - `command`: operations as subcommands. `write`: a request as a line.
+//!
+//! Every field is described once, for JSON and for flags, and its name is a contract (`docs/queries.md`). An unknown or
+//! repeated field is refused, never ignored.
+//!
+//! To add an operation, write a struct of its fields and a variant of [`Operation`]; the JSON form, the subcommand,
+//! completions and hints follow from it.
 
 #![allow(missing_docs, reason = "docs/queries.md describes every field, and a test holds it against them")]
 

@@ -1,8 +1,28 @@
-//! The live graph: objects and associations that are written while they are read (TAO; `docs/design/0019-live-graph.md`).
+//! The words and decisions of live graphs: objects and associations that are written while they are read (TAO;
+//! `docs/design/0019-live-graph.md`). Nodes, databases, clients and the simulator use this crate. It does no I/O, reads
+//! no clock and draws no random numbers.
 //!
-//! This crate has the vocabulary and the decisions of live graphs: types and their evolution, writes and their outcomes,
-//! rows, the change records of the log, tickets, how a write changes rows, and the state machine of leaders. Nothing in it
-//! does I/O, reads a clock or draws random numbers.
+//! ```text
+//! Write ──► resolve: which partition orders it, which rows it needs ──► decide: rows, change record, outcome
+//!                                                                         │
+//! events of the shell ──► Leader: queue, transaction, answers ──► actions ┘ (load, commit, deliver, answer)
+//! ```
+//!
+//! - `types`: types of objects and associations, their fields and indexes, and which changes of them are allowed.
+//! - `write`, `read`, `ticket`: requests as callers state them, their outcomes, and the log points that a read must
+//!   have seen.
+//! - `resolve`, `decide`: pure functions from a write to its changes.
+//! - `leader`: the state machine of the partitions that one node leads in one database.
+//! - `intent`: writes to a pair of partitions, from the decision until both ends have them.
+//! - `rows`, `batch`, `change`, `coding`: rows, transactions, log records, and their bytes.
+//! - `guards`: the rules that keep pairs and logs correct, each with a test that shows the harm without it.
+//! - [`testing`]: a model of TAO without partitions or logs.
+//!
+//! No outcome is answered before the transaction that decided it is committed, and each transaction is conditional on
+//! the term and the log position that the leader knows.
+//!
+//! To add a kind of write, begin with a variant of [`Mutation`], then follow the compiler to `resolve` and `decide`. To
+//! add a condition of writes, begin with [`Conditions`].
 
 mod batch;
 mod change;

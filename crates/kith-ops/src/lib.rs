@@ -1,8 +1,27 @@
-//! The computations of Kith over graphs and stores: operators, operations, and the merge of partial answers.
+//! The computations of Kith over graphs and stores: operations, operators, and the merge of partial answers. Everything
+//! here is a plain function of its inputs. It knows neither sockets and clocks nor the placement of partitions.
 //!
-//! Everything here is a plain function of its inputs. A node evaluates an [`Operator`] tree over a [`NeighbourSource`]. A
-//! caller drives an [`Operation`], which says step by step what to ask the nodes, and finally what the answer is. Neither
-//! knows about sockets, clocks or the placement of partitions.
+//! ```text
+//! caller (kith-client)                                 node (kith-node)
+//! Operation::step   ──► FanOut { keys, Operator } ───► evaluate(Operator, NeighbourSource) ──► Part
+//!         ▲                                                                                     │
+//!         └───────────── merged Value ◄──────────────── Value::merge ◄──────────────────────────┘
+//! ```
+//!
+//! - `graph`: one file for each operation of graphs, as a state machine; `limits` bounds what a query may ask.
+//! - `query`, `answer`: what can be asked of a graph, and the answers.
+//! - `operation`: the interface between an operation and whoever drives it.
+//! - `operator`, `typing`, `evaluate`: the tree that nodes evaluate, its check, and its evaluation.
+//! - `source`: the traits through which nodes read lists and values.
+//! - `value`, `merge`, `groups`: the parts of nodes, and how they are joined.
+//! - `records`, `slices`, `deliveries`: batch reads, in which every key is accounted for.
+//! - [`sets`]: kernels over sorted ids.
+//! - [`testing`]: a cluster within one thread, and the naive twin of each operation.
+//!
+//! An operation never sends anything, and operators only read, so that a request to a node may be repeated.
+//!
+//! To add an operation, write `graph/<name>.rs` and its variants of `Machine` and [`Operand`], and prove it by a
+//! property test against `testing::naive`.
 
 mod answer;
 mod deliveries;

@@ -1,11 +1,23 @@
-//! Changes the shape of a live cluster: which partitions move, in which order, and what is known at each moment about where
-//! they are (Voldemort §5.7).
+//! Changes the shape of a live cluster: which partitions move, in which order, and where they are at each moment
+//! (Voldemort §5.7; `docs/design/0006-rebalance.md`). `kith-control` drives it. This crate copies no byte and reads no
+//! clock.
 //!
-//! [`plan`] is a pure function of the table in force and the [`TargetShape`]. Its result, a [`RebalancePlan`], can print
-//! itself. [`RebalanceState`] executes one plan through copies, epoch changes, failures, restarts and aborts; a thin shell
-//! carries out its actions. Neither of them copies a byte or reads a clock.
+//! ```text
+//! table in force + TargetShape ──► plan() ──► RebalancePlan ──► RebalanceState ◄──► events, actions of the shell
+//! ```
 //!
-//! See `docs/design/0006-rebalance.md`.
+//! [`plan`] is a pure function. [`RebalanceState`] executes one plan through copies, changes of the table, failures,
+//! restarts and aborts.
+//!
+//! - `shape`, `plan`, `batches`, `donors`, `parts`: from the shape to moves in batches. `outlive` and `reasons`: what
+//!   is refused, and why.
+//! - `print`, `totals`: the plan and its cost for people.
+//! - `execute`, `state`, `copies`, `commit`: the events and actions, and what follows from them.
+//! - `give_back`, `undo`: when former owners free their copies, and how a rebalance is aborted.
+//! - `stored`: the part that outlives the driver.
+//!
+//! A node owns a partition in the table only after it has copied it, and a former owner keeps its copy until no process
+//! uses an old table and the grace period is over.
 //!
 //! ```
 //! use kith_rebalance::{PlanOptions, TargetShape, plan};
@@ -19,6 +31,8 @@
 //! let plan = plan.expect("the shape fits the table");
 //! assert_eq!(plan.moves().count(), 6, "the fourth node of a group takes a quarter of its partitions");
 //! ```
+//!
+//! To add a change of shape, begin with a variant of [`TargetShape`].
 
 mod batches;
 mod commit;

@@ -1,30 +1,27 @@
-//! Routing decisions: which nodes serve what, which of them are asked, and what happens when one fails.
+//! Routing decisions: which nodes serve what, which of them are asked, and what happens when one fails. `kith-client`
+//! carries them out for real clusters, and `kith-sim` for simulated ones. Nothing here does I/O, reads a clock, draws
+//! entropy or logs: time and randomness are arguments.
 //!
-//! Every query is routed by *controller × policy* (Moolle §III). A [`FanOutController`] decides how many replica groups may
-//! take part, and a [`ReplicaPolicy`] assigns each key to a node. The result, a [`FanOutPlan`], is a value that can be
-//! printed, compared and simulated. [`Execution`] then carries out one plan through replies, failures and deadlines.
-//!
-//! Nothing here does I/O, reads a clock, draws entropy or logs. Time and randomness are arguments, so that the simulator,
-//! the tests and production run the same decisions.
-//!
+//! ```text
+//! query, load ──► FanOutController ──► number of groups ┐
+//! keys, table, availability ────────────────────────────┴─► ReplicaPolicy ──► FanOutPlan ──► Execution ──► outcome
 //! ```
-//! use kith_routing::{Availability, GroupLimit, LoadSnapshot, PolicyInputs, PolicyState, placement, policy};
-//! use kith_types::{PartitionCount, PartitionId};
-//! use rand::{SeedableRng, rngs::StdRng};
 //!
-//! let partitions = PartitionCount::new(24).expect("24 is a valid count");
-//! let table = placement::uniform_table(2, 3, partitions, 1).expect("six nodes can hold 24 partitions");
-//! let up = Availability::all(&table);
+//! A [`FanOutController`] decides how many replica groups may take part, and a [`ReplicaPolicy`] assigns each key to a
+//! node (Moolle §III). The [`FanOutPlan`] is a plain value. An [`Execution`] carries one plan through replies, retries,
+//! hedges and its deadline, and ends exactly once with every key accounted for.
 //!
-//! let keys: Vec<PartitionId> = [3, 17, 3, 8].map(PartitionId).to_vec();
-//! let load = LoadSnapshot::default();
-//! let inputs = PolicyInputs { view: table.view(&up), keys: &keys, limit: GroupLimit(1), load: &load };
-//! let plan = policy::by_name("one-group")
-//!     .expect("a registered policy")
-//!     .plan(&inputs, &mut PolicyState::new(7), &mut StdRng::seed_from_u64(7))
-//!     .expect("every partition has a replica that is up");
-//! assert!(plan.requests() <= 3, "one group has three nodes");
-//! ```
+//! - [`policy`], [`fan_out`]: one file for each policy and each controller.
+//! - [`execution`]: `failure` and `retry` decide about repeats, `hedge`, `rule` and `budget` about second requests.
+//! - `write`: whether a write is sent again.
+//! - `table`, [`placement`], `stores`: who owns which partition, and where replicas are placed.
+//! - `health`, `availability`, [`load`]: which nodes are up, and how busy they are.
+//! - `leaders`: which node leads which partition of a live graph.
+//! - `quota`, `rate`, `pace`: read quotas, limits on bytes, and fetches that give way to reads.
+//! - `owners`: whether a router forwards a query to the router that owns its member.
+//!
+//! To add a policy, write `policy/<name>.rs`, its line in [`policy::ALL`], and `testdata/policy/<name>.txt`. To add a
+//! controller, write `fan_out/<name>.rs` and its line in `fan_out/mod.rs`; a program can also bring its own.
 
 mod availability;
 mod candidates;

@@ -1,11 +1,17 @@
 //! Schemas of records: the fields of a record, their layout in bytes, and the rules for one schema to follow another.
+//! Builders write records with this crate, nodes compute on them, and clients print them. It does no I/O, reads no
+//! clock and does not log.
 //!
-//! A record's bytes have a meaning only under the schema that they were written with. That schema travels with the store
-//! version (`docs/design/0005-stores.md`), and is identified by the hash of its canonical form. A field can be read without
-//! decoding the others: `docs/formats/record.md` draws the bytes, and `docs/formats/schema.md` describes the language.
+//! - `language`, `schema`, `types`, `field`: the text of a schema, its checked form, and its canonical hash.
+//! - `record`: writes records from JSON or typed values, and reads fields in place.
+//! - `evolution`, `projection`: whether a schema may follow another, and reading old records under a new schema.
+//! - `infer`: a schema for rows that have none.
+//! - [`compute`]: read compute, which scores, filters and counts records.
+//! - `kinds`, `column`: the types of keys and values of stores, and of columns beside neighbour lists.
 //!
-//! This crate does no I/O, reads no clock and does not log. It has no nested records, no unions, and no schemas that are
-//! identified by number. A value that needs those must be a `json` value.
+//! Bytes have a meaning only under the schema that they were written with. That schema travels with the store version
+//! and is identified by its hash. `docs/formats/record.md` draws the bytes. There are no nested records and no unions:
+//! a value that needs them must be a `json` value.
 //!
 //! ```
 //! use kith_schema::{RecordView, RecordWriter, Scalar, Schema};
@@ -26,6 +32,9 @@
 //! assert_eq!(embed.iter().collect::<Vec<f32>>(), [1.0, 0.5, -2.0]);
 //! assert_eq!(view.to_json().expect("undamaged"), r#"{"title":"Kith","score":null,"embed":[1.0,0.5,-2.0]}"#);
 //! ```
+//!
+//! To add a function of read compute, begin with [`compute::ComputeFunction`]. To add a type of field, begin with
+//! [`FieldType`].
 
 mod column;
 pub mod compute;

@@ -1,13 +1,27 @@
-//! Types that every part of Kith shares: ids, the partition function, time, and the encoding of sorted id lists.
+//! The words that every part of Kith shares. Every other crate depends on this one, and it depends on none of them. It
+//! holds plain types and pure functions: nothing here does I/O or reads a clock.
 //!
-//! Nothing here does I/O, reads a clock or allocates without the caller's knowledge. Member and entity ids are plain `u64`
-//! everywhere (operations, wire, files). Partitions, nodes, groups, epochs and versions are newtypes.
+//! - `ids`: partitions, nodes, groups, versions, terms and log points, each a type of its own. Member and entity ids
+//!   are plain `u64` everywhere (in operations, on the wire and in files).
+//! - `hash`: the partition of an id or a byte key, and the position of a key within an index.
+//! - `error_code`: every stable error code, with its equivalents in gRPC and other protocols.
+//! - `names`: the rules for names of stores, components, keys and labels.
+//! - `query`: the names of operations, the kinds of fan-outs and the workflows, by which controllers are chosen.
+//! - [`delta`]: the coding of sorted ids in files, on the wire and in caches.
+//! - `keys`, `proof`, `checksum`: batches of byte keys, checksums of values, CRC-32C.
+//! - `time`: time as an argument of decisions. `causes`, `mark`: errors on one line; byte order marks.
 //!
 //! ```
 //! use kith_types::{PartitionCount, partition_of_id};
 //! let partitions = PartitionCount::new(24).expect("24 is a valid count");
 //! assert_eq!(partition_of_id(1005, partitions).0, 17);
 //! ```
+//!
+//! The partition function never changes, because files and databases depend on it; `docs/formats/partition-function.md`
+//! has test vectors. `docs/errors.md` explains each code.
+//!
+//! To add an error code, add a variant of [`ErrorCode`] and its section in `docs/errors.md`. To add an operation, begin
+//! with [`OperationName`].
 
 mod causes;
 mod checksum;

@@ -1,41 +1,32 @@
-//! The life-cycle of a store's versions, as a state machine (Voldemort §5.3 to §5.5).
+//! The life-cycle of a store's versions, as a state machine (Voldemort §5.3 to §5.5). `kith-control` runs it for pushes
+//! and commands, and writes each new state back in one conditional write (`kith-metadata::records`). There is no clock,
+//! no entropy, no I/O and no data here.
 //!
-//! A [`StoreState`] is what a cluster agrees on about one store. [`StoreState::apply`] returns the transition that a
-//! [`Command`] causes, or why it is [refused](Refusal). The caller writes the new state back in one conditional write, then
-//! carries out the [effects](Effect). There is no clock, no entropy, no I/O and no data here: the caller knows components,
-//! schemas and addresses.
+//! ```text
+//! Begin ─ Offer ─► Fetching ─ Ready (of the nodes) ─ Flip ─► Current ─ next flip, swap ─► Retained ─► dropped
+//!                      └─ NodeFailed, Abort, Cancel ─► Failed    └─ Rollback ─► Blocked ───┘
+//! ```
 //!
-//! These properties hold after every command, and after a crash between any two commands:
+//! [`StoreState::apply`] returns the transition that a [`Command`] causes, with the [effects](Effect) to carry out
+//! after the write, or why it is [refused](Refusal).
+//!
+//! - `push`, `cancel`, `guards`: a push, its end, and the checks that stop bad input.
+//! - `serve`: which version is served (swap, rollback, hold, block).
+//! - `retain`: which versions are dropped.
+//! - `holders`, `supply`, `repair`: which nodes have to hold a version, and from where they fetch it.
+//! - `fence`: which routers do not serve the new version yet.
+//! - `history`, `refusal`: the audit record, and reasons with help.
+//!
+//! These hold after every command, and after a crash between any two:
 //!
 //! - at most one version is served, and once one is, exactly one;
-//! - a version is served only if every node that holds a part of the store has prepared it, except those that its push was
-//!   allowed to leave out and those in groups that are taken out; the excepted nodes never hold all readable replicas of a
-//!   partition;
-//! - versions that can be rolled back to are prepared in the same sense, and at most `retain` of them are kept in addition
-//!   to held ones;
+//! - it is served only if every node that holds a part has prepared it, except nodes that the push may leave out and
+//!   nodes of drained groups, which never hold all readable replicas of a partition;
+//! - retained versions are prepared in the same sense, and at most `retain` are kept in addition to held ones;
 //! - a version number is never used twice;
-//! - a push that was cancelled never serves, and neither does one that began before a rollback, a swap or a freeze.
+//! - a push never serves after it was cancelled, nor after a rollback, swap or freeze that it began before.
 //!
-//! ```
-//! use kith_types::{NodeId, StoreVersion};
-//! use kith_versions::{Command, Context, Holders, Policy, PushId, Trust, StoreState, UnixMillis};
-//!
-//! let holders = Holders { groups: vec![vec![NodeId(0), NodeId(1)]], drained: vec![] };
-//! let context = Context { now: UnixMillis(1_000), who: "ada", standing: Trust::Claimed, holders: &holders, rebalance: None };
-//! let push = PushId::from("p1");
-//! let mut state = StoreState::new(Policy::default(), StoreVersion(0));
-//! let begin = Command::Begin { push: push.clone(), coordinator: "router 0".into(), version: None, missing_max: 0 };
-//! for command in [
-//!     begin,
-//!     Command::Offer { push: push.clone(), records: 10, bytes: 100, force: false },
-//!     Command::Ready { push: push.clone(), node: NodeId(0) },
-//!     Command::Ready { push: push.clone(), node: NodeId(1) },
-//!     Command::Flip { push },
-//! ] {
-//!     state = state.apply(&command, &context).unwrap().state;
-//! }
-//! assert_eq!(state.current().unwrap().version, StoreVersion(1_000));
-//! ```
+//! To add a command, begin with a variant of [`Command`] and its arm in `apply`.
 
 mod apply;
 mod cancel;

@@ -1,7 +1,27 @@
-//! The wire contract: generated messages and services, packed bodies, error details.
+//! The wire contract: every byte that processes and clients of Kith exchange, and every document of the metadata store.
+//! The compatibility of the protocol is handled here only. Types of other crates do not know the wire types; `kith-api`
+//! converts between them. This crate codes bytes and checks limits; it opens no connection and reads no file.
 //!
-//! Compatibility of the protocol is handled in this crate only. Inner types do not know the wire types; `kith-api`
-//! converts between them.
+//! ```text
+//! proto/kith.proto ──► v1: messages and services, the same bodies over gRPC and in frames
+//!                      body: packed ids, keys and records inside these messages
+//!                      frame: the framed protocol around them, without HTTP/2
+//! metadata store  ◄──► documents: JSON, read by every process
+//! Redis clients   ◄──► resp: commands and replies
+//! ```
+//!
+//! - [`v1`] and [`etcd`]: generated code.
+//! - [`body`], [`rope`](Rope), `around`: packed bodies, and long replies that are encoded without a copy.
+//! - [`frame`]: headers, prefaces, and bodies in shared memory.
+//! - [`documents`]: the shape of the cluster, stores, live graphs and rebalances.
+//! - `error`: a gRPC status whose details carry Kith's stable code, and back.
+//! - [`resp`]: decodes Redis commands and encodes replies.
+//!
+//! A reader ignores fields of documents that it does not know, and refuses a document of another `format`. Sizes are
+//! bounded by [`MESSAGE_BYTES_MAX`], [`REQUEST_BYTES_MAX`] and [`BATCH_KEYS_MAX`].
+//!
+//! To add a message or method, edit `proto/kith.proto`; the build compiles it without `protoc`. To add a document,
+//! implement [`documents::Document`].
 
 mod around;
 pub mod body;

@@ -1,4 +1,4 @@
-//! Batch lookup (architecture D16): a group of keys goes through each step together, so that the cache misses of one step
+//! Batch lookup: a group of keys goes through each step together, so that the cache misses of one step
 //! overlap.
 
 use super::found::Found;

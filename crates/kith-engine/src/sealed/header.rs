@@ -20,7 +20,7 @@ const CRC_AT: usize = 60;
 const DATA_BLOCK_BYTES: u32 = 64 * 1024;
 
 /// The bytes that one checksum covers in files that are verified block by block when they are read. A crc32c of 1 KiB costs
-/// about 50 ns, and its table takes 0.4 % of the space; architecture D6 allows up to 4 KiB.
+/// about 50 ns, and its table takes 0.4 % of the space.
 const PROOF_BLOCK_BYTES: u32 = 1024;
 
 /// The identity of a file, as its first bytes encode it.

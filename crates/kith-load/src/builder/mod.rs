@@ -1,5 +1,5 @@
 //! Builds one component: takes edges in any order, within a memory budget, and writes the files of every partition
-//! (Voldemort §5.2 does this in reducers; architecture D6).
+//! (Voldemort §5.2 does this in reducers).
 //!
 //! Each edge becomes one record for each list that it belongs to. An external sort brings the records into the order of the
 //! files. Then each partition is written in one pass: adjacency lists as the records arrive, followed by the member table

@@ -1,5 +1,5 @@
 //! The store versions that a node holds. They are prepared before a swap, stay open while they may be served or rolled back
-//! to, and are kept after that until their readers have finished (architecture D7).
+//! to, and are kept after that until their readers have finished.
 
 mod built;
 mod component;

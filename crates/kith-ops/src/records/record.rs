@@ -3,7 +3,7 @@
 use kith_schema::compute::ComputeFault;
 use kith_types::ErrorCode;
 
-/// The value of one key, or why there is none (architecture D8: every key is accounted for).
+/// The value of one key, or why there is none: every key is accounted for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Record<'a> {
     /// The value; it may be empty.
