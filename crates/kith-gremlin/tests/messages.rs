@@ -5,7 +5,7 @@ use kith_gremlin::{
     message::{self, Frame, Operation, Rejected, Request, Response, Serializer, Status},
     room::{DECODED_BYTES_MAX, INSTRUCTIONS_MAX},
     text,
-    value::{Map, Value},
+    value::{Map, Token, Value},
 };
 use kith_types::ErrorCode;
 use std::sync::Arc;
@@ -126,10 +126,46 @@ fn what_is_not_supported_is_named() {
         "the SASL mechanism \"GSSAPI\" is not supported; use PLAIN"
     );
 
-    let older = [&[33][..], b"application/vnd.gremlin-v2.0+json", json("", "eval", "{}").as_bytes()].concat();
-    let older = decode(Frame::Binary(&older)).expect_err("GraphSON 2");
-    assert_eq!((older.id, older.serializer), (Some(ID), Serializer::GraphSon));
+    let older = [&[33][..], b"application/vnd.gremlin-v1.0+json", json("", "eval", "{}").as_bytes()].concat();
+    let older = decode(Frame::Binary(&older)).expect_err("GraphSON 1");
+    assert_eq!((older.id, older.serializer), (Some(ID), Serializer::GraphSon2));
     assert!(older.error.message.contains("application/vnd.gremlin-v3.0+json"), "{}", older.error);
+}
+
+#[test]
+fn graphson_2_is_answered_with_graphson_2() {
+    let arguments = r#"{"gremlin":{"@type":"g:Bytecode","@value":{"step":[["V",[{"@type":"g:Int32","@value":1}]],
+        ["has","age",{"@type":"g:P","@value":{"predicate":"within","value":[{"@type":"g:Int32","@value":2}]}}]]}},
+        "aliases":{"g":"people"}}"#;
+    let request = json("traversal", "bytecode", arguments);
+    let frame = [&[33][..], b"application/vnd.gremlin-v2.0+json", request.as_bytes()].concat();
+    let (serializer, request) = decode(Frame::Binary(&frame)).expect("a request");
+    assert_eq!((serializer, request.id), (Serializer::GraphSon2, ID));
+
+    let text =
+        |value: &Value| graphson::to_json_of(graphson::Version::Two, value).map(|json| json.to_string());
+    let list = Value::list([Value::Int(1), Value::text("a")]);
+    let set = Value::Set(Arc::new([Value::text("a")].into_iter().collect()));
+    let map = |entries: Vec<(Value, Value)>| Value::Map(Arc::new(entries.into_iter().collect()));
+    let nested = map(vec![(Token::Id.into(), list.clone()), (Value::Int(7), set)]);
+    let shown = r#"{"7":["a"],"id":[{"@type":"g:Int32","@value":1},"a"]}"#;
+    assert_eq!(text(&nested).as_deref(), Ok(shown));
+    let bulks = |count| Value::BulkSet(Arc::new(vec![(Value::text("a"), count)]));
+    assert_eq!(text(&bulks(2)).as_deref(), Ok(r#"["a","a"]"#));
+    assert_eq!(text(&bulks(i64::MAX)).expect_err("too many").code, ErrorCode::TooLarge);
+    let ambiguous = map(vec![(Value::Int(1), list.clone()), (Value::text("1"), list)]);
+    assert!(text(&ambiguous).expect_err("two keys").message.contains("two keys \"1\""));
+
+    let traverser = Value::Traverser { bulk: 3, value: Arc::new(nested) };
+    let answer = Response::success(ID, vec![traverser]).encode(serializer).expect("encoded");
+    let answer: serde_json::Value = serde_json::from_slice(&answer).expect("JSON");
+    assert_eq!(answer["result"]["meta"], serde_json::json!({}));
+    assert_eq!(answer["status"]["attributes"], serde_json::json!({}));
+    let first = &answer["result"]["data"][0];
+    assert_eq!(
+        (&first["@type"], first["@value"]["value"].to_string()),
+        (&"g:Traverser".into(), shown.to_owned())
+    );
 }
 
 #[test]

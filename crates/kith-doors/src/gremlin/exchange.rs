@@ -21,7 +21,7 @@ use hyper::{
 use kith_api::{GremlinAnswer, QueryError, QueryOptions};
 use kith_gremlin::{
     GremlinError, Room,
-    message::{self, Operation, Response, Status, http},
+    message::{self, Operation, Response, Serializer, Status, http},
     value::Value,
 };
 use kith_net::{
@@ -39,6 +39,9 @@ const CHALLENGE: HeaderValue = HeaderValue::from_static("Basic realm=\"kith\", c
 
 /// The body of a response: bytes that are known, some of which are charged until they are sent.
 pub(super) type Body = StreamBody<stream::Iter<vec::IntoIter<Result<Frame<Bytes>, Infallible>>>>;
+
+/// The media type of an answer, and how it is coded.
+type Coding = (&'static str, Serializer);
 
 /// What follows from a request.
 pub(super) enum Reply {
@@ -91,12 +94,15 @@ pub(super) fn response(
 pub(super) async fn answer(guest: &Guest, request: Request<Incoming>) -> Reply {
     let id = uuid::Builder::from_random_bytes(rand::random()).into_uuid();
     let mut guest = guest.clone();
-    match answered(&mut guest, id, request).await {
+    let text = |name| request.headers().get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+    let accepted = http::accepted(text(header::ACCEPT), text(header::CONTENT_TYPE));
+    let coding = accepted.unwrap_or(http::DEFAULT);
+    match answered(&mut guest, id, request, accepted).await {
         Ok(Some(response)) => Reply::Answer(response),
         Ok(None) => Reply::NothingAsked,
-        Err(Failed::Query(error)) => Reply::Answer(failed(id, &error, None)),
+        Err(Failed::Query(error)) => Reply::Answer(failed(id, &error, None, coding)),
         Err(Failed::Unread(status, error)) => {
-            let mut response = failed(id, &error, Some(status));
+            let mut response = failed(id, &error, Some(status), coding);
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
             Reply::Answer(response)
         }
@@ -107,9 +113,10 @@ async fn answered(
     guest: &mut Guest,
     id: Uuid,
     request: Request<Incoming>,
+    accepted: Option<Coding>,
 ) -> Result<Option<HttpResponse<Body>>, Failed> {
     let text = |name| request.headers().get(name).and_then(|value: &HeaderValue| value.to_str().ok());
-    let Some((media_type, _)) = http::accepted(text(header::ACCEPT)) else {
+    let Some(coding) = accepted else {
         let accept = text(header::ACCEPT).unwrap_or_default();
         let detail =
             format!("answers are application/json, which the header accept ({accept:.100?}) excludes");
@@ -138,7 +145,7 @@ async fn answered(
     let Some((asking, _room)) = aside(body.len(), move || decoded(&body, is_get, id, room)).await? else {
         return Ok(None);
     };
-    results(guest, asking, received, media_type).await.map(Some).map_err(Failed::Query)
+    results(guest, asking, received, coding).await.map(Some).map_err(Failed::Query)
 }
 
 /// A request that was decoded.
@@ -241,7 +248,7 @@ async fn results(
     guest: &Guest,
     asking: Asking,
     received: Instant,
-    media_type: &'static str,
+    (media_type, serializer): Coding,
 ) -> Result<HttpResponse<Body>, QueryError> {
     let _under_way = guest.place().request();
     let Asking { id, asked, is_get } = asking;
@@ -252,15 +259,20 @@ async fn results(
     let deadline = asked.options.deadline.map(|deadline| deadline.saturating_sub(received.elapsed()));
     let reply = guest.call(asked.question(), QueryOptions { deadline, ..asked.options.clone() }).await?;
     let answer = answer::of_traversal(&reply)?;
-    let pieces = encoded(guest, id, answer, asked.form)
+    let pieces = encoded(guest, id, answer, (asked.form, serializer))
         .map_err(|error| if answer.wrote { QueryError::results_lost(error) } else { error })?;
     Ok(response(StatusCode::OK, media_type, pieces))
 }
 
 /// The body of an answer. Its pieces are charged until they are sent.
-fn encoded(guest: &Guest, id: Uuid, answer: &GremlinAnswer, form: Form) -> Result<Vec<Bytes>, QueryError> {
+fn encoded(
+    guest: &Guest,
+    id: Uuid,
+    answer: &GremlinAnswer,
+    (form, serializer): (Form, Serializer),
+) -> Result<Vec<Bytes>, QueryError> {
     let success = Response { status: Status::Success, ..answer::last(id, answer, Vec::new()) };
-    let (head, tail) = http::encode_around(&success).map_err(of_gremlin)?;
+    let (head, tail) = http::encode_around(&success, serializer).map_err(of_gremlin)?;
     let mut pieces = Vec::new();
     let mut piece = head;
     let mut plain = 0;
@@ -269,7 +281,7 @@ fn encoded(guest: &Guest, id: Uuid, answer: &GremlinAnswer, form: Form) -> Resul
         if 0 < at {
             piece.push(b',');
         }
-        piece.extend(http::encode_result(&value).map_err(of_gremlin)?);
+        piece.extend(http::encode_result(&value, serializer).map_err(of_gremlin)?);
         if PIECE_BYTES <= piece.len() {
             pieces.push(charged(guest, mem::take(&mut piece))?);
         }
@@ -287,7 +299,12 @@ fn charged(guest: &Guest, bytes: Vec<u8>) -> Result<Bytes, QueryError> {
 }
 
 /// The answer to a request that failed.
-fn failed(id: Uuid, error: &QueryError, status: Option<StatusCode>) -> HttpResponse<Body> {
+fn failed(
+    id: Uuid,
+    error: &QueryError,
+    status: Option<StatusCode>,
+    (media_type, serializer): Coding,
+) -> HttpResponse<Body> {
     let failure = failure(Some(id), error);
     let status = status.unwrap_or(match failure.status {
         Status::Unauthorized => StatusCode::UNAUTHORIZED,
@@ -297,8 +314,8 @@ fn failed(id: Uuid, error: &QueryError, status: Option<StatusCode>) -> HttpRespo
         Status::Timeout => StatusCode::GATEWAY_TIMEOUT,
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     });
-    let text = http::encode_failure(&failure).unwrap_or_default();
-    let mut response = response(status, "application/json", vec![text.into()]);
+    let text = http::encode_failure(&failure, serializer).unwrap_or_default();
+    let mut response = response(status, media_type, vec![text.into()]);
     if status == StatusCode::UNAUTHORIZED {
         response.headers_mut().insert(header::WWW_AUTHENTICATE, CHALLENGE);
     }

@@ -1,7 +1,8 @@
-//! GraphSON 3, the coding of values as JSON: a value that JSON has no type for is an object with an `@type` and a `@value`.
+//! GraphSON 3 and 2, the codings of values as JSON: a value that JSON has no type for is an object with an `@type` and a `@value`.
 //!
 //! The types are those of TinkerPop 3.8, as for [`graphbinary`](crate::graphbinary). Values without types are accepted as well:
 //! a whole number is an `Int`, `Long` or `BigInteger`, another number a `Double`, an array a list, and an object a map.
+//! In GraphSON 2, lists, sets and maps have no types; it is read like GraphSON 3, and written by [`to_json_of`].
 //! `BigInteger` and `BigDecimal` are written as strings, which all drivers read; many would round such numbers.
 
 mod elements;
@@ -14,8 +15,8 @@ mod writer;
 
 pub(crate) use fields::Fields;
 pub(crate) use reader::Reader;
-pub use writer::to_json;
-pub(crate) use writer::to_json_with_few_types;
+pub use writer::{Version, to_json, to_json_of};
+pub(crate) use writer::{all_to_json_of, to_json_with_few_types};
 
 use crate::{error::Result, room::Room, value::Value};
 

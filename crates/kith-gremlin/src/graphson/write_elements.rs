@@ -63,39 +63,40 @@ impl Writer {
     pub(super) fn path(&mut self, path: &Path) -> Result<Json> {
         let mut labels = Vec::with_capacity(path.labels.len());
         for set in &path.labels {
-            labels.push(typed("g:Set", self.values(set.iter())?));
+            let set = self.values(set.iter())?;
+            labels.push(self.collection("g:Set", set));
         }
         let objects = self.values(path.objects.iter())?;
-        Ok(typed("g:Path", json!({"labels": typed("g:List", labels), "objects": typed("g:List", objects)})))
+        let (labels, objects) = (self.collection("g:List", labels), self.collection("g:List", objects));
+        Ok(typed("g:Path", json!({"labels": labels, "objects": objects})))
     }
 
     pub(super) fn traversal_metrics(&mut self, metrics: &TraversalMetrics) -> Result<Json> {
         let steps = self.many_metrics(&metrics.steps)?;
-        let items = vec![json!("dur"), millis(metrics.nanos), json!("metrics"), steps];
-        Ok(typed("g:TraversalMetrics", typed("g:Map", items)))
+        let fields = [("dur", millis(metrics.nanos)), ("metrics", steps)];
+        Ok(typed("g:TraversalMetrics", self.named(fields)))
     }
 
     pub(super) fn metrics(&mut self, metrics: &Metrics) -> Result<Json> {
-        let counts = metrics.counts.iter().flat_map(|(name, count)| [json!(name), typed("g:Int64", *count)]);
+        let counts = metrics.counts.iter().map(|(name, count)| (name.as_str(), typed("g:Int64", *count)));
         let mut annotations = Vec::new();
         for (name, value) in &metrics.annotations {
-            annotations.extend([json!(name), self.value(value)?]);
+            annotations.push((name.as_str(), self.value(value)?));
         }
         let fields = [
             ("dur", millis(metrics.nanos)),
-            ("counts", typed("g:Map", counts.collect::<Vec<_>>())),
+            ("counts", self.named(counts)),
             ("name", json!(metrics.name)),
-            ("annotations", typed("g:Map", annotations)),
+            ("annotations", self.named(annotations)),
             ("id", json!(metrics.id)),
             ("metrics", self.many_metrics(&metrics.nested)?),
         ];
-        let items: Vec<Json> = fields.into_iter().flat_map(|(name, value)| [json!(name), value]).collect();
-        Ok(typed("g:Metrics", typed("g:Map", items)))
+        Ok(typed("g:Metrics", self.named(fields)))
     }
 
     fn many_metrics(&mut self, many: &[Metrics]) -> Result<Json> {
         let many = many.iter().map(|metrics| self.metrics(metrics)).collect::<Result<Vec<_>>>()?;
-        Ok(typed("g:List", many))
+        Ok(self.collection("g:List", many))
     }
 }
 

@@ -9,6 +9,7 @@ use crate::{
     value::{Map, Value, duration, numbers, time},
 };
 use base64::{Engine, engine::general_purpose::STANDARD};
+use kith_types::ErrorCode;
 use serde_json::{Value as Json, json};
 
 /// The JSON of a value.
@@ -20,6 +21,25 @@ pub fn to_json(value: &Value) -> Result<Json> {
     Writer::default().value(value)
 }
 
+/// The JSON of a value in this version.
+///
+/// # Errors
+///
+/// The value nests deeper than [`DEPTH_MAX`], or GraphSON 2 cannot express it: a map with two keys of the same text, or bulk sets whose members
+/// would take too much memory, because it repeats them.
+pub fn to_json_of(version: Version, value: &Value) -> Result<Json> {
+    Writer { version, ..Writer::default() }.value(value)
+}
+
+/// The JSON of values of one message. The bounds are for all together.
+///
+/// # Errors
+///
+/// Those of [`to_json_of`].
+pub(crate) fn all_to_json_of(version: Version, values: &[Value]) -> Result<Vec<Json>> {
+    Writer { version, ..Writer::default() }.values(values.iter())
+}
+
 /// The JSON of a value, in which everything that JSON without types expresses exactly has no type.
 ///
 /// # Errors
@@ -29,10 +49,27 @@ pub(crate) fn to_json_with_few_types(value: &Value) -> Result<Json> {
     Writer { has_few_types: true, ..Writer::default() }.value(value)
 }
 
+/// What the repeated members of bulk sets in one message take at most, and what each takes besides its text. The set itself says
+/// only how many there are.
+const REPEATED_BYTES_MAX: u64 = 16 << 20;
+const REPEATED_BYTES: usize = 128;
+
+/// A version of GraphSON with types. They differ in collections: in the older one, these are plain JSON.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the variants have the numbers of the versions")]
+pub enum Version {
+    Two,
+    #[default]
+    Three,
+}
+
 /// Writes one value.
 #[derive(Debug, Default)]
 pub(super) struct Writer {
     depth: usize,
+    version: Version,
+    /// How many bytes the repeated members of bulk sets take so far.
+    repeated_bytes: u64,
     /// Whether values have no type if [`read_value`](super::read_value) reads them as the same values without it.
     has_few_types: bool,
 }
@@ -90,10 +127,11 @@ impl Writer {
             Value::DateTime(time) => typed("gx:OffsetDateTime", time::date_time_text(time)),
             Value::Duration { seconds, nanos } => typed("gx:Duration", duration::text(*seconds, *nanos)),
             Value::Binary(bytes) => typed("gx:ByteBuffer", STANDARD.encode(bytes)),
-            Value::List(values) => typed("g:List", self.values(values.iter())?),
-            Value::Set(values) => typed("g:Set", self.values(values.iter())?),
+            Value::List(values) => self.collection_of("g:List", values.iter())?,
+            Value::Set(values) => self.collection_of("g:Set", values.iter())?,
             Value::Map(entries) => self.map(entries)?,
             Value::Entry(entry) => self.map(&Map::from_iter([(entry.0.clone(), entry.1.clone())]))?,
+            Value::BulkSet(values) if self.version == Version::Two => Json::Array(self.repeated(values)?),
             Value::BulkSet(values) => {
                 let mut items = Vec::with_capacity(2 * values.len());
                 for (value, bulk) in &**values {
@@ -131,7 +169,72 @@ impl Writer {
         values.map(|value| self.value(value)).collect()
     }
 
+    /// A collection of this type, which is an array without a type in GraphSON 2.
+    pub(super) fn collection(&self, type_name: &str, items: Vec<Json>) -> Json {
+        match self.version {
+            Version::Two => Json::Array(items),
+            Version::Three => typed(type_name, items),
+        }
+    }
+
+    fn collection_of<'v>(
+        &mut self,
+        type_name: &str,
+        values: impl Iterator<Item = &'v Value>,
+    ) -> Result<Json> {
+        let items = self.values(values)?;
+        Ok(self.collection(type_name, items))
+    }
+
+    /// A map whose keys are texts.
+    pub(super) fn named<'n>(&self, fields: impl IntoIterator<Item = (&'n str, Json)>) -> Json {
+        match self.version {
+            Version::Two => fields.into_iter().collect(),
+            Version::Three => {
+                let items = fields.into_iter().flat_map(|(name, value)| [json!(name), value]);
+                typed("g:Map", items.collect::<Vec<_>>())
+            }
+        }
+    }
+
+    /// Each value as often as it occurs.
+    fn repeated(&mut self, values: &[(Value, i64)]) -> Result<Vec<Json>> {
+        let mut items = Vec::new();
+        for (value, bulk) in values {
+            let item = self.value(value)?;
+            let count = u64::try_from(*bulk).unwrap_or(0);
+            let bytes = (item.to_string().len() + REPEATED_BYTES) as u64;
+            self.repeated_bytes = self.repeated_bytes.saturating_add(bytes.saturating_mul(count));
+            if REPEATED_BYTES_MAX < self.repeated_bytes {
+                let message = "GraphSON 2 repeats the members of bulk sets, which would take too much memory; \
+                               ask for less at once, or use GraphSON 3 or GraphBinary";
+                return Err(GremlinError::new(ErrorCode::TooLarge, message));
+            }
+            items.extend(std::iter::repeat_n(item, usize::try_from(count).unwrap_or(0)));
+        }
+        Ok(items)
+    }
+
+    /// A map as GraphSON 2 has it: an object, whose keys are texts.
+    fn object_of_texts(&mut self, entries: &Map) -> Result<Json> {
+        let mut fields = serde_json::Map::with_capacity(entries.len());
+        for (key, value) in entries {
+            let key = key_text(key);
+            let value = self.value(value)?;
+            if let Some((key, _)) = fields.get_key_value(&key) {
+                return Err(GremlinError::bad(format!(
+                    "keys of maps are texts in GraphSON 2, and a map has two keys {key:.100?}; use GraphSON 3 or GraphBinary"
+                )));
+            }
+            fields.insert(key, value);
+        }
+        Ok(Json::Object(fields))
+    }
+
     pub(super) fn map(&mut self, entries: &Map) -> Result<Json> {
+        if self.version == Version::Two {
+            return self.object_of_texts(entries);
+        }
         let mut items = Vec::with_capacity(2 * entries.len());
         for (key, value) in entries {
             items.extend([self.value(key)?, self.value(value)?]);
@@ -183,6 +286,17 @@ pub(super) fn typed(type_name: &str, value: impl Into<Json>) -> Json {
 /// A floating-point number with its type. JSON has no numbers for infinity and NaN.
 pub(super) fn real(type_name: &str, value: f64) -> Json {
     if value.is_finite() { typed(type_name, value) } else { typed(type_name, numbers::double_text(value)) }
+}
+
+/// The text of a key of a map. Elements stand for their ids.
+fn key_text(key: &Value) -> String {
+    match key {
+        Value::Symbol(symbol) => symbol.name().to_owned(),
+        Value::Vertex(vertex) => vertex.id.to_string(),
+        Value::Edge(edge) => edge.id.to_string(),
+        Value::VertexProperty(property) => property.id.to_string(),
+        key => key.to_string(),
+    }
 }
 
 /// Whether a JSON object is read as this map, with the same order of entries: JSON objects here are sorted by key, and a key

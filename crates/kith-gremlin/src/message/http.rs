@@ -1,10 +1,10 @@
 //! Requests and answers over HTTP without a WebSocket, as Gremlin Server 3 has them. A request is the JSON object that is the
 //! argument `args` of a request over a WebSocket, and an answer has the form of one over a WebSocket, with all results at once.
 
-use super::{Credentials, MEDIA_TYPES, Parts, Request, Response, Serializer, json};
+use super::{Credentials, MEDIA_TYPES, Parts, Request, Response, Serializer};
 use crate::{
     error::{GremlinError, Result},
-    graphson::{read_value, read_value_within, to_json},
+    graphson::{Version, read_value, read_value_within, to_json_of},
     room::Room,
     value::{Map, Value},
 };
@@ -96,10 +96,22 @@ fn decoded(text: &str) -> Result<String> {
     String::from_utf8(bytes).map_err(|_| wrong())
 }
 
-/// How an answer is coded for a client that accepts these media types (header `Accept`), and its media type. `None` if it accepts
-/// none of those that there are.
-pub fn accepted(accept: Option<&str>) -> Option<(&'static str, Serializer)> {
-    const DEFAULT: (&str, Serializer) = ("application/json", Serializer::GraphSon);
+/// The media type of an answer, and how it is coded, unless the request says anything about it.
+pub const DEFAULT: (&str, Serializer) = ("application/json", Serializer::GraphSon);
+
+/// The media type of an answer, and how it is coded, for a client that accepts these media types (header `Accept`) and whose
+/// request has this one (header `Content-Type`). If it accepts any, the answer is coded as its request. `None` if it accepts none
+/// of those that there are.
+pub fn accepted(accept: Option<&str>, content: Option<&str>) -> Option<(&'static str, Serializer)> {
+    let known = |wanted: &str| {
+        let is_meant =
+            |(name, serializer): &(&str, Serializer)| *name == wanted && serializer.version().is_some();
+        MEDIA_TYPES.into_iter().find(is_meant)
+    };
+    let own = || {
+        let content = content?.split(';').next()?.trim().to_ascii_lowercase();
+        known(&content)
+    };
     accept.unwrap_or("*/*").split(',').find_map(|range| {
         let range = range.to_ascii_lowercase();
         let mut parts = range.split(';').map(str::trim);
@@ -109,13 +121,8 @@ pub fn accepted(accept: Option<&str>) -> Option<(&'static str, Serializer)> {
             return None;
         }
         match name {
-            "*/*" | "application/*" | "" => Some(DEFAULT),
-            name => {
-                let is_meant = |(known, serializer): &(&str, Serializer)| {
-                    *known == name && *serializer == Serializer::GraphSon
-                };
-                MEDIA_TYPES.into_iter().find(is_meant)
-            }
+            "*/*" | "application/*" | "" => Some(own().unwrap_or(DEFAULT)),
+            name => known(name),
         }
     })
 }
@@ -140,8 +147,8 @@ pub fn credentials_of_header(header: &str) -> Option<Credentials> {
 /// # Errors
 ///
 /// An attribute cannot be coded.
-pub fn encode_failure(response: &Response) -> Result<Vec<u8>> {
-    let mut answer: Json = serde_json::from_slice(&json::encode(response)?)
+pub fn encode_failure(response: &Response, serializer: Serializer) -> Result<Vec<u8>> {
+    let mut answer: Json = serde_json::from_slice(&response.encode(serializer)?)
         .map_err(|error| GremlinError::bad(format!("an answer is no JSON: {error}")))?;
     answer["message"] = json!(response.message);
     Ok(answer.to_string().into_bytes())
@@ -151,9 +158,9 @@ pub fn encode_failure(response: &Response) -> Result<Vec<u8>> {
 ///
 /// # Errors
 ///
-/// The value nests too deeply.
-pub fn encode_result(value: &Value) -> Result<Vec<u8>> {
-    Ok(to_json(value)?.to_string().into_bytes())
+/// The coding cannot express the value.
+pub fn encode_result(value: &Value, serializer: Serializer) -> Result<Vec<u8>> {
+    Ok(to_json_of(serializer.version().unwrap_or_default(), value)?.to_string().into_bytes())
 }
 
 /// What stands before and after the results of an answer; these are separated by commas.
@@ -161,14 +168,19 @@ pub fn encode_result(value: &Value) -> Result<Vec<u8>> {
 /// # Errors
 ///
 /// An attribute cannot be coded.
-pub fn encode_around(response: &Response) -> Result<(Vec<u8>, Vec<u8>)> {
-    let frame: Json = serde_json::from_slice(&json::encode(&Response { data: None, ..response.clone() })?)
-        .map_err(|error| GremlinError::bad(format!("an answer is no JSON: {error}")))?;
+pub fn encode_around(response: &Response, serializer: Serializer) -> Result<(Vec<u8>, Vec<u8>)> {
+    let frame: Json =
+        serde_json::from_slice(&Response { data: None, ..response.clone() }.encode(serializer)?)
+            .map_err(|error| GremlinError::bad(format!("an answer is no JSON: {error}")))?;
+    let (before, after) = match serializer.version().unwrap_or_default() {
+        Version::Two => ("[", "]"),
+        Version::Three => ("{\"@type\":\"g:List\",\"@value\":[", "]}"),
+    };
     let head = format!(
-        "{{\"requestId\":{},\"status\":{},\"result\":{{\"data\":{{\"@type\":\"g:List\",\"@value\":[",
+        "{{\"requestId\":{},\"status\":{},\"result\":{{\"data\":{before}",
         frame["requestId"], frame["status"]
     );
-    let tail = format!("]}},\"meta\":{}}}}}", frame["result"]["meta"]);
+    let tail = format!("{after},\"meta\":{}}}}}", frame["result"]["meta"]);
     Ok((head.into_bytes(), tail.into_bytes()))
 }
 
@@ -221,11 +233,17 @@ mod tests {
         let json = Some(("application/json", Serializer::GraphSon));
         let vendor = "application/vnd.gremlin-v3.0+json";
         for accept in [None, Some("*/*"), Some("text/html, application/json;q=0.9"), Some("application/*")] {
-            assert_eq!(accepted(accept), json, "{accept:?}");
+            assert_eq!(accepted(accept, None), json, "{accept:?}");
         }
-        assert_eq!(accepted(Some(vendor)), Some((vendor, Serializer::GraphSon)));
+        assert_eq!(accepted(Some(vendor), None), Some((vendor, Serializer::GraphSon)));
+        let older = "application/vnd.gremlin-v2.0+json";
+        let two = Some((older, Serializer::GraphSon2));
+        assert_eq!([Some(older), Some("*/*"), None].map(|accept| accepted(accept, Some(older))), [two; 3]);
+        assert_eq!(accepted(Some(older), None), two);
+        assert_eq!(accepted(Some("application/json"), Some(older)), json);
+        assert_eq!(accepted(None, Some("application/x-www-form-urlencoded")), json);
         let untyped = format!("{vendor};types=false");
-        assert_eq!([Some("text/html"), Some(&*untyped)].map(accepted), [None, None]);
+        assert_eq!([Some("text/html"), Some(&*untyped)].map(|accept| accepted(accept, None)), [None, None]);
     }
 
     #[test]
@@ -240,20 +258,19 @@ mod tests {
 
     #[test]
     fn results_go_between_the_two_parts_of_an_answer() {
-        let response = Response::success(ID, vec![Value::Int(1), Value::text("a")]);
-        let (head, tail) = encode_around(&response).expect("short");
-        let results: Vec<_> = [Value::Int(1), Value::text("a")]
-            .iter()
-            .map(|value| encode_result(value).expect("short"))
-            .collect();
-        let whole = [head, results.join(&b","[..]), tail].concat();
-        let whole: Json = serde_json::from_slice(&whole).expect("JSON");
-        assert_eq!(
-            whole,
-            serde_json::from_slice::<Json>(&json::encode(&response).expect("short")).expect("JSON")
-        );
-        let failed = Response::failure(Some(ID), &GremlinError::bad("no"));
-        let failed: Json = serde_json::from_slice(&encode_failure(&failed).expect("short")).expect("JSON");
-        assert_eq!((&failed["message"], &failed["status"]["code"]), (&json!("no"), &json!(499)));
+        let parsed = |bytes: &[u8]| serde_json::from_slice::<Json>(bytes).expect("JSON");
+        for serializer in [Serializer::GraphSon, Serializer::GraphSon2] {
+            let response = Response::success(ID, vec![Value::Int(1), Value::list([Value::text("a")])]);
+            let (head, tail) = encode_around(&response, serializer).expect("short");
+            let results: Vec<_> = [Value::Int(1), Value::list([Value::text("a")])]
+                .iter()
+                .map(|value| encode_result(value, serializer).expect("short"))
+                .collect();
+            let whole = [head, results.join(&b","[..]), tail].concat();
+            assert_eq!(parsed(&whole), parsed(&response.encode(serializer).expect("short")));
+            let failed = Response::failure(Some(ID), &GremlinError::bad("no"));
+            let failed = parsed(&encode_failure(&failed, serializer).expect("short"));
+            assert_eq!((&failed["message"], &failed["status"]["code"]), (&json!("no"), &json!(499)));
+        }
     }
 }

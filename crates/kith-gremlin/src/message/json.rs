@@ -3,7 +3,7 @@
 use super::{Decoded, Parts, Response};
 use crate::{
     error::Result,
-    graphson::{Fields, Reader, to_json},
+    graphson::{Fields, Reader, Version, all_to_json_of, to_json_of},
     room::Room,
     value::{Map, Value},
 };
@@ -52,15 +52,18 @@ pub(super) fn find_id(text: &str) -> Option<Uuid> {
     candidates.find_map(|candidate| Uuid::try_parse_ascii(candidate).ok())
 }
 
-pub(super) fn encode(response: &Response) -> Result<Vec<u8>> {
+pub(super) fn encode(response: &Response, version: Version) -> Result<Vec<u8>> {
     let data = match &response.data {
         None => Json::Null,
         Some(values) => {
-            let values = values.iter().map(to_json).collect::<Result<Vec<_>>>()?;
-            json!({"@type": "g:List", "@value": values})
+            let values = all_to_json_of(version, values)?;
+            match version {
+                Version::Two => Json::Array(values),
+                Version::Three => json!({"@type": "g:List", "@value": values}),
+            }
         }
     };
-    let map = |map: &Map| to_json(&Value::Map(Arc::new(map.clone())));
+    let map = |map: &Map| to_json_of(version, &Value::Map(Arc::new(map.clone())));
     let message = json!({
         "requestId": response.id.map(|id| id.to_string()),
         "status": {

@@ -32,6 +32,7 @@ pub use status::Status;
 
 use crate::{
     error::{GremlinError, Result},
+    graphson::Version,
     room::Room,
     value::Map,
 };
@@ -47,13 +48,27 @@ pub enum Serializer {
     GraphBinaryText,
     /// GraphSON 3 with types.
     GraphSon,
+    /// GraphSON 2 with types.
+    GraphSon2,
+}
+
+impl Serializer {
+    /// The version of GraphSON that this is; `None` for GraphBinary.
+    fn version(self) -> Option<Version> {
+        match self {
+            Self::GraphBinary | Self::GraphBinaryText => None,
+            Self::GraphSon => Some(Version::Three),
+            Self::GraphSon2 => Some(Version::Two),
+        }
+    }
 }
 
 /// Media types and what they mean.
-const MEDIA_TYPES: [(&str, Serializer); 4] = [
+const MEDIA_TYPES: [(&str, Serializer); 5] = [
     ("application/vnd.graphbinary-v1.0", Serializer::GraphBinary),
     ("application/vnd.graphbinary-v1.0-stringd", Serializer::GraphBinaryText),
     ("application/vnd.gremlin-v3.0+json", Serializer::GraphSon),
+    ("application/vnd.gremlin-v2.0+json", Serializer::GraphSon2),
     ("application/json", Serializer::GraphSon),
 ];
 
@@ -124,16 +139,16 @@ fn decode_binary(bytes: &[u8], room: &mut Room) -> Result<(Serializer, Decoded),
     let Some((_, serializer)) = MEDIA_TYPES.iter().find(|(name, _)| *name == media_type) else {
         let names = MEDIA_TYPES.map(|(name, _)| name).join(", ");
         let error = format!("the media type {media_type:?} is not supported; use one of {names}");
-        // Other versions of GraphSON have the same frame around their values.
+        // Other versions of GraphSON have the same frame around their values, and read the collections of GraphSON 2.
         let is_json = media_type.contains("json");
-        let serializer = if is_json { Serializer::GraphSon } else { Serializer::GraphBinary };
+        let serializer = if is_json { Serializer::GraphSon2 } else { Serializer::GraphBinary };
         let id = if is_json { json::find_id(&String::from_utf8_lossy(body)) } else { None };
         return Err(rejected(serializer, id, error));
     };
     let start = bytes.len() - body.len();
     let decoded = match serializer {
         Serializer::GraphBinary | Serializer::GraphBinaryText => binary::decode(bytes, start, room),
-        Serializer::GraphSon => match std::str::from_utf8(body) {
+        Serializer::GraphSon | Serializer::GraphSon2 => match std::str::from_utf8(body) {
             Ok(text) => json::decode(text, room),
             Err(_) => {
                 let error = GremlinError::bad("the request is not UTF-8, as JSON must be");

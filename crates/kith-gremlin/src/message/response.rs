@@ -3,6 +3,7 @@
 use super::{Serializer, Status, binary, json};
 use crate::{
     error::{GremlinError, Result},
+    graphson::Version,
     value::{Map, Value},
 };
 use uuid::Uuid;
@@ -64,7 +65,7 @@ impl Response {
         Self { id, status, message: String::new(), attributes: Map::new(), data, meta: Map::new() }
     }
 
-    /// The payload of the frame: for [`Serializer::GraphSon`] a text.
+    /// The payload of the frame: for GraphSON a text.
     ///
     /// # Errors
     ///
@@ -73,7 +74,8 @@ impl Response {
     pub fn encode(&self, serializer: Serializer) -> Result<Vec<u8>> {
         match serializer {
             Serializer::GraphBinary | Serializer::GraphBinaryText => binary::encode(self, serializer),
-            Serializer::GraphSon => json::encode(self),
+            Serializer::GraphSon => json::encode(self, Version::Three),
+            Serializer::GraphSon2 => json::encode(self, Version::Two),
         }
     }
 }

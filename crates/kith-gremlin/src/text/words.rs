@@ -82,11 +82,8 @@ const ENUMERATIONS: &[(&str, &[&str])] = &[
     ("Pick", Pick::VARIANTS),
     ("DT", DateUnit::VARIANTS),
     ("Barrier", Barrier::VARIANTS),
-    (QUALIFIED, GType::VARIANTS),
+    ("GType", GType::VARIANTS),
 ];
-
-/// The enumeration whose values are always written with its name.
-const QUALIFIED: &str = "GType";
 
 /// Constants that stand for plain values, by class. The values are those that drivers send.
 const CONSTANTS: &[(&str, &[(&str, Constant)])] = &[
@@ -196,8 +193,7 @@ pub fn member(class: &str, name: &str) -> Option<Value> {
 
 /// The names that are values by themselves.
 pub fn bare_words() -> impl Iterator<Item = &'static str> {
-    let symbols =
-        ENUMERATIONS.iter().filter(|(class, _)| *class != QUALIFIED).flat_map(|(_, values)| *values);
+    let symbols = ENUMERATIONS.iter().flat_map(|(_, values)| *values);
     ["null", "true", "false", "NaN", "Infinity", "from", "to"].into_iter().chain(symbols.copied())
 }
 
@@ -211,6 +207,5 @@ pub fn bare_word(name: &str) -> Option<Value> {
         "Infinity" => return Some(Value::Double(f64::INFINITY)),
         _ => {}
     }
-    let mut classes = ENUMERATIONS.iter().filter(|(class, _)| *class != QUALIFIED);
-    classes.find_map(|(class, _)| member(class, name))
+    ENUMERATIONS.iter().find_map(|(class, _)| member(class, name))
 }

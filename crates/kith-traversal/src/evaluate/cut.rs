@@ -15,7 +15,10 @@ use crate::{
     value::{GType, Value},
 };
 use rand::{RngExt, rngs::StdRng};
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    time::{Duration, Instant},
+};
 
 /// `range`, `limit` and `skip`, counted for each origin. A batch of bulked traversers may be cut in the middle of one.
 pub(super) async fn range(
@@ -43,6 +46,27 @@ pub(super) async fn range(
         }
     }
     Ok(Some(kept))
+}
+
+/// `timeLimit`: the batches that come within this time after the first. Once it is over, the steps before are asked for no more,
+/// although in `repeat` more may enter them.
+pub(super) async fn time_limit(
+    limit: Duration,
+    (began, is_over): (&mut Option<Instant>, &mut bool),
+    upstream: &mut Upstream<'_>,
+    context: &Context<'_>,
+) -> Result<Option<Batch>> {
+    if !*is_over && began.is_some_and(|began| limit <= began.elapsed()) {
+        *is_over = true;
+    }
+    if *is_over {
+        return Ok(None);
+    }
+    let Some(batch) = upstream.next(context).await? else { return Ok(None) };
+    if !batch.is_empty() {
+        *is_over = limit <= began.get_or_insert_with(Instant::now).elapsed();
+    }
+    Ok((!*is_over).then_some(batch))
 }
 
 /// `tail`: the last traversers of each origin.

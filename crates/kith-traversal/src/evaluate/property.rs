@@ -97,10 +97,13 @@ fn tokens(map: &PropertyMap, element: &Value, context: &Context<'_>) -> Result<M
     if map.with_id {
         put(Token::Id)?;
     }
-    if map.with_label && is_property {
+    if map.with_key && is_property {
         put(Token::Key)?;
+    }
+    if map.with_value && is_property {
         put(Token::Value)?;
-    } else if map.with_label {
+    }
+    if map.with_label && !is_property {
         put(Token::Label)?;
     }
     Ok(entries)

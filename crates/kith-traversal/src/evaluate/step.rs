@@ -32,6 +32,9 @@ pub(super) async fn next(
         (State::Passed(passed), Kind::Range { low, high }) => {
             cut::range((*low, *high), passed, &mut upstream, context).await
         }
+        (State::Limited { began, is_over }, Kind::TimeLimit(limit)) => {
+            cut::time_limit(*limit, (began, is_over), &mut upstream, context).await
+        }
         (State::Branches(chains), _) => branch::next(kind, chains, &mut upstream, context).await,
         (State::Repeat(passes), Kind::Repeat(repeat)) => {
             repeat::next(repeat, passes, &mut upstream, context).await

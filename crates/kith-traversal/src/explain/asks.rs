@@ -86,6 +86,7 @@ impl Holds {
             | Kind::Dedup { .. }
             | Kind::Range { .. }
             | Kind::Tail(_)
+            | Kind::TimeLimit(_)
             | Kind::Coin(_)
             | Kind::Sample { .. }
             | Kind::SimplePath { .. }

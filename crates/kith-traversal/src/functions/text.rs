@@ -116,6 +116,8 @@ fn is_white_space(character: char) -> bool {
 fn split(text: &str, separator: Option<&str>) -> Value {
     let parts: Vec<Value> = match separator {
         None => text.split(is_white_space).filter(|part| !part.is_empty()).map(Value::from).collect(),
+        // As `String.split` of Java, which does not split an empty text.
+        Some("") if text.is_empty() => vec![Value::from("")],
         Some("") => text.chars().map(|character| Value::text(character.to_string())).collect(),
         Some(separator) => {
             let mut parts = text.split(separator).peekable();

@@ -85,24 +85,27 @@ fn direction(arguments: &mut Arguments<'_>) -> Result<Direction> {
     }
 }
 
-/// The key of `with` that adds ids and labels to a map, and its bits.
+/// The key of `with` that adds to a map what an element has by nature, and its bits.
 const TOKENS: &str = "~tinkerpop.valueMap.tokens";
 const IDS: i64 = 1;
 const LABELS: i64 = 2;
+const KEYS: i64 = 4;
+const VALUES: i64 = 8;
+const ALL: i64 = IDS | LABELS | KEYS | VALUES;
 
 fn property_map(call: &Call<'_>, mut arguments: Arguments<'_>, is_value: bool) -> Result<Kind> {
     call.allow(&["by", "with"])?;
     let mut tokens = match arguments.peek() {
         Some(Value::Bool(all)) => {
             arguments.next();
-            if *all { IDS | LABELS } else { 0 }
+            if *all { ALL } else { 0 }
         }
         _ => 0,
     };
     for modulator in call.modulators("with") {
         tokens = match &*modulator.instruction.arguments {
-            [Value::String(key)] if &**key == TOKENS => IDS | LABELS,
-            [Value::String(key), bits] if &**key == TOKENS => whole(bits).unwrap_or(IDS | LABELS),
+            [Value::String(key)] if &**key == TOKENS => ALL,
+            [Value::String(key), bits] if &**key == TOKENS => whole(bits).unwrap_or(ALL),
             _ => return Err(GremlinError::unsupported(format!("this option of {}()", call.name()))),
         };
     }
@@ -113,6 +116,8 @@ fn property_map(call: &Call<'_>, mut arguments: Arguments<'_>, is_value: bool) -
         is_value,
         with_id: tokens & IDS != 0,
         with_label: tokens & LABELS != 0,
+        with_key: tokens & KEYS != 0,
+        with_value: tokens & VALUES != 0,
         by,
     }))
 }

@@ -12,6 +12,7 @@ use crate::{
     semantics::{Test, number},
     value::{GType, Symbol, Token, Value},
 };
+use std::time::Duration;
 
 pub(super) fn compile(call: &Call<'_>) -> Result<Option<Vec<Kind>>> {
     let mut arguments = Arguments::of(call.instruction)?;
@@ -31,6 +32,7 @@ pub(super) fn compile(call: &Call<'_>) -> Result<Option<Vec<Kind>>> {
         "where" => return wheres::compile(call, arguments).map(|kind| Some(vec![kind])),
         "dedup" => return dedup(call, arguments).map(|kind| Some(vec![kind])),
         "range" | "limit" | "skip" | "tail" => cut(call, &mut arguments)?,
+        "timeLimit" => Kind::TimeLimit(time_limit(&mut arguments)?),
         "coin" => Kind::Coin(probability(&mut arguments)?),
         "sample" => return sample(call, arguments).map(|kind| Some(vec![kind])),
         "simplePath" | "cyclicPath" => return simple_path(call, &arguments).map(|kind| Some(vec![kind])),
@@ -142,6 +144,16 @@ fn cut(call: &Call<'_>, arguments: &mut Arguments<'_>) -> Result<Kind> {
         return Err(GremlinError::bad(format!("not a legal range: [{low}, {high}]")));
     }
     Ok(if is_local { Kind::RangeLocal { low, high } } else { Kind::Range { low, high } })
+}
+
+/// The milliseconds of `timeLimit`.
+fn time_limit(arguments: &mut Arguments<'_>) -> Result<Duration> {
+    let given = arguments.whole("a number of milliseconds")?;
+    u64::try_from(given).map(Duration::from_millis).map_err(|_| {
+        GremlinError::bad(format!(
+            "timeLimit() needs a number of milliseconds that is not negative, not {given}"
+        ))
+    })
 }
 
 fn dedup(call: &Call<'_>, mut arguments: Arguments<'_>) -> Result<Kind> {

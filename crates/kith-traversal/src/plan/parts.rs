@@ -104,8 +104,12 @@ pub struct PropertyMap {
     pub is_value: bool,
     /// Whether the map has the id of the element.
     pub with_id: bool,
-    /// Whether the map has the label of the element, or the key and value of a property.
+    /// Whether the map has the label of the element, unless that is a vertex property.
     pub with_label: bool,
+    /// Whether the map has the key of a vertex property.
+    pub with_key: bool,
+    /// Whether the map has the value of a vertex property.
+    pub with_value: bool,
     pub by: Option<By>,
 }
 

@@ -14,7 +14,10 @@ use crate::{
     semantics::Test,
     value::{Column, ElementId, Operator, Order, Pop, Token, Value},
 };
-use std::fmt::{self, Display, Formatter};
+use std::{
+    fmt::{self, Display, Formatter},
+    time::Duration,
+};
 
 /// A step, and the labels that `as` gives to it.
 #[derive(Debug)]
@@ -90,6 +93,8 @@ pub enum Kind {
     Range { low: i64, high: i64 },
     RangeLocal { low: i64, high: i64 },
     Tail(i64),
+    // For so long after its first traverser, traversers pass.
+    TimeLimit(Duration),
     TailLocal(i64),
     Coin(f64),
     Sample { count: i64, by: Option<By> },

@@ -61,12 +61,13 @@ fn parts_are_replaced() {
 
 #[test]
 fn texts_are_split() {
-    let cases: [(Option<&str>, &str, &[&str]); 9] = [
+    let cases: [(Option<&str>, &str, &[&str]); 10] = [
         (Some("h"), "that", &["t", "at"]),
         (Some("h"), "test", &["test"]),
         (None, " hello \t world ", &["hello", "world"]),
         (None, "", &[]),
         (Some(""), "thé", &["t", "h", "é"]),
+        (Some(""), "", &[""]),
         (Some("--"), "--a----b", &["a", "b"]),
         (Some(","), "a,", &["a", ""]),
         (Some(","), "", &[]),

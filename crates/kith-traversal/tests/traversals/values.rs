@@ -26,7 +26,8 @@ fn functions_of_text() {
 fn functions_of_numbers_and_dates() {
     check(&[
         (&["g.inject('5').asNumber().math('_ * 2 + 1')"], "11.0"),
-        (&["g.inject('5.5').asNumber(GType.INT)"], "5"),
+        (&["g.inject('5.5').asNumber(GType.INT)", "g.inject('5.5').asNumber(INT)"], "5"),
+        (&["g.inject(1, 'a', 2l).is(typeOf(STRING))"], "a"),
         (&["g.inject('x').asNumber()"], "! Can't parse string 'x' as number."),
         (&["g.inject('no').asBool()"], "! Can't parse no as Boolean."),
         (&["g.inject('a').math('_ + 1')"], "! must resolve to a Number"),
@@ -151,4 +152,33 @@ fn and_and_or_end_where_they_are_decided() {
         assert_eq!(ask(&toy(), gremlin), Ok(expected), "{gremlin}");
     }
     assert!(ask(&toy(), "g.inject(1, 7).and(is(P.gt(5)), fail())").is_err(), "7 is not decided");
+}
+
+#[test]
+fn a_time_limit_lets_pass_what_comes_in_time() {
+    check(&[
+        (&["g.V().hasLabel('person').timeLimit(60000).count()"], "3"),
+        (&["g.V().timeLimit(0).count()", "g.V().local(timeLimit(0)).count()"], "0"),
+        (&["g.inject(1).timeLimit(-1)"], "! not negative, not -1"),
+        (&["g.inject(1).timeLimit('a')"], "! a number of milliseconds"),
+        // The time of all passes counts.
+        (&["g.V(1).repeat(timeLimit(1).both().dedup().both()).times(9000).count()"], "0"),
+        (&["g.V(1).repeat(timeLimit(1).both().dedup().both()).emit().times(9000).limit(1).count()"], "1"),
+    ]);
+}
+
+#[test]
+fn maps_of_vertex_properties_have_the_tokens_that_are_asked_for() {
+    let asked = |bits: &str| format!("g.V(1).properties('name').valueMap().with(WithOptions.tokens{bits})");
+    let map = |bits: &str| {
+        let results = ask(&toy(), &asked(bits)).expect("a map");
+        let Value::Map(map) = &results[0] else { panic!("{results:?}") };
+        map.keys().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(map(""), "id key value");
+    assert_eq!(map(", WithOptions.keys"), "key");
+    assert_eq!(map(", WithOptions.values"), "value");
+    assert_eq!(map(", WithOptions.ids"), "id");
+    assert_eq!(map(", WithOptions.labels"), "");
+    check(&[(&["g.V(1).valueMap('none').with(WithOptions.tokens, WithOptions.keys)"], "{}")]);
 }

@@ -64,6 +64,24 @@ async fn a_post_is_answered_as_by_gremlin_server() {
 }
 
 #[tokio::test]
+async fn a_client_of_graphson_2_is_answered_with_it() {
+    const MEDIA_TYPE: &str = "application/vnd.gremlin-v2.0+json";
+    for header in ["accept", "content-type"] {
+        let ask = async |gremlin: &str| {
+            let body = json!({"gremlin": gremlin}).to_string();
+            let (head, told, _) =
+                exchange(Visitor::anybody(), &post(&format!("{header}: {MEDIA_TYPE}\r\n"), &body)).await;
+            assert!(head.contains(&format!("content-type: {MEDIA_TYPE}")), "{head}");
+            told
+        };
+        let told = ask("g.inject('a')").await;
+        assert_eq!((&told["result"]["data"], &told["status"]["attributes"]), (&json!(["a"]), &json!({})));
+        let failed = ask("g.addV()").await;
+        assert_eq!(failed["status"]["attributes"]["kith.code"], json!("overloaded"), "{failed}");
+    }
+}
+
+#[tokio::test]
 async fn errors_are_http_statuses_with_a_message() {
     for (text, status, kith) in [
         ("g.V().otu()", "400 Bad Request", "bad_request"),

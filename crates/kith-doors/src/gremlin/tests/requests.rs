@@ -120,6 +120,13 @@ async fn graphson_is_answered_with_graphson() {
     driver.send(Message::Binary(frame.into())).await;
     let Message::Binary(bytes) = driver.message().await else { panic!("no frame of bytes") };
     assert_eq!(bytes, text.as_bytes());
+
+    let media_type = "application/vnd.gremlin-v2.0+json";
+    let frame = [&[media_type.len() as u8], media_type.as_bytes(), request.as_bytes()].concat();
+    driver.send(Message::Binary(frame.into())).await;
+    let Message::Binary(bytes) = driver.message().await else { panic!("no frame of bytes") };
+    let told: Json = serde_json::from_slice(&bytes).expect("JSON");
+    assert_eq!((&told["status"]["code"], &told["result"]["data"]), (&json!(200), &json!(["a"])));
 }
 
 #[tokio::test]

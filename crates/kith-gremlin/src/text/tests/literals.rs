@@ -145,6 +145,8 @@ fn a_word_has_one_meaning() {
 
 #[test]
 fn variables_hide_constants() {
+    assert_eq!(value("INT"), value("GType.INT"));
+    assert_eq!(value("VPROPERTY"), value("GType.VPROPERTY"));
     assert_eq!(shown("g.V(x, id, T.id).id()"), "V(7, seven, id).id()");
     assert!(error("g.V(lable)").contains("unknown name \"lable\"; did you mean \"label\"?"));
 }

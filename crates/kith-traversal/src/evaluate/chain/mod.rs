@@ -88,11 +88,12 @@ impl Chain {
         Self { feed, links: links(traversal) }
     }
 
-    /// Starts the steps again with new traversers. All earlier results must have been taken. `dedup` keeps its memory.
+    /// Starts the steps again with new traversers. All earlier results must have been taken. `dedup` keeps its memory, and
+    /// `timeLimit` its time.
     pub fn enter(&mut self, batch: Batch) {
         self.feed.batches.push_back(batch);
         for link in &mut self.links {
-            if !matches!(link.state, State::Seen(_) | State::Repeat(_)) {
+            if !matches!(link.state, State::Seen(_) | State::Repeat(_) | State::Limited { .. }) {
                 link.state = state::begin(&link.step.kind);
             }
         }

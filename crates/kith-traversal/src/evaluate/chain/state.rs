@@ -6,7 +6,10 @@ use crate::{
     plan::Kind,
     value::{ElementId, Value},
 };
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::{
+    collections::{HashMap, HashSet, VecDeque},
+    time::Instant,
+};
 
 /// The state of a step. Where steps inside nested traversals count or collect, they do so for each origin.
 #[derive(Debug)]
@@ -21,6 +24,8 @@ pub(in crate::evaluate) enum State {
     Buffer { left: VecDeque<Batch>, is_over: bool },
     /// How many traversers have passed.
     Passed(HashMap<u32, i64>),
+    /// When the first traverser of `timeLimit` came, and whether its time is over.
+    Limited { began: Option<Instant>, is_over: bool },
     /// The values that have passed.
     Seen(HashMap<u32, HashSet<Value>>),
     /// Traversals whose results come one after the other.
@@ -55,6 +60,7 @@ pub(in crate::evaluate) fn begin(kind: &Kind) -> State {
         }
         Kind::Inject(_) => State::Once(false),
         Kind::Range { .. } => State::Passed(HashMap::new()),
+        Kind::TimeLimit(_) => State::Limited { began: None, is_over: false },
         Kind::Dedup { .. } => State::Seen(HashMap::new()),
         Kind::Union(_) | Kind::Choose(_) => State::Branches(None),
         Kind::Repeat(_) => State::Repeat(Passes::default()),
