@@ -21,7 +21,8 @@ use std::{
     task::Poll,
 };
 
-/// An evaluation gives way after this number of traversers: most steps return them in less than a millisecond.
+/// An evaluation gives way after this much work, in units of a traverser with a simple value: most steps do it in less than a
+/// millisecond.
 const GIVE_WAY_AFTER: u64 = 1024;
 
 /// The most work that an evaluation may do, and the seed of its random choices.
@@ -158,13 +159,20 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Yields to the executor if steps have returned more than [`GIVE_WAY_AFTER`] traversers since it last did. Only while it
-    /// yields can a deadline end the evaluation, and other tasks of the thread run.
-    pub async fn give_way(&self, returned: usize) {
-        if self.since_way.fetch_add(returned as u64 + 1, Ordering::Relaxed) < GIVE_WAY_AFTER {
-            return;
+    /// Yields to the executor if steps have done more work than [`GIVE_WAY_AFTER`] since it last did; they have just looked at
+    /// these values. Only while it yields can a deadline end the evaluation, and other tasks of the thread run.
+    pub async fn give_way<'v>(&self, values: impl Iterator<Item = &'v Value>) {
+        let mut done = self.since_way.load(Ordering::Relaxed) + 1;
+        for value in values {
+            if GIVE_WAY_AFTER < done {
+                break;
+            }
+            done += weight::effort(value);
         }
-        self.give_way_now().await;
+        self.since_way.store(done, Ordering::Relaxed);
+        if GIVE_WAY_AFTER < done {
+            self.give_way_now().await;
+        }
     }
 
     /// Yields to the executor.

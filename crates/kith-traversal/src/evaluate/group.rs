@@ -172,6 +172,9 @@ pub(super) async fn aggregate(key: &Label, by: &By, batch: Batch, context: &Cont
             (_, before) => Ok(Value::BulkSet(Arc::new(bulk_set(before, added)))),
         }
     })?;
+    // What was there before has been looked at too, which takes long if little is added often.
+    let all = context.side_effect(key);
+    context.give_way(all.iter()).await;
     Ok(batch)
 }
 

@@ -192,6 +192,11 @@ fn single_steps_with_much_work_give_way() {
         format!("{lists}.limit(300).dedup()"),
         format!("g.inject([{numbers}]).any(P.within([{members}]))"),
         format!("g.inject([{}]).unfold().constant('{text}').is(TextP.regex('b+$'))", "0,".repeat(300) + "0"),
+        // One traverser at a time, with much work for each.
+        format!("g.inject('{text}').repeat(reverse()).times(100)"),
+        format!("g.inject('{text}').repeat(filter(is(TextP.notContaining('ab')))).times(100)"),
+        format!("g.inject('{text}').repeat(concat('a').aggregate('x')).times(100).cap('x').count(local)"),
+        format!("g.inject(1).repeat(math('_+1').aggregate('x')).times(400).cap('x').count(local)"),
     ] {
         let (plan, graph) = (compiled(&gremlin).expect("it is well-formed"), toy());
         let limits = Limits { bytes: 1 << 40, traversers: 1 << 40, ..Limits::default() };
@@ -201,6 +206,6 @@ fn single_steps_with_much_work_give_way() {
             polls += 1;
             assert!(polls < 1_000_000, "it ends");
         }
-        assert!(3 < polls, "{polls}: {}", &gremlin[gremlin.len() - 60..]);
+        assert!(3 < polls, "{polls}: {}", &gremlin[gremlin.len() - 50..]);
     }
 }

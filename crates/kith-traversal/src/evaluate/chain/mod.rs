@@ -140,7 +140,7 @@ impl<'a> Upstream<'a> {
                     batch.iter_mut().for_each(|traverser| traverser.label(&link.step.labels));
                 }
             }
-            context.give_way(batch.as_ref().map_or(0, Vec::len)).await;
+            context.give_way(batch.iter().flatten().map(|traverser| &traverser.value)).await;
             Ok(batch)
         }))
     }
