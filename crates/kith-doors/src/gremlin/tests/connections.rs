@@ -93,6 +93,28 @@ async fn a_message_that_trickles_ends_its_connection_and_pings_are_no_part_of_it
 }
 
 #[tokio::test]
+async fn pings_and_empty_frames_give_a_message_no_more_time() {
+    let ping = [&[0x89, 0x80 | 125, 0, 0, 0, 0][..], &[7; 125]].concat();
+    let many = [ping.repeat(200), [0x00, 0x80, 0, 0, 0, 0].repeat(200)].concat();
+    let mut driver = Driver::at(Visitor::anybody(), known_hasty()).await;
+    driver.socket.get_mut().write_all(&[0x02, 0x81, 0, 0, 0, 0, b'x']).await.expect("it reads");
+    let floods = async {
+        loop {
+            let _ = driver.socket.get_mut().write_all(&many).await;
+            loop {
+                match tokio::time::timeout(Duration::from_millis(5), driver.socket.next()).await {
+                    Ok(Some(Ok(Message::Close(frame)))) => return frame.expect("a reason").code,
+                    Ok(_) => {}
+                    Err(_) => break,
+                }
+            }
+        }
+    };
+    let code = tokio::time::timeout(Duration::from_secs(5), floods).await.expect("it is ended");
+    assert_eq!(code, CloseCode::Policy);
+}
+
+#[tokio::test]
 async fn pings_take_no_memory_of_requests() {
     let place = known();
     let mut driver = Driver::at(Visitor::anybody(), Arc::clone(&place)).await;
