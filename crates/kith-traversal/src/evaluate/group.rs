@@ -37,6 +37,7 @@ pub(super) async fn group(
 /// The value of each group. All groups are evaluated at once: each is an origin of the traversal that makes the values.
 async fn grouped(group: &Group, members: Batch, context: &Context<'_>) -> Result<Map> {
     let keys = by::values(&group.keys, &members, context).await?;
+    let _groups = context.meter.reserve(weight::of_entries(keys.len(), 1))?;
     let mut groups: IndexMap<Value, u32> = IndexMap::new();
     let mut inputs = Batch::with_capacity(members.len());
     for (traverser, key) in members.into_iter().zip(keys) {
@@ -125,7 +126,7 @@ fn map_of(value: Option<Value>) -> Map {
 fn joined(before: Value, more: Value, context: &Context<'_>) -> Result<Value> {
     match (&before, &more) {
         (Value::List(a), Value::List(b)) => {
-            context.meter.room((a.len() + b.len()) as u64 * weight::VALUE_BYTES)?;
+            let _places = context.meter.reserve((a.len() + b.len()) as u64 * weight::VALUE_BYTES)?;
             Ok(Value::list([&a[..], &b[..]].concat()))
         }
         (Value::Map(_), Value::Map(_)) => context.applied(Operator::AddAll, before, &more),
@@ -161,6 +162,9 @@ pub(super) async fn aggregate(key: &Label, by: &By, batch: Batch, context: &Cont
             }
             (_, Some(Value::List(members))) => {
                 context.count_each(batch.iter().map(|traverser| traverser.bulk))?;
+                let bulks = batch.iter().map(|traverser| traverser.bulk.max(0).unsigned_abs());
+                let places = bulks.fold(members.len() as u64, u64::saturating_add);
+                let _places = context.meter.reserve(places.saturating_mul(weight::VALUE_BYTES))?;
                 let added = added.flat_map(|(value, bulk)| std::iter::repeat_n(value, bulk.max(0) as usize));
                 Ok(Value::list(members.iter().cloned().chain(added).collect::<Vec<_>>()))
             }

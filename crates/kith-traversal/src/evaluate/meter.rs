@@ -94,6 +94,15 @@ impl Meter {
         Ok(())
     }
 
+    /// Takes bytes for something that is being made, until what is returned is dropped.
+    ///
+    /// # Errors
+    /// As [`Meter::charge`].
+    pub(super) fn reserve(self: &Arc<Self>, bytes: u64) -> Result<Held> {
+        self.charge(bytes)?;
+        Ok(Held { meter: Arc::clone(self), bytes })
+    }
+
     /// The bytes that are taken now.
     pub fn taken(&self) -> u64 {
         self.taken.load(Ordering::Relaxed)

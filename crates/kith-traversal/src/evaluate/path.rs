@@ -15,6 +15,7 @@ use std::{collections::HashSet, sync::Arc};
 
 /// `path`: what a traverser had, each value as its `by` makes it.
 pub(super) async fn path(between: &Between, by: &[By], batch: Batch, context: &Context<'_>) -> Result<Batch> {
+    let _places = context.meter.reserve(places(&batch))?;
     let paths = paths(between, by, &batch, context).await?;
     let to = |(traverser, path): (&Traverser, Option<Path>)| {
         path.map(|path| traverser.to(Value::Path(Arc::new(path))))
@@ -34,8 +35,15 @@ pub(super) async fn simple(
         let mut seen = HashSet::with_capacity(path.objects.len());
         path.objects.iter().all(|value| seen.insert(value))
     };
+    let _places = context.meter.reserve(places(batch))?;
     let paths = paths(between, by, batch, context).await?;
     Ok(paths.iter().map(|path| path.as_ref().is_some_and(|path| is_distinct(path) == is_simple)).collect())
+}
+
+/// The bytes of the places of all paths, and of the parts of them that are made.
+fn places(batch: &[Traverser]) -> u64 {
+    let lengths = batch.iter().map(|traverser| traverser.nodes().count() as u64);
+    lengths.fold(0, u64::saturating_add).saturating_mul(2 * weight::VALUE_BYTES)
 }
 
 /// The part of each path, as the `by` make it. `None` if one of these has no value.
@@ -45,10 +53,7 @@ async fn paths(
     batch: &[Traverser],
     context: &Context<'_>,
 ) -> Result<Vec<Option<Path>>> {
-    let part = |traverser: &Traverser| {
-        context.meter.room(traverser.nodes().count() as u64 * 2 * weight::VALUE_BYTES)?;
-        Ok(Some(part(traverser.path(), between)?))
-    };
+    let part = |traverser: &Traverser| Ok(Some(part(traverser.path(), between)?));
     let mut paths: Vec<Option<Path>> = batch.iter().map(part).collect::<Result<_>>()?;
     if by.is_empty() {
         return Ok(paths);

@@ -57,7 +57,8 @@ pub(super) fn fold(
 ) -> Result<Batch> {
     context.count_each(all.iter().map(|traverser| traverser.bulk))?;
     let count = all.iter().map(|traverser| traverser.bulk.max(0).unsigned_abs());
-    context.meter.room(count.fold(0, u64::saturating_add).saturating_mul(weight::VALUE_BYTES))?;
+    let places = count.fold(0, u64::saturating_add).saturating_mul(weight::VALUE_BYTES);
+    let _places = context.meter.reserve(places)?;
     let mut collected = by_origin(all);
     let one = |origin: &u32| {
         let batch = collected.remove(origin).unwrap_or_default();

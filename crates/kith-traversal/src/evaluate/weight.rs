@@ -62,6 +62,12 @@ pub(super) fn unrolled(value: &Value, most: u64) -> u64 {
     bytes
 }
 
+/// What `count` maps with this many entries each take, without what their values hold.
+pub(super) fn of_entries(count: usize, entries: usize) -> u64 {
+    let each = (entries as u64).saturating_mul(ENTRY_BYTES + 2 * VALUE_BYTES).saturating_add(VALUE_BYTES);
+    each.saturating_mul(count as u64)
+}
+
 /// How much work it is to look at a value as a whole, in units of a simple value. Larger values than [`LOOKED_AT_MAX`] count as
 /// that.
 pub(super) fn effort(value: &Value) -> u64 {

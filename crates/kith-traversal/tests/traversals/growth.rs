@@ -177,6 +177,31 @@ fn traversals_share_one_memory_whatever_their_own_bounds_are() {
     assert_eq!(all.load(Ordering::Relaxed), 0);
 }
 
+/// Lists, maps and paths of many traversers are charged before any of their values is made.
+#[test]
+fn what_many_traversers_become_is_charged_before_it_is_made() {
+    let numbers = (0..200).map(|number| number.to_string()).collect::<Vec<_>>().join(",");
+    let many = format!("g.inject([{numbers}]).unfold()");
+    let keys = (0..40).map(|key| format!("'{key}'")).collect::<Vec<_>>().join(",");
+    let labels = (0..40).map(|key| format!(".as('{key}')")).collect::<String>();
+    // A `fail()` in `by` would end the traversal with another error if it were evaluated first.
+    for gremlin in [
+        format!("{many}.barrier().project({keys}).by(fail('made'))"),
+        format!("{many}{labels}.barrier().select({keys}).by(fail('made'))"),
+        format!(
+            "g.withPath().inject([{numbers}]).unfold(){}.barrier().path().by(fail('made'))",
+            ".map(identity())".repeat(20)
+        ),
+        "g.inject(1).repeat(union(identity(), identity()).barrier()).times(20).fold()".to_owned(),
+    ] {
+        let limits = Limits { bytes: 1 << 20, traversers: 1 << 40, ..Limits::default() };
+        let (plan, graph) = (compiled(&gremlin).expect("it is well-formed"), toy());
+        let error = finished(Evaluation::new(&plan, &graph, limits).all()).expect_err("it is too large");
+        let shown = &gremlin[gremlin.len() - 60..];
+        assert_eq!(error.code, ErrorCode::TooLarge, "{shown}: {error}");
+    }
+}
+
 /// A single step with much work gives way, so that a deadline can end it.
 #[test]
 fn single_steps_with_much_work_give_way() {
