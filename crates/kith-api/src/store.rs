@@ -1,8 +1,8 @@
 //! Batch reads of a store of values: one fan-out, every key accounted for.
 
 use crate::QueryError;
-use kith_ops::{LookupKeys, RecordCounts, Records, Scope};
-use kith_schema::{KEY_BYTES_MAX, KeyType, SchemaId, ValueType};
+use kith_ops::{RecordCounts, Records, Scope};
+use kith_schema::{KEY_BYTES_MAX, KeyType, LookupKeys, SchemaId, ValueType};
 use kith_types::ByteKeys;
 use kith_wire::{BATCH_KEYS_MAX, v1};
 

@@ -4,7 +4,7 @@
 use crate::failure::Failure;
 use anyhow::Context;
 use kith_engine::{ComponentReader, GraphReader};
-use kith_ops::{EdgeSelector, GraphSchema, KindRole, NeighbourSource};
+use kith_schema::{EdgeSelector, GraphSchema, KindRole, NeighbourSource};
 use kith_types::{Direction, ErrorCode, PartitionCount, PartitionId};
 use kith_wire::documents::{ServedDocument, TopologyDocument};
 use rand::{Rng, RngExt};

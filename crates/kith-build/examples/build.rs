@@ -8,8 +8,7 @@ use kith_build::{
     Shape, StoreBuilder, Target, Workshop, next_graph_version, next_version, place, publish_graph,
     publish_version, version_dir,
 };
-use kith_ops::KindRole;
-use kith_schema::{KeyType, ValueType};
+use kith_schema::{KeyType, KindRole, ValueType};
 use kith_types::PartitionCount;
 use std::process::ExitCode;
 

@@ -3,7 +3,7 @@
 
 use kith_build::{LoadOptions, load_graph, version_dir};
 use kith_engine::{ComponentReader, GraphReader, verify_component};
-use kith_ops::{EdgeSelector, NeighbourSource};
+use kith_schema::{EdgeSelector, NeighbourSource};
 use kith_types::{Direction, PartitionCount, PartitionId, StoreVersion, fmix64};
 use std::error::Error;
 use std::ops::ControlFlow;

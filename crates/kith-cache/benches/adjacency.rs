@@ -7,7 +7,7 @@ use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use kith_cache::adjacency::{Adjacency, AdjacencyOptions, AdjacencyReader};
 use kith_live::{Association, AssociationKey, Change, Effect, GraphTypes, ListKey, TypeId};
-use kith_ops::{EdgeSelector, NeighbourSource};
+use kith_schema::{EdgeSelector, NeighbourSource};
 use kith_types::{Direction, LogPoint, PartitionCount, PartitionId, Timestamp, fmix64};
 use std::ops::ControlFlow;
 

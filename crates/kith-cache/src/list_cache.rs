@@ -7,7 +7,7 @@
 use crate::origin::Source;
 use crate::queues::Queues;
 use crate::{Basis, CacheCounters, Origin};
-use kith_ops::EdgeSelector;
+use kith_schema::EdgeSelector;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -2,7 +2,8 @@
 
 use crate::{Run, Session, topology::Pinned};
 use kith_api::QueryError;
-use kith_ops::{EdgeSelector, FanOut, ListEntry, Operator, Scope, Value};
+use kith_ops::{FanOut, ListEntry, Operator, Scope, Value};
+use kith_schema::EdgeSelector;
 use kith_types::{FanOutKind, OperationName};
 use std::sync::Arc;
 

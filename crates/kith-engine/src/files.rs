@@ -4,7 +4,7 @@
 //! files belongs to exactly one partition, except the dictionary, which every node needs. On disk they lie in packs
 //! (`pack`).
 
-use kith_ops::KindRole;
+use kith_schema::KindRole;
 use kith_types::{Direction, PartitionId};
 use std::fmt;
 

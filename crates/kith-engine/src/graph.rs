@@ -7,7 +7,7 @@ use crate::adjacency::{self, ColumnFilter};
 use crate::chunk::{Found, find_many};
 use crate::component::{ComponentReader, ListReader, PartitionReader};
 use crate::errors::{OpenError, ReadError};
-use kith_ops::{
+use kith_schema::{
     EachEdges, EachLength, EachList, EdgeSelector, GraphSchema, KindRole, NeighbourSource, SourceError,
     SourceResult,
 };

@@ -12,7 +12,7 @@ use crate::errors::{Damage, Fault, OpenError, WriteError};
 use crate::files::{FileId, FileKind, MANIFEST_NAME};
 use crate::pack::{FILE_BYTES_MAX, pack_name, place};
 pub use content::{Compression, Content, Counts, GraphContent, ValueCounts, ValuesContent};
-use kith_ops::KindSchema;
+use kith_schema::KindSchema;
 pub use kith_schema::{KeyType, ValueType};
 use kith_types::{Direction, PartitionCount, PartitionId, StoreVersion};
 use std::collections::BTreeMap;

@@ -7,9 +7,9 @@ use kith_api::{
 };
 use kith_engine::KeyType;
 use kith_ops::{
-    BatchRead, EvaluateError, LookupKeys, Operator, Room, Share, Value, evaluate, evaluate_values,
-    sets::Scratch,
+    BatchRead, EvaluateError, Operator, Room, Share, Value, evaluate, evaluate_values, sets::Scratch,
 };
+use kith_schema::LookupKeys;
 use kith_types::{ByteKeys, ErrorCode, PartitionId};
 use kith_wire::{
     body::{decode_keys, key_count},

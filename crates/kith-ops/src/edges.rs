@@ -1,6 +1,6 @@
 //! Edges with the values of their columns: the plan for a node, and how a node cuts a page out of a list.
 
-use crate::EdgeSelector;
+use kith_schema::{EdgeList, EdgeSelector};
 use std::cmp::Ordering;
 
 /// The most columns of one plan. An edge type or entity kind has at most eight.
@@ -52,15 +52,6 @@ pub struct EdgePage {
     pub columns: Vec<Vec<u64>>,
     /// The place of the last of these edges if others follow; `None` otherwise.
     pub next: Option<EdgePosition>,
-}
-
-/// A whole list with columns, as a source returns it.
-#[derive(Clone, Copy, Debug)]
-pub struct EdgeList<'a> {
-    /// Sorted and distinct.
-    pub ids: &'a [u64],
-    /// The stored values of the columns that the source was asked for, in that order, each as long as `ids`.
-    pub columns: &'a [Vec<u64>],
 }
 
 impl EdgesPlan {

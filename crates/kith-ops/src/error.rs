@@ -1,7 +1,6 @@
 //! Errors of queries, evaluation and merging. Codes are a contract: see `docs/errors.md`.
 
-use crate::SourceError;
-use kith_schema::{ColumnKind, ColumnNumber, Incompatible, compute::ComputeError};
+use kith_schema::{ColumnKind, ColumnNumber, Incompatible, SourceError, compute::ComputeError};
 use kith_types::{PartitionId, StoreVersion};
 use thiserror::Error;
 

@@ -37,10 +37,8 @@ mod operation;
 mod operator;
 mod query;
 mod records;
-mod schema;
 pub mod sets;
 mod slices;
-mod source;
 pub mod testing;
 mod typing;
 mod value;
@@ -49,11 +47,11 @@ pub use answer::{
     AssociationsAnswer, CommonAnswer, EdgeColumn, EdgesAnswer, GraphAnswer, NetworkAnswer, PathAnswer,
 };
 pub use deliveries::Deliveries;
-pub use edges::{EdgeList, EdgePage, EdgePosition, EdgesEntry, EdgesPlan, PLAN_COLUMNS_MAX};
+pub use edges::{EdgePage, EdgePosition, EdgesEntry, EdgesPlan, PLAN_COLUMNS_MAX};
 pub use error::{EvaluateError, MergeError, OperationError};
 pub use evaluate::{
-    BatchRead, GRAPH_BYTES_MAX, LookupKeys, Room, Share, aggregate, aggregate_fetched, best, compute,
-    compute_fetched, evaluate, evaluate_values, lookup,
+    BatchRead, GRAPH_BYTES_MAX, Room, Share, aggregate, aggregate_fetched, best, compute, compute_fetched,
+    evaluate, evaluate_values, lookup,
 };
 pub use graph::{
     ASSOCIATION_IDS_MAX, COMMON_FETCH_MAX, DEGREE_IDS_MAX, DISTANCE_TARGETS_MAX, EDGES_MAX, EdgeCursor,
@@ -64,14 +62,10 @@ pub use live::{AssociationsEntry, ObjectEntry};
 pub use merge::Missing;
 pub use network::{Network, NetworkKey, NetworkSizes};
 pub use operation::{FanOut, Input, Operation, OperationStep, Outline, Scope};
-pub use operator::{ColumnRange, EdgeSelector, Operator};
+pub use operator::Operator;
 pub use query::{ColumnFilter, CommonPlan, GraphQuery, NetworkPlan, Operand, Want};
 pub use records::{Record, RecordCounts, RecordError, Records, RecordsBuilder, RecordsOver};
-pub use schema::{GraphSchema, KindRole, KindSchema};
 pub use sets::Scratch;
 pub use slices::SliceSizes;
-pub use source::{
-    EachEdges, EachLength, EachList, NeighbourSource, SourceError, SourceResult, SourceValue, ValueSource,
-};
 pub use typing::PlanSize;
 pub use value::{ListEntry, Part, Value, ValueKind};

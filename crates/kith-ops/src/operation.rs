@@ -2,9 +2,8 @@
 //! and ends with an answer.
 
 use crate::graph::Machine;
-use crate::{
-    GraphAnswer, GraphQuery, GraphSchema, Network, NetworkKey, NetworkPlan, OperationError, Operator, Value,
-};
+use crate::{GraphAnswer, GraphQuery, Network, NetworkKey, NetworkPlan, OperationError, Operator, Value};
+use kith_schema::GraphSchema;
 use kith_types::{
     ByteKeys, FanOutKind, PartitionCount, PartitionId, Workflow, partition_of_id, partition_of_key,
 };
@@ -93,7 +92,8 @@ pub struct Outline {
 /// A query under way.
 ///
 /// ```
-/// use kith_ops::{GraphQuery, GraphSchema, Input, KindRole, KindSchema, Operand, Operation, OperationStep};
+/// use kith_ops::{GraphQuery, Input, Operand, Operation, OperationStep};
+/// use kith_schema::{GraphSchema, KindRole, KindSchema};
 /// # use kith_types::StoreVersion;
 /// let role = KindRole::Undirected;
 /// let schema = GraphSchema { kinds: vec![KindSchema { name: "connection".into(), role, version: StoreVersion(1), columns: vec![], one_sided: false }] };

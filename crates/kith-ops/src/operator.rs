@@ -3,31 +3,11 @@
 
 use crate::EdgesPlan;
 use kith_live::{AssociationRead, ObjectFind};
-use kith_schema::compute::{AggregatePlan, ComputePlan};
-use kith_types::Direction;
+use kith_schema::{
+    EdgeSelector,
+    compute::{AggregatePlan, ComputePlan},
+};
 use std::sync::Arc;
-
-/// Selects the edges to follow.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct EdgeSelector {
-    /// The name of an edge type or entity kind of the graph.
-    pub kind: String,
-    /// The direction in which to follow it.
-    pub direction: Direction,
-    /// Restricts the edges to those whose column lies in a range; `None` keeps all.
-    pub filter: Option<ColumnRange>,
-}
-
-/// An inclusive range of values of a column.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ColumnRange {
-    /// Name of the column.
-    pub column: String,
-    /// The least value, as it is stored ([`kith_schema::ColumnKind::store`]).
-    pub low: u64,
-    /// The greatest value, as it is stored.
-    pub high: u64,
-}
 
 /// One operator. Leaves yield ids or lists; inner nodes fold them.
 ///

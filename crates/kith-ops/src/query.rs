@@ -6,7 +6,7 @@ use kith_schema::ColumnNumber;
 use kith_types::{Direction, OperationName, PartitionCount, Workflow};
 
 /// One query, as the caller states it. [`crate::Operation::new`] resolves its names with the graph's
-/// [`crate::GraphSchema`].
+/// [`kith_schema::GraphSchema`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GraphQuery {
     /// The kind of query, with its parameters.

@@ -198,7 +198,7 @@ impl PlanSize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::EdgeSelector;
+    use kith_schema::EdgeSelector;
     use kith_types::Direction;
 
     fn expand() -> Box<Operator> {

@@ -4,14 +4,14 @@
 
 use kith_ops::sets::Scratch;
 use kith_ops::{
-    BatchRead, Groups, LookupKeys, Missing, Operator, Part, Record, RecordError, Records, Room, SourceError,
-    Value, ValueSource, aggregate, aggregate_fetched, best, compute, compute_fetched, lookup,
+    BatchRead, Groups, Missing, Operator, Part, Record, RecordError, Records, Room, Value, aggregate,
+    aggregate_fetched, best, compute, compute_fetched, lookup,
 };
 use kith_schema::compute::{
     AggregatePlan, Aggregation, Bucket, Comparison, Computation, ComputeFault, ComputeFunction, ComputePlan,
     GroupBy, Operand, Predicate,
 };
-use kith_schema::{RecordView, RecordWriter, Scalar, Schema};
+use kith_schema::{LookupKeys, RecordView, RecordWriter, Scalar, Schema, SourceError, ValueSource};
 use kith_types::{ByteKeys, ErrorCode};
 use proptest::prelude::*;
 use std::{collections::BTreeMap, ops::ControlFlow, sync::Arc};

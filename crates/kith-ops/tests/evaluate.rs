@@ -1,10 +1,8 @@
 //! Nodes evaluate plans that no operation makes, with failing sources and with callers that go away.
 
 use kith_ops::testing::MemoryGraph;
-use kith_ops::{
-    ColumnRange, EdgeList, EdgeSelector, EdgesEntry, EdgesPlan, EvaluateError, KindRole, ListEntry,
-    NeighbourSource, Operator, Scratch, Share, SourceError, Value, evaluate,
-};
+use kith_ops::{EdgesEntry, EdgesPlan, EvaluateError, ListEntry, Operator, Scratch, Share, Value, evaluate};
+use kith_schema::{ColumnRange, EdgeList, EdgeSelector, KindRole, NeighbourSource, SourceError};
 use kith_types::{Direction, PartitionCount, PartitionId};
 use std::cell::Cell;
 use std::ops::ControlFlow;

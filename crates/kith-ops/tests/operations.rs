@@ -6,10 +6,10 @@
 use kith_ops::testing::naive::Twin;
 use kith_ops::testing::{LocalCluster, MemoryGraph};
 use kith_ops::{
-    ColumnFilter, CommonAnswer, CommonPlan, EdgesQuery, GraphAnswer, GraphQuery, KindRole, NetworkPlan,
-    Operand, OperationError, Want,
+    ColumnFilter, CommonAnswer, CommonPlan, EdgesQuery, GraphAnswer, GraphQuery, NetworkPlan, Operand,
+    OperationError, Want,
 };
-use kith_schema::{Column, ColumnKind, ColumnNumber};
+use kith_schema::{Column, ColumnKind, ColumnNumber, KindRole};
 use kith_types::{Direction, PartitionCount, Workflow};
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -3,9 +3,9 @@
 use kith_ops::testing::{LocalCluster, MemoryGraph};
 use kith_ops::{
     COMMON_FETCH_MAX, CommonAnswer, CommonPlan, DISTANCE_TARGETS_MAX, FanOut, GraphAnswer, GraphQuery,
-    GraphSchema, KindRole, KindSchema, NetworkKey, NetworkPlan, Operand, Operation, OperationError, Scope,
-    Want,
+    NetworkKey, NetworkPlan, Operand, Operation, OperationError, Scope, Want,
 };
+use kith_schema::{GraphSchema, KindRole, KindSchema};
 use kith_types::{Direction, FanOutKind, PartitionCount, StoreVersion, Workflow};
 
 /// Members 1 and 2 have long lists that share 10 members (and 100 entities); 3 has a short one. 4 has an edge to 5, which

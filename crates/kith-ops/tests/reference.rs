@@ -5,7 +5,8 @@
 
 use flate2::read::GzDecoder;
 use kith_ops::testing::{LocalCluster, MemoryGraph};
-use kith_ops::{CommonAnswer, CommonPlan, GraphAnswer, GraphQuery, KindRole, Operand, Want};
+use kith_ops::{CommonAnswer, CommonPlan, GraphAnswer, GraphQuery, Operand, Want};
+use kith_schema::KindRole;
 use kith_types::{Direction, PartitionCount, Workflow};
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};

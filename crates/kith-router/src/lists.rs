@@ -7,8 +7,8 @@ use kith_client::{
     ListStore, Session,
     topology::{Graph, Pin, Pinned},
 };
-use kith_ops::{EdgeSelector, KindRole};
 use kith_process::topology::TopologyReceiver;
+use kith_schema::{EdgeSelector, KindRole};
 use kith_wire::documents::ServedDocument;
 use parking_lot::{Mutex, MutexGuard};
 use std::{

@@ -40,6 +40,7 @@ mod column;
 pub mod compute;
 mod evolution;
 mod field;
+mod graph;
 mod half;
 mod hint;
 mod infer;
@@ -48,11 +49,13 @@ mod language;
 mod projection;
 mod record;
 mod schema;
+mod source;
 mod types;
 
 pub use column::{Column, ColumnKind, ColumnNumber};
 pub use evolution::{Change, Changes, Incompatible, Mismatch, compatible};
 pub use field::{Field, NAME_BYTES_MAX};
+pub use graph::{ColumnRange, EdgeSelector, GraphSchema, KindRole, KindSchema};
 pub use half::{f16_from_f32, f32_from_f16};
 pub use hint::nearest;
 pub use infer::{InferError, Inference, JsonFault};
@@ -64,4 +67,8 @@ pub use record::{
     VectorView,
 };
 pub use schema::{FIELDS_MAX, Schema, SchemaError, SchemaId, SchemaIdError};
+pub use source::{
+    EachEdges, EachLength, EachList, EdgeList, LookupKeys, NeighbourSource, SourceError, SourceResult,
+    SourceValue, ValueSource,
+};
 pub use types::{DIMENSIONS_MAX, ElementType, FieldType, ScalarType};

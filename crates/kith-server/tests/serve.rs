@@ -9,7 +9,8 @@ use kith_client::{
     Transport, TransportKind,
 };
 use kith_net::security::Dialer;
-use kith_ops::{CommonAnswer, CommonPlan, EdgeSelector, GraphAnswer, GraphQuery, Operand, Operator, Want};
+use kith_ops::{CommonAnswer, CommonPlan, GraphAnswer, GraphQuery, Operand, Operator, Want};
+use kith_schema::EdgeSelector;
 use kith_server::dev::DevOptions;
 use kith_types::{Direction, Workflow};
 use kith_wire::v1;

@@ -77,6 +77,44 @@ fn crates_depend_on_what_the_architecture_says() {
     }
 }
 
+/// Crates, and what they must not link, not even through others.
+const OUT_OF_REACH: [(&[&str], &[&str]); 6] = [
+    // Files know the words of graphs, and neither questions nor writes.
+    (
+        &["kith-engine", "kith-load", "kith-objects", "kith-rows", "kith-build"],
+        &["kith-ops", "kith-live", "kith-gremlin"],
+    ),
+    (&["kith-cache", "kith-database"], &["kith-ops", "kith-engine", "kith-traversal"]),
+    (
+        &["kith-metadata", "kith-process", "kith-doors"],
+        &["kith-client", "kith-traversal", "kith-node", "kith-router"],
+    ),
+    (
+        &["kith-net", "kith-versions", "kith-routing", "kith-rebalance"],
+        &["kith-schema", "kith-ops", "kith-live"],
+    ),
+    (&["kith-client"], &["kith-engine", "kith-lines", "kith-metadata", "kith-node", "kith-router"]),
+    (&["kith-node"], &["kith-router", "kith-client", "kith-traversal", "kith-control"]),
+];
+
+#[test]
+fn no_crate_reaches_what_its_layer_must_not_know() {
+    let edges = edges();
+    for (crates, forbidden) in OUT_OF_REACH {
+        for name in crates {
+            let mut reached = BTreeSet::new();
+            let mut next = vec![(*name).to_owned()];
+            while let Some(crate_name) = next.pop() {
+                let direct = edges.get(&crate_name).unwrap_or_else(|| panic!("{crate_name} has no row"));
+                next.extend(direct.iter().filter(|found| reached.insert((*found).clone())).cloned());
+            }
+            let wrong: Vec<_> =
+                forbidden.iter().filter(|crate_name| reached.contains(**crate_name)).collect();
+            assert!(wrong.is_empty(), "{name} reaches {wrong:?}");
+        }
+    }
+}
+
 #[test]
 fn files_and_functions_stay_readable() {
     let mut problems = Vec::new();

@@ -9,7 +9,7 @@ use kith_engine::{
     encode_list, fetch_component, verify_component,
 };
 use kith_load::{ValuesBuilder, ValuesOptions, ZstdOptions};
-use kith_ops::KindRole;
+use kith_schema::KindRole;
 use kith_types::{Direction, KeyRef, PartitionCount, PartitionId, StoreVersion, position_of_key};
 use std::collections::BTreeMap;
 use std::fs;

@@ -8,7 +8,7 @@ use kith_engine::{
     VersionFolder, fetch_component, verify_component,
 };
 use kith_load::{Assembly, PartitionBuilder, PartitionSummary, SUMMARY_NAME, ValuesOptions};
-use kith_ops::KindRole;
+use kith_schema::KindRole;
 use kith_types::{PartitionCount, PartitionId, StoreVersion};
 use std::fs;
 use std::ops::ControlFlow;

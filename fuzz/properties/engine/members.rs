@@ -4,7 +4,7 @@ use super::sealed::{Sealed, graph, members as table, postings as inverted, versi
 use super::{PARTITION, folder};
 use crate::properties::{Seed, take, take_word};
 use kith_engine::{MemberTableReader, PostingsKeys, PostingsReader, VersionFolder};
-use kith_ops::KindRole;
+use kith_schema::KindRole;
 use kith_types::Direction;
 use std::sync::LazyLock;
 

@@ -5,7 +5,7 @@ use kith_engine::{
     ChunkSetWriter, Compression, Content, Counts, FileEntry, FileId, GraphContent, KeyType, Manifest,
     MemberTableWriter, PostingsKeys, PostingsWriter, ValueCounts, ValueType, ValuesContent, WriteError,
 };
-use kith_ops::KindRole;
+use kith_schema::KindRole;
 use kith_types::{Direction, PartitionId, StoreVersion, crc32c};
 use std::fs;
 use std::path::Path;

@@ -10,7 +10,7 @@ use kith_build::{
     load_graph, next_graph_version, publish_graph,
 };
 use kith_client::topology::{role_by_name, role_name};
-use kith_ops::KindRole;
+use kith_schema::KindRole;
 use kith_types::StoreVersion;
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyDict};
 use std::path::PathBuf;

@@ -74,7 +74,7 @@ pub(super) fn plan_to_wire(plan: &EdgesPlan, edge: v1::EdgeSelector) -> v1::Edge
     }
 }
 
-pub(super) fn plan_from_wire(wire: &v1::EdgesOperator, edge: kith_ops::EdgeSelector) -> EdgesPlan {
+pub(super) fn plan_from_wire(wire: &v1::EdgesOperator, edge: kith_schema::EdgeSelector) -> EdgesPlan {
     EdgesPlan {
         edge,
         columns: wire.columns.clone(),

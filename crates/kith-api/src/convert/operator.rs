@@ -7,7 +7,8 @@ use super::{
     },
     direction_from_wire, direction_to_wire, edges, live,
 };
-use kith_ops::{ColumnRange, EdgeSelector, Operator, PlanSize};
+use kith_ops::{Operator, PlanSize};
+use kith_schema::{ColumnRange, EdgeSelector};
 use kith_types::Direction;
 use kith_wire::{
     body::{decode_set, encode_set, key_count},
@@ -153,8 +154,8 @@ fn edge_from_wire(wire: &v1::EdgeSelector) -> Result<EdgeSelector, ConvertError>
 mod tests {
     use super::*;
     use kith_live::{AssociationRead, ObjectFind, Select};
-    use kith_ops::ColumnRange;
     use kith_ops::EvaluateError;
+    use kith_schema::ColumnRange;
 
     #[test]
     fn every_operator_comes_back_as_it_went() {

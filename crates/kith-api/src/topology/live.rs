@@ -2,8 +2,8 @@
 
 use super::{Graph, Pin, Pinned, Topology, Unread, types_of_text};
 use kith_live::{AssociationType, GraphTypes, Inverse};
-use kith_ops::{GraphSchema, KindRole, KindSchema};
 use kith_routing::{Leader, Leaders, RoutingTable, StoreReach};
+use kith_schema::{GraphSchema, KindRole, KindSchema};
 use kith_types::{NodeId, StoreVersion, Term};
 use kith_wire::documents::{DOCUMENT_FORMAT, LeadersDocument, LiveGraphDocument, TopologyDocument};
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc};

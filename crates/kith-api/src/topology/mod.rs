@@ -12,9 +12,10 @@ pub use table::{cluster_document, listed_document, listed_entry, role_of_group, 
 pub use types::{check_types_text, identity_of, types_of_text, types_text};
 
 use crate::QueryError;
-use kith_ops::{GraphSchema, KindRole, KindSchema};
 use kith_routing::{QuotaRates, RoutingTable, StoreReach, TableError};
-use kith_schema::{Column, KeyType, SchemaId, SchemaIdError, UnknownKind, ValueType};
+use kith_schema::{
+    Column, GraphSchema, KeyType, KindRole, KindSchema, SchemaId, SchemaIdError, UnknownKind, ValueType,
+};
 use kith_types::{NodeId, StoreVersion};
 use kith_wire::documents::{ColumnDocument, HoldsDocument, ServedDocument, TopologyDocument};
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc};

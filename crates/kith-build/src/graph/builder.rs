@@ -4,9 +4,8 @@ use super::{ColumnValue, FileRole, GraphOptions, LoadError, LoadProgress, MEMBER
 use crate::{Failure, OnProgress, Progress, failure::check_name};
 use kith_engine::Manifest;
 use kith_load::{BuildError, BuildOptions, BuildSummary, ComponentBuilder, version_dir};
-use kith_ops::KindRole;
 use kith_rows::graph::{ColumnSpec, store_number, store_text};
-use kith_schema::ColumnNumber;
+use kith_schema::{ColumnNumber, KindRole};
 use kith_types::{ErrorCode, check_component_name};
 use std::fs;
 
@@ -17,7 +16,7 @@ use std::fs;
 ///
 /// ```
 /// use kith_build::{GraphBuilder, GraphOptions};
-/// use kith_ops::KindRole;
+/// use kith_schema::KindRole;
 /// use kith_types::{PartitionCount, StoreVersion};
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let folder = tempfile::tempdir()?;

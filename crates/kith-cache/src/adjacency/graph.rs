@@ -6,7 +6,7 @@ use super::reader::{AdjacencyReader, Pinned};
 use super::types::EdgeTypes;
 use super::{AdjacencyOptions, Progress, Window, lock};
 use kith_live::{Change, GraphTypes};
-use kith_ops::SourceError;
+use kith_schema::SourceError;
 use kith_types::{LogPoint, PartitionCount, PartitionId, Timestamp};
 use std::collections::BTreeMap;
 use std::sync::{Arc, RwLock};

@@ -10,7 +10,7 @@
 //! - A symmetric type is an undirected edge type. A type with an inverse is a directed one, whose `in` lists are the
 //!   lists of the inverse type; therefore the lists of both are kept if either has adjacency. A type without an inverse
 //!   is a directed one that can only be followed along `out`; every other direction fails with
-//!   [`kith_ops::SourceError::OneSided`].
+//!   [`kith_schema::SourceError::OneSided`].
 //! - An id is in the graph if it is an object, or if it has a non-empty list of its own under any type whose
 //!   associations are kept. Being the id2 of a type without an inverse does not put an id in the graph, because the
 //!   id's own partition does not know of the association.
@@ -23,7 +23,7 @@
 //! ```
 //! use kith_cache::adjacency::{Adjacency, AdjacencyOptions, Next};
 //! use kith_live::{Association, Change, Effect, GraphTypes, ListKey};
-//! use kith_ops::{EdgeSelector, NeighbourSource};
+//! use kith_schema::{EdgeSelector, NeighbourSource};
 //! use kith_types::{Direction, LogPoint, PartitionCount, PartitionId, Timestamp};
 //! use std::ops::ControlFlow;
 //!
@@ -56,7 +56,7 @@
 //!         ids = list.map(<[u64]>::to_vec);
 //!         ControlFlow::Continue(())
 //!     })?;
-//!     Ok::<_, kith_ops::SourceError>(ids)
+//!     Ok::<_, kith_schema::SourceError>(ids)
 //! };
 //! assert_eq!(list(&after)?, Some(vec![5, 6]));
 //! assert_eq!(list(&before)?, Some(vec![5]), "the earlier state");

@@ -3,7 +3,7 @@
 use super::partition::{PartitionAdjacency, Reading, Unreadable};
 use super::types::{EdgeTypes, Lists};
 use super::{Window, lock};
-use kith_ops::{
+use kith_schema::{
     EachEdges, EachLength, EachList, EdgeList, EdgeSelector, NeighbourSource, SourceError, SourceResult,
 };
 use kith_types::{LogPoint, PartitionCount, PartitionId, partition_of_id};

@@ -1,7 +1,7 @@
 //! The association types that queries follow, and the lists that answer for each direction.
 
 use kith_live::{GraphTypes, Inverse, TypeId};
-use kith_ops::{EdgeSelector, SourceError};
+use kith_schema::{EdgeSelector, SourceError};
 use kith_types::Direction;
 use std::collections::{BTreeMap, BTreeSet};
 

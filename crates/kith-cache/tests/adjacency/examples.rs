@@ -3,7 +3,7 @@
 use crate::twin::{Log, Rows, TYPES, edge, kind, lists, types};
 use kith_cache::adjacency::{Adjacency, AdjacencyOptions, BuildError, InstallError, Progress, Window};
 use kith_live::{Change, Effect, GraphTypes, ListKey};
-use kith_ops::{ColumnRange, EdgeSelector, NeighbourSource, SourceError};
+use kith_schema::{ColumnRange, EdgeSelector, NeighbourSource, SourceError};
 use kith_types::{Direction, LogPoint, PartitionCount, PartitionId, Timestamp, fmix64};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;

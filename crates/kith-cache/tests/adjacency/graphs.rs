@@ -6,7 +6,8 @@ use crate::twin::{IDS, TYPES, edge, kind, lists, types};
 use kith_cache::adjacency::{Adjacency, AdjacencyOptions, AdjacencyReader};
 use kith_live::{AssociationKey, GraphTypes, ListKey};
 use kith_ops::testing::MemoryGraph;
-use kith_ops::{EdgeSelector, KindRole, NeighbourSource, Operator, Scratch, Share, Value, evaluate};
+use kith_ops::{Operator, Scratch, Share, Value, evaluate};
+use kith_schema::{EdgeSelector, KindRole, NeighbourSource};
 use kith_types::{Direction, LogPoint, PartitionCount, PartitionId, partition_of_id};
 use std::collections::BTreeSet;
 

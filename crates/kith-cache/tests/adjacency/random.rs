@@ -7,7 +7,7 @@ use kith_cache::adjacency::{
     Adjacency, AdjacencyOptions, AdjacencyReader, Build, BuildError, Next, Progress,
 };
 use kith_live::{AssociationKey, GraphTypes, TypeId};
-use kith_ops::SourceError;
+use kith_schema::SourceError;
 use kith_types::{Direction, LogPoint, PartitionCount, PartitionId, Timestamp};
 use std::time::Duration;
 

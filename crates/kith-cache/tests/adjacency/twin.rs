@@ -3,7 +3,7 @@
 use crate::dice::Dice;
 use kith_cache::adjacency::{Build, BuildError, Next, Progress};
 use kith_live::{Association, AssociationKey, Change, Effect, GraphTypes, Inverse, ListKey, Object, TypeId};
-use kith_ops::{EdgeSelector, NeighbourSource, SourceError};
+use kith_schema::{EdgeSelector, NeighbourSource, SourceError};
 use kith_types::{Direction, LogPoint, PartitionCount, PartitionId, partition_of_id};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;

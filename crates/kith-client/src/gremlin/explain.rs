@@ -4,7 +4,8 @@
 use super::{joined, live, loaded};
 use crate::{Run, executor::Outlook, explain::planned_round, topology::Graph};
 use kith_api::QueryError;
-use kith_ops::{FanOut, GraphSchema, KindRole, KindSchema, Operator, Scope};
+use kith_ops::{FanOut, Operator, Scope};
+use kith_schema::{GraphSchema, KindRole, KindSchema};
 use kith_traversal::{
     explain::{self, Asks},
     plan::{Label, Plan},

@@ -1,7 +1,7 @@
 //! The ids of vertices and edges, as Gremlin shows them.
 
 use kith_gremlin::value::{ElementId, Value, Vertex};
-use kith_ops::{GraphSchema, KindRole};
+use kith_schema::{GraphSchema, KindRole};
 use num_bigint::BigInt;
 use std::sync::Arc;
 
@@ -88,7 +88,7 @@ pub(super) fn split_edge(id: &ElementId) -> Option<(&str, &str, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kith_ops::KindSchema;
+    use kith_schema::KindSchema;
     use kith_types::StoreVersion;
 
     fn schema() -> GraphSchema {

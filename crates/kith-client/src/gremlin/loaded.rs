@@ -17,10 +17,8 @@ use kith_gremlin::{
     GremlinError,
     value::{Direction, Edge, ElementId, Value, Vertex},
 };
-use kith_ops::{
-    EdgeSelector, EdgesPlan, FanOut, GraphSchema, KindRole, KindSchema, ListEntry, Operator,
-    Value as Evaluated,
-};
+use kith_ops::{EdgesPlan, FanOut, ListEntry, Operator, Value as Evaluated};
+use kith_schema::{EdgeSelector, GraphSchema, KindRole, KindSchema};
 use kith_traversal::{
     evaluate::{Meter, of_edges},
     explain::Asks,

@@ -6,10 +6,8 @@ use kith_gremlin::{
     GremlinError,
     value::{Edge, Property, Value, Vertex},
 };
-use kith_ops::{
-    ColumnRange, EdgeSelector, EdgesEntry, KindRole, KindSchema, ListEntry, Operator, Value as Evaluated,
-};
-use kith_schema::{ColumnKind, ColumnNumber};
+use kith_ops::{EdgesEntry, ListEntry, Operator, Value as Evaluated};
+use kith_schema::{ColumnKind, ColumnNumber, ColumnRange, EdgeSelector, KindRole, KindSchema};
 use kith_traversal::graph::PropertyRange;
 use kith_types::{Direction as Side, ErrorCode};
 use std::sync::Arc;

@@ -4,7 +4,7 @@ use kith_engine::{
     ChunkSetReader, ChunkSetWriter, Content, Counts, FileKind, GraphContent, KeyType, Manifest,
     VersionFolder, seal_version,
 };
-use kith_ops::KindRole;
+use kith_schema::KindRole;
 use kith_types::{PartitionCount, PartitionId, StoreVersion, fmix64, position_of_key};
 use std::sync::LazyLock;
 

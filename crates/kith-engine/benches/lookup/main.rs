@@ -17,7 +17,7 @@ use both::{BATCH, BATCHES, BOTH, Both, batch, keys, value_of};
 use divan::Bencher;
 use kith_engine::{KeyType, ValuesReader};
 use kith_load::{ValuesBuilder, ValuesOptions};
-use kith_ops::{LookupKeys, ValueSource};
+use kith_schema::{LookupKeys, ValueSource};
 use kith_types::{ByteKeys, PartitionCount, PartitionId, StoreVersion, fmix64};
 use std::ops::ControlFlow;
 use ways::{

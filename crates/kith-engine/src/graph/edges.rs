@@ -3,7 +3,7 @@
 use super::{GraphReader, KEYS_AT_A_TIME, Selection, find_in};
 use crate::adjacency;
 use crate::errors::ReadError;
-use kith_ops::{EdgeList, EdgeSelector, SourceError};
+use kith_schema::{EdgeList, EdgeSelector, SourceError};
 use kith_types::Direction;
 use std::ops::ControlFlow;
 
@@ -14,7 +14,7 @@ struct Scratch {
 }
 
 impl GraphReader {
-    /// Implements [`kith_ops::NeighbourSource::edges`].
+    /// Implements [`kith_schema::NeighbourSource::edges`].
     pub(super) fn read_edges(
         &self,
         edge: &EdgeSelector,

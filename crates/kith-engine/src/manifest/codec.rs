@@ -6,8 +6,7 @@ use super::{FileEntry, MANIFEST_FORMAT, Manifest, PackEntry};
 use crate::document::{json_text, seal_of};
 use crate::errors::{Damage, Fault, OpenError};
 use crate::files::{FileKind, MANIFEST_NAME};
-use kith_ops::KindRole;
-use kith_schema::Column;
+use kith_schema::{Column, KindRole};
 use kith_types::{PartitionCount, StoreVersion};
 use serde::{Deserialize, Serialize};
 

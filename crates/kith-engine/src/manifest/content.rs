@@ -1,7 +1,6 @@
 //! The content of a version: a graph component, or values by key.
 
-use kith_ops::KindRole;
-use kith_schema::{Column, KeyType, ValueType};
+use kith_schema::{Column, KeyType, KindRole, ValueType};
 use serde::{Deserialize, Serialize};
 
 /// The kind of content, with its properties.

@@ -5,7 +5,7 @@ use crate::errors::WriteError;
 use crate::manifest::{Content, Counts, GraphContent, Manifest};
 use crate::members::{MemberTableReader, MemberTableWriter};
 use crate::pack::{VersionFolder, seal_version};
-use kith_ops::KindRole;
+use kith_schema::KindRole;
 use kith_types::{Direction, PartitionCount, PartitionId, StoreVersion};
 use proptest::prelude::*;
 use std::collections::BTreeSet;

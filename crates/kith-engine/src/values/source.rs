@@ -1,7 +1,7 @@
 //! Implements the source that a node's operators read a version of a store from.
 
 use super::{ValueError, ValuesReader};
-use kith_ops::{LookupKeys, SourceError, SourceValue, ValueSource};
+use kith_schema::{LookupKeys, SourceError, SourceValue, ValueSource};
 use std::ops::ControlFlow;
 
 impl ValueSource for ValuesReader {

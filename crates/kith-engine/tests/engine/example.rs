@@ -4,8 +4,7 @@ use kith_engine::{
     ChunkSetWriter, ComponentReader, Content, Counts, GraphContent, GraphReader, KeyType, Manifest,
     MemberTableWriter, PostingsKeys, PostingsWriter, encode_list, lists_of, seal_version,
 };
-use kith_ops::{ColumnRange, EdgeSelector, KindRole, NeighbourSource, SourceError};
-use kith_schema::{Column, ColumnKind};
+use kith_schema::{Column, ColumnKind, ColumnRange, EdgeSelector, KindRole, NeighbourSource, SourceError};
 use kith_types::{Direction, PartitionCount, PartitionId, StoreVersion, partition_of_id, position_of_key};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;

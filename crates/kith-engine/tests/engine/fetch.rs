@@ -4,7 +4,7 @@ use crate::example::Example;
 use kith_engine::{
     ComponentReader, FetchError, FetchProgress, Manifest, OpenError, fetch_component, verify_component,
 };
-use kith_ops::KindRole;
+use kith_schema::KindRole;
 use kith_types::PartitionId;
 use std::fs;
 use std::ops::ControlFlow;

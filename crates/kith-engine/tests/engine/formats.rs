@@ -11,7 +11,7 @@ use kith_load::{
     DeltaBuilder, DeltaOptions, PartitionBuilder, PartitionSummary, SUMMARY_NAME, ValuesBuilder,
     ValuesOptions, ZstdOptions,
 };
-use kith_ops::KindRole;
+use kith_schema::KindRole;
 use kith_types::{Direction, PartitionCount, PartitionId, StoreVersion, crc32c, partition_of_key};
 use std::fs;
 use std::ops::ControlFlow;

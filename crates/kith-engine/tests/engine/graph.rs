@@ -2,7 +2,7 @@
 
 use crate::example::{Example, read_lists};
 use kith_engine::{ComponentReader, GraphReader};
-use kith_ops::{EdgeList, EdgeSelector, KindRole, NeighbourSource, SourceError};
+use kith_schema::{EdgeList, EdgeSelector, KindRole, NeighbourSource, SourceError};
 use kith_types::{Direction, PartitionId, partition_of_id};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;

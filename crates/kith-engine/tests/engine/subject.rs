@@ -2,7 +2,7 @@
 
 use crate::example::{Example, read_lists};
 use kith_engine::{GraphReader, MANIFEST_NAME, Manifest, OpenError, verify_component};
-use kith_ops::{KindRole, NeighbourSource, SourceError};
+use kith_schema::{KindRole, NeighbourSource, SourceError};
 use kith_types::{Direction, PartitionId, fmix64};
 use std::collections::BTreeMap;
 use std::fs::{self, File};

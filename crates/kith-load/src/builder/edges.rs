@@ -7,7 +7,7 @@ use super::lists::{self, Written};
 use super::record::{EdgeRecord, prefix_of};
 use super::{BuildError, BuildOptions, BuildProgress, EDGE_SHARE, sort_options};
 use crate::{ExternalSorter, SortError, Sorted};
-use kith_ops::KindRole;
+use kith_schema::KindRole;
 use kith_types::PartitionCount;
 use std::path::Path;
 

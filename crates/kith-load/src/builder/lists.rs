@@ -5,7 +5,7 @@ use super::record::{EdgeRecord, ListTag, list_tag};
 use super::{BuildError, BuildOptions, BuildProgress, BuildSummary, PAIR_SHARE, sort_options};
 use crate::{ExternalSorter, SortError, Sorted};
 use kith_engine::{ChunkSetWriter, FileEntry, KeyType, encode_list, lists_of};
-use kith_ops::KindRole;
+use kith_schema::KindRole;
 use kith_types::{Direction, PartitionId};
 use std::ops::ControlFlow;
 use std::path::Path;

@@ -6,7 +6,7 @@ use kith_cache::adjacency::{AdjacencyReader, Build, BuildError, Next};
 use kith_cache::live::Progress;
 use kith_database::{LogEntry, LogError};
 use kith_live::{Change, ListKey};
-use kith_ops::SourceError;
+use kith_schema::SourceError;
 use kith_types::{LogPoint, PartitionId};
 use std::{
     collections::BTreeMap,

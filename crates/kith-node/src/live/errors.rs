@@ -3,7 +3,7 @@
 use kith_api::QueryError;
 use kith_database::{DatabaseError, LogError};
 use kith_live::{DeliveryError, FieldsFault, FindFault, GraphTypes, UnknownType, WriteError, WriteFault};
-use kith_ops::SourceError;
+use kith_schema::SourceError;
 use kith_types::{ErrorCode, PartitionId};
 use thiserror::Error;
 use tonic::Status;

@@ -1,10 +1,11 @@
 //! Counts over a node's share of the keys, or over fetched records.
 
-use super::lookup::{LookupKeys, Read, read};
+use super::lookup::{Read, read};
 use crate::groups::{Groups, Tally};
 use crate::records::RecordsBuilder;
-use crate::{EvaluateError, Record, RecordError, Records, ValueSource};
+use crate::{EvaluateError, Record, RecordError, Records};
 use kith_schema::compute::{Aggregate, code};
+use kith_schema::{LookupKeys, ValueSource};
 use std::ops::ControlFlow;
 
 /// Counts the values of the records of `keys`; a repeated key counts each time. A damaged record is an error of its key and

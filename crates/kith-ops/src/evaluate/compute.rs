@@ -1,11 +1,12 @@
 //! Read compute over a node's share of the keys, or over fetched records: computes the results of a plan, and keeps the
 //! best.
 
-use super::lookup::{LookupKeys, Read, Room, read};
+use super::lookup::{Read, Room, read};
 use super::ranking::{Best, Ranked, Without};
 use crate::records::RecordsBuilder;
-use crate::{EvaluateError, Record, RecordError, Records, ValueSource};
+use crate::{EvaluateError, Record, RecordError, Records};
 use kith_schema::compute::{Computation, Compute, Stopped};
+use kith_schema::{LookupKeys, ValueSource};
 use std::cmp::Reverse;
 use std::ops::ControlFlow;
 

@@ -2,7 +2,8 @@
 
 use super::{Evaluator, Held, go_on, mistyped};
 use crate::sets;
-use crate::{EdgeSelector, EvaluateError, ListEntry, Operator};
+use crate::{EvaluateError, ListEntry, Operator};
+use kith_schema::EdgeSelector;
 use std::borrow::Cow;
 use std::ops::ControlFlow;
 

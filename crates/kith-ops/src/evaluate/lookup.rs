@@ -2,44 +2,10 @@
 
 use super::watch::Watch;
 use crate::records::RecordsBuilder;
-use crate::{EvaluateError, RecordError, Records, SourceError, SourceValue, ValueSource};
-use kith_types::{ByteKeys, KeyRef, ValueProof};
+use crate::{EvaluateError, RecordError, Records};
+use kith_schema::{LookupKeys, SourceError, SourceValue, ValueSource};
+use kith_types::ValueProof;
 use std::ops::ControlFlow;
-
-/// The keys of a batch read, as the request carries them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LookupKeys<'a> {
-    /// Keys of a store whose keys are ids.
-    Ids(&'a [u64]),
-    /// Keys of a store whose keys are strings or bytes.
-    Bytes(&'a ByteKeys),
-}
-
-impl<'a> LookupKeys<'a> {
-    /// The key at an index.
-    ///
-    /// # Panics
-    /// If the index is beyond the last key.
-    pub fn key(&self, index: usize) -> KeyRef<'a> {
-        match self {
-            LookupKeys::Ids(ids) => KeyRef::Id(ids[index]),
-            LookupKeys::Bytes(keys) => KeyRef::Bytes(keys.get(index)),
-        }
-    }
-
-    /// The number of keys.
-    pub fn len(&self) -> usize {
-        match self {
-            LookupKeys::Ids(ids) => ids.len(),
-            LookupKeys::Bytes(keys) => keys.len(),
-        }
-    }
-
-    /// Whether there are no keys.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-}
 
 /// The limits of an answer, in bytes of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

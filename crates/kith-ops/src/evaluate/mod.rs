@@ -19,13 +19,14 @@ mod watch;
 
 pub use aggregate::{aggregate, aggregate_fetched};
 pub use compute::{best, compute, compute_fetched};
-pub use lookup::{BatchRead, LookupKeys, Room, lookup};
+pub use lookup::{BatchRead, Room, lookup};
 pub use share::Share;
 pub use values::evaluate_values;
 
 use crate::sets::Scratch;
-use crate::{EvaluateError, NeighbourSource, Operator, Value, ValueKind};
+use crate::{EvaluateError, Operator, Value, ValueKind};
 use held::Held;
+use kith_schema::NeighbourSource;
 use std::ops::ControlFlow;
 use watch::Watch;
 

@@ -2,7 +2,8 @@
 
 use super::{Evaluator, held::Held, watch::Watch};
 use crate::testing::MemoryGraph;
-use crate::{EdgeSelector, EvaluateError, KindRole, Operator, Scratch, Share, Value};
+use crate::{EvaluateError, Operator, Scratch, Share, Value};
+use kith_schema::{EdgeSelector, KindRole};
 use kith_types::{Direction, PartitionCount, PartitionId};
 
 const MEMBERS: u64 = 200;

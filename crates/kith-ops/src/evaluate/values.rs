@@ -1,9 +1,9 @@
 //! Evaluates plans over a store of values on a node.
 
 use super::{BatchRead, aggregate, compute, lookup};
-use crate::{EvaluateError, Operator, Value, ValueSource};
-use kith_schema::Schema;
+use crate::{EvaluateError, Operator, Value};
 use kith_schema::compute::{Aggregation, Computation};
+use kith_schema::{Schema, ValueSource};
 
 /// Evaluates `plan` over the keys of `asked`, a node's share. `schema` is the schema of the values if they are records.
 /// Aggregations ignore the room. Only looked-up values have proofs, as with [`lookup()`]; results of plans have none.

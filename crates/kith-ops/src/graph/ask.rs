@@ -1,8 +1,7 @@
 //! The few kinds of fan-outs that operations use, and how their answers are read.
 
-use crate::{
-    EdgeSelector, FanOut, Input, ListEntry, OperationError, OperationStep, Operator, Outline, Scope, Value,
-};
+use crate::{FanOut, Input, ListEntry, OperationError, OperationStep, Operator, Outline, Scope, Value};
+use kith_schema::EdgeSelector;
 use kith_types::{FanOutKind, Workflow};
 
 /// The purpose of a fan-out for a single list.

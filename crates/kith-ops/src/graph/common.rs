@@ -9,9 +9,10 @@ use super::ask::{List, ask, expand, lists_of, union};
 use super::limits::COMMON_FETCH_MAX;
 use crate::sets::{difference, intersect};
 use crate::{
-    CommonAnswer, CommonPlan, EdgeSelector, FanOut, GraphAnswer, Input, OperationError, OperationStep,
-    Operator, Outline, Scope, Value, Want,
+    CommonAnswer, CommonPlan, FanOut, GraphAnswer, Input, OperationError, OperationStep, Operator, Outline,
+    Scope, Value, Want,
 };
+use kith_schema::EdgeSelector;
 use kith_types::FanOutKind;
 
 const LISTS: &str = "both lists";

@@ -4,9 +4,8 @@ use super::{
     ask::{ask, expand},
     limits::DEGREE_IDS_MAX,
 };
-use crate::{
-    EdgeSelector, GraphAnswer, Input, ListEntry, OperationError, OperationStep, Operator, Outline, Value,
-};
+use crate::{GraphAnswer, Input, ListEntry, OperationError, OperationStep, Operator, Outline, Value};
+use kith_schema::EdgeSelector;
 use kith_types::FanOutKind;
 
 const DEGREES: &str = "degrees";

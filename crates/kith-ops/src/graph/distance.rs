@@ -7,7 +7,8 @@
 
 use super::ask::{List, NETWORK, ask, expand, lists_of};
 use super::limits::{DISTANCE_TARGETS_MAX, within};
-use crate::{EdgeSelector, GraphAnswer, Input, Network, NetworkKey, OperationError, OperationStep, Outline};
+use crate::{GraphAnswer, Input, Network, NetworkKey, OperationError, OperationStep, Outline};
+use kith_schema::EdgeSelector;
 use kith_types::FanOutKind;
 use std::sync::Arc;
 

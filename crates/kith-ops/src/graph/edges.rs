@@ -5,13 +5,13 @@ use super::{
     ask::ask,
     cursor::EdgeCursor,
     limits::{EDGES_MAX, within},
-    resolve::Resolver,
+    resolve::{Resolver, column_of},
 };
 use crate::{
-    ColumnFilter, EdgeColumn, EdgePosition, EdgeSelector, EdgesAnswer, EdgesEntry, EdgesPlan, GraphAnswer,
-    Input, KindRole, KindSchema, OperationError, OperationStep, Operator, Outline, Value,
+    ColumnFilter, EdgeColumn, EdgePosition, EdgesAnswer, EdgesEntry, EdgesPlan, GraphAnswer, Input,
+    OperationError, OperationStep, Operator, Outline, Value,
 };
-use kith_schema::{Column, ColumnKind};
+use kith_schema::{Column, ColumnKind, EdgeSelector, KindRole, KindSchema};
 use kith_types::{Direction, FanOutKind, StoreVersion, fmix64};
 
 const EDGES: &str = "edges";
@@ -58,7 +58,7 @@ impl Edges {
             None => kind.columns.clone(),
         };
         if let Some(name) = &query.order_by {
-            kind.column(name)?;
+            column_of(kind, name)?;
         }
         let edge = names.filtered(edge, query.filter.as_ref())?;
         let question = checksum(query, &edge);
@@ -132,7 +132,7 @@ fn chosen(kind: &KindSchema, names: &[String]) -> Result<Vec<Column>, OperationE
     {
         return Err(OperationError::RepeatedColumn { column: name.clone() });
     }
-    names.iter().map(|name| kind.column(name).cloned()).collect()
+    names.iter().map(|name| column_of(kind, name).cloned()).collect()
 }
 
 /// A checksum over everything that determines the edges and their order. Columns and limits may change from page to page.

@@ -1,7 +1,8 @@
 //! Single-key look-ups (Moolle §II-C): connections, entities of a member, members of an entity.
 
 use super::ask::{FIRST_DEGREE, ask_list, list_of};
-use crate::{EdgeSelector, GraphAnswer, Input, OperationError, OperationStep, Outline};
+use crate::{GraphAnswer, Input, OperationError, OperationStep, Outline};
+use kith_schema::EdgeSelector;
 use kith_types::FanOutKind;
 
 /// A query for one list of one key.

@@ -27,8 +27,8 @@ pub use limits::{
 };
 
 use crate::{
-    CommonPlan, EdgeSelector, GraphQuery, GraphSchema, Input, NetworkKey, NetworkPlan, Operand,
-    OperationError, OperationStep, Outline, Want,
+    CommonPlan, GraphQuery, Input, NetworkKey, NetworkPlan, Operand, OperationError, OperationStep, Outline,
+    Want,
 };
 use any_common::AnyCommon;
 use common::Common;
@@ -36,6 +36,7 @@ use degree::Degree;
 use distance::Distance;
 use edges::Edges;
 use first_degree::FirstDegree;
+use kith_schema::{EdgeSelector, GraphSchema};
 use kith_types::{Direction, Workflow};
 use live::{Associations, Find, Objects};
 use network::{NetworkFetch, NetworkQuery};

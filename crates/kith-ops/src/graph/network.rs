@@ -3,9 +3,10 @@
 
 use super::ask::{FIRST_DEGREE, ask, ask_list, list_of, set_of, union, union_kind};
 use crate::{
-    EdgeSelector, FanOut, GraphAnswer, Input, Network, NetworkAnswer, NetworkKey, NetworkPlan,
-    OperationError, OperationStep, Operator, Outline, Scope, Value, Want,
+    FanOut, GraphAnswer, Input, Network, NetworkAnswer, NetworkKey, NetworkPlan, OperationError,
+    OperationStep, Operator, Outline, Scope, Value, Want,
 };
+use kith_schema::EdgeSelector;
 use kith_types::{FanOutKind, Workflow};
 use std::sync::Arc;
 

@@ -9,7 +9,8 @@ use super::limits::{FRONTIER_PUSH_MAX, PATH_LENGTH_MAX, within};
 use super::search::{Search, Side};
 use super::trace::{HOP, Trace, found};
 use crate::sets::intersect;
-use crate::{EdgeSelector, Input, Network, NetworkKey, OperationError, OperationStep, Operator, Outline};
+use crate::{Input, Network, NetworkKey, OperationError, OperationStep, Operator, Outline};
+use kith_schema::EdgeSelector;
 use kith_types::{FanOutKind, Workflow};
 
 const ENDS: &str = "both ends";

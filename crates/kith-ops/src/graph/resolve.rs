@@ -1,11 +1,8 @@
 //! Resolves the names of a query to the edges that it follows.
 
 use super::common::Shared;
-use crate::{
-    ColumnFilter, ColumnRange, EdgeSelector, GraphQuery, GraphSchema, KindRole, KindSchema, NetworkKey,
-    OperationError,
-};
-use kith_schema::ColumnNumber;
+use crate::{ColumnFilter, GraphQuery, NetworkKey, OperationError};
+use kith_schema::{Column, ColumnNumber, ColumnRange, EdgeSelector, GraphSchema, KindRole, KindSchema};
 use kith_types::Direction;
 
 /// A query, with the schema that its names refer to.
@@ -41,7 +38,7 @@ impl Resolver<'_> {
         filter: Option<&ColumnFilter>,
     ) -> Result<EdgeSelector, OperationError> {
         let Some(filter) = filter else { return Ok(edge) };
-        let column = self.kind(&edge)?.column(&filter.column)?;
+        let column = column_of(self.kind(&edge)?, &filter.column)?;
         let stored = |bound: Option<ColumnNumber>, open: u64| match bound {
             None => Ok(open),
             Some(number) => column.kind.store(number).ok_or_else(|| OperationError::NotOfKind {
@@ -128,4 +125,16 @@ fn selector(kind: &KindSchema, direction: Direction) -> EdgeSelector {
 
 fn is_entity_kind(kind: &KindSchema) -> bool {
     kind.role == KindRole::Entity
+}
+
+/// Looks up the column of this name.
+///
+/// # Errors
+/// [`OperationError::UnknownColumn`] if there is no such column.
+pub(super) fn column_of<'a>(kind: &'a KindSchema, name: &str) -> Result<&'a Column, OperationError> {
+    kind.column(name).ok_or_else(|| OperationError::UnknownColumn {
+        kind: kind.name.clone(),
+        column: name.to_owned(),
+        known: kind.columns.iter().map(|column| column.name.clone()).collect(),
+    })
 }

@@ -1,7 +1,7 @@
 //! The levels that a bidirectional search has reached from either end, as sets of members without parents.
 
-use crate::EdgeSelector;
 use crate::sets::difference;
+use kith_schema::EdgeSelector;
 
 /// The levels from both ends.
 #[derive(Clone, Debug)]

@@ -3,7 +3,8 @@
 
 use super::ask::{FIRST_DEGREE, ask, ask_list, expand, list_of, union_kind};
 use super::limits::{SUGGESTIONS_MAX, within};
-use crate::{EdgeSelector, GraphAnswer, Input, OperationError, OperationStep, Operator, Outline, Value};
+use crate::{GraphAnswer, Input, OperationError, OperationStep, Operator, Outline, Value};
+use kith_schema::EdgeSelector;
 use kith_types::{FanOutKind, Workflow};
 use std::cmp::Reverse;
 

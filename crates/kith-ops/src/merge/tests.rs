@@ -1,7 +1,7 @@
 //! Merges one value of each type, and refuses invalid parts.
 
 use super::*;
-use crate::EdgeSelector;
+use kith_schema::EdgeSelector;
 use kith_types::Direction;
 
 fn edge() -> EdgeSelector {

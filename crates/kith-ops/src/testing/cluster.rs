@@ -3,10 +3,10 @@
 
 use super::MemoryGraph;
 use crate::{
-    EdgeList, EdgeSelector, FanOut, GraphAnswer, GraphQuery, Input, Missing, NeighbourSource, Network,
-    NetworkKey, NetworkPlan, Operation, OperationError, OperationStep, Part, Scope, Scratch, Share,
-    SourceError, Value, evaluate,
+    FanOut, GraphAnswer, GraphQuery, Input, Missing, Network, NetworkKey, NetworkPlan, Operation,
+    OperationError, OperationStep, Part, Scope, Scratch, Share, Value, evaluate,
 };
+use kith_schema::{EdgeList, EdgeSelector, NeighbourSource, SourceError};
 use kith_types::{FanOutKind, PartitionCount, PartitionId, Workflow, partition_of_id};
 use std::ops::ControlFlow;
 use std::sync::Arc;

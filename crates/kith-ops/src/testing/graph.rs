@@ -1,7 +1,8 @@
 //! A graph in memory: a [`NeighbourSource`] that holds every partition.
 
-use crate::{EdgeList, EdgeSelector, GraphSchema, KindRole, KindSchema, NeighbourSource, SourceError};
-use kith_schema::Column;
+use kith_schema::{
+    Column, EdgeList, EdgeSelector, GraphSchema, KindRole, KindSchema, NeighbourSource, SourceError,
+};
 use kith_types::{Direction, PartitionCount, PartitionId, StoreVersion, partition_of_id};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;

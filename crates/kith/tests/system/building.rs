@@ -6,8 +6,7 @@ use kith_build::{
     LoadReport, RowKey, RowSettings, RowValue, Rows, SchemaFrom, Shape, StoreBuilder, Target, load_graph,
     place,
 };
-use kith_ops::KindRole;
-use kith_schema::{KeyType, ValueType};
+use kith_schema::{KeyType, KindRole, ValueType};
 use kith_types::{ErrorCode, PartitionCount, StoreVersion};
 use serde_json::Value;
 use std::{

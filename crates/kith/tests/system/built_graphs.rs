@@ -2,7 +2,7 @@
 
 use crate::{s3, support};
 use kith_build::{GraphBuilder, GraphOptions};
-use kith_ops::KindRole;
+use kith_schema::KindRole;
 use kith_types::{PartitionCount, StoreVersion};
 use s3::S3;
 use serde_json::{Value, json};

@@ -5,10 +5,9 @@
 
 use super::{FileRole, Load, LoadError, LoadOptions, MEMBERS_COMPONENT};
 use kith_load::{BuildError, SortOptions, Spool};
-use kith_ops::KindRole;
 use kith_rows::ReadError;
 use kith_rows::graph::{ColumnSpec, read_entities};
-use kith_schema::Column;
+use kith_schema::{Column, KindRole};
 use std::collections::BTreeMap;
 use std::path::Path;
 

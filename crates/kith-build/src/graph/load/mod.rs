@@ -12,12 +12,11 @@ mod tests;
 
 use kith_engine::Manifest;
 use kith_load::{BuildError, BuildOptions, BuildSummary, ComponentBuilder, version_dir};
-use kith_ops::KindRole;
 use kith_rows::ReadError;
 use kith_rows::graph::{
     ColumnSpec, FileError, FileOptions, FileReport, ReadProgress, read_edges, read_members,
 };
-use kith_schema::Column;
+use kith_schema::{Column, KindRole};
 use std::path::Path;
 
 pub(crate) use error::LoadError;

@@ -3,7 +3,7 @@
 use super::*;
 use crate::manifest::{Content, Counts, GraphContent};
 use crate::pack::local_pack_name;
-use kith_ops::KindRole;
+use kith_schema::KindRole;
 use kith_types::{PartitionCount, StoreVersion};
 use proptest::prelude::*;
 

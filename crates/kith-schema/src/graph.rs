@@ -1,7 +1,6 @@
-//! The edge types and entity kinds of a graph.
+//! The edge types and entity kinds of a graph, and what selects edges of them.
 
-use crate::{EdgeSelector, OperationError};
-use kith_schema::Column;
+use crate::Column;
 use kith_types::{Direction, StoreVersion};
 
 /// The edge types and entity kinds of one version of a graph, in the order in which they were first loaded.
@@ -47,15 +46,8 @@ impl KindSchema {
     }
 
     /// Looks up the column of this name.
-    ///
-    /// # Errors
-    /// [`OperationError::UnknownColumn`] if there is no such column.
-    pub fn column(&self, name: &str) -> Result<&Column, OperationError> {
-        self.columns.iter().find(|column| column.name == name).ok_or_else(|| OperationError::UnknownColumn {
-            kind: self.name.clone(),
-            column: name.to_owned(),
-            known: self.columns.iter().map(|column| column.name.clone()).collect(),
-        })
+    pub fn column(&self, name: &str) -> Option<&Column> {
+        self.columns.iter().find(|column| column.name == name)
     }
 
     /// The edges that a query without a direction follows.
@@ -75,4 +67,26 @@ impl GraphSchema {
     pub fn default_edge_type(&self) -> Option<&KindSchema> {
         self.kinds.iter().find(|kind| kind.is_edge_type())
     }
+}
+
+/// Selects the edges to follow.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EdgeSelector {
+    /// The name of an edge type or entity kind of the graph.
+    pub kind: String,
+    /// The direction in which to follow it.
+    pub direction: Direction,
+    /// Restricts the edges to those whose column lies in a range; `None` keeps all.
+    pub filter: Option<ColumnRange>,
+}
+
+/// An inclusive range of values of a column.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ColumnRange {
+    /// Name of the column.
+    pub column: String,
+    /// The least value, as it is stored ([`crate::ColumnKind::store`]).
+    pub low: u64,
+    /// The greatest value, as it is stored.
+    pub high: u64,
 }

@@ -1,7 +1,7 @@
 //! The traits through which a node's operators read neighbour lists and values.
 
-use crate::{EdgeList, EdgeSelector, LookupKeys};
-use kith_types::{LogPoint, PartitionCount, PartitionId, ValueProof};
+use crate::EdgeSelector;
+use kith_types::{ByteKeys, KeyRef, LogPoint, PartitionCount, PartitionId, ValueProof};
 use std::ops::ControlFlow;
 use thiserror::Error;
 
@@ -108,6 +108,50 @@ pub trait ValueSource {
         each: &mut dyn FnMut(usize, Result<Option<SourceValue<'_>>, SourceError>) -> ControlFlow<()>,
     ) -> Result<(), SourceError> {
         self.values(keys, &mut |index, value| each(index, value.map(SourceValue::proven)))
+    }
+}
+
+/// A whole list with columns, as a source returns it.
+#[derive(Clone, Copy, Debug)]
+pub struct EdgeList<'a> {
+    /// Sorted and distinct.
+    pub ids: &'a [u64],
+    /// The stored values of the columns that the source was asked for, in that order, each as long as `ids`.
+    pub columns: &'a [Vec<u64>],
+}
+
+/// The keys of a batch read, as the request carries them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LookupKeys<'a> {
+    /// Keys of a store whose keys are ids.
+    Ids(&'a [u64]),
+    /// Keys of a store whose keys are strings or bytes.
+    Bytes(&'a ByteKeys),
+}
+
+impl<'a> LookupKeys<'a> {
+    /// The key at an index.
+    ///
+    /// # Panics
+    /// If the index is beyond the last key.
+    pub fn key(&self, index: usize) -> KeyRef<'a> {
+        match self {
+            LookupKeys::Ids(ids) => KeyRef::Id(ids[index]),
+            LookupKeys::Bytes(keys) => KeyRef::Bytes(keys.get(index)),
+        }
+    }
+
+    /// The number of keys.
+    pub fn len(&self) -> usize {
+        match self {
+            LookupKeys::Ids(ids) => ids.len(),
+            LookupKeys::Bytes(keys) => keys.len(),
+        }
+    }
+
+    /// Whether there are no keys.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 }
 
