@@ -1,7 +1,22 @@
-//! `kith bench`: measures a cluster under load, the rates that it sustains, and builds of graphs.
+//! `kith bench`: measures a cluster under load, the rates that it sustains, and builds of graphs. It is a client like
+//! any other, and changes nothing in the cluster.
+//!
+//! ```text
+//! workload ─► open loop: sent when due ─► settings in turn, slice by slice ─► tally, latency, CPU ─► report, table
+//! ```
+//!
+//! - `graph`: the mix of Moolle's evaluation, or a record of queries, under several settings.
+//! - `kv`: keys of a store at fixed rates. `calibrate`: the numbers by which controllers steer.
+//! - `build`: a build as `kith load graph` makes it.
+//! - `open_loop`, `workload`, `population`, `setting`: when and what is asked, of whom, and under which settings.
+//! - `twin`: correct answers from the lists themselves, with which answers are compared.
+//! - `latency`, `tally`, `stats`, `cpu`, `process`: what is measured.
 //!
 //! Compared settings take turns with equal queries (`docs/benchmarks.md`): on a shared machine, only results that were
-//! measured side by side can be compared.
+//! measured side by side can be compared. Latency counts from the time at which a query was due.
+//!
+//! To add a benchmark, add a variant of [`BenchCommand`] and a module. Benchmarks that start other programs are in
+//! `crates/kith/benches`.
 
 mod build;
 mod calibrate;

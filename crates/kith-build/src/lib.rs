@@ -1,9 +1,17 @@
-//! Builds versions of graphs and stores, and publishes them. The command line, Python and Spark write the same bytes with
-//! this code (`docs/design/0016-building.md`).
+//! Builds versions of graphs and stores, and publishes them to a place. The command line, Python and Spark write the
+//! same bytes with this code (`docs/design/0016-building.md`). It does not connect to a cluster: a router makes a built
+//! version the served one.
 //!
-//! Rows come from files and objects ([`Rows`], [`load_graph`]) or from a program ([`StoreBuilder`], [`GraphBuilder`]). A
-//! version is written to a folder or a bucket ([`place`]). Serving it is the task of a router: this crate does not connect
-//! to a cluster.
+//! ```text
+//! files, buckets ─► kith-rows ─┐
+//! rows of a program ───────────┴► kith-build ─► kith-load ─► folder or bucket ─► push
+//! ```
+//!
+//! - `graph`: [`load_graph`] from files, [`GraphBuilder`] from a program.
+//! - `store`: [`StoreBuilder`], inputs, deletions, and partitions that tasks build apart.
+//! - `object_store`: a store's folder in the cluster's object store, locked for one load or push at a time.
+//! - `place`, `taken`: opening places, and taking over versions that were built elsewhere.
+//! - `failure`, `dropped`, `progress`: errors with a stable code, dropped rows, progress.
 //!
 //! ```
 //! use kith_build::{RowKey, RowSettings, RowValue, Shape, StoreBuilder, Target};
@@ -20,6 +28,8 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! A new source of rows belongs to `kith-rows`. A new option of a build belongs to [`GraphOptions`] or [`RowSettings`].
 
 mod dropped;
 mod failure;

@@ -1,5 +1,26 @@
-//! Kith's client. It asks a cluster directly ([`Session`], the fast client) or through a router ([`RouterClient`]);
-//! [`Failover`] goes on to the next router if one is gone. Each of them is a [`Service`].
+//! Kith's client. It asks a cluster directly ([`Session`], the fast client) or through routers ([`RouterClient`],
+//! [`Failover`]); each is a [`Service`]. A router is a session too, with caches in front. The shell here sends,
+//! receives and reports; which node is asked, and what is repeated, `kith-routing` decides.
+//!
+//! ```text
+//! Session ─► Run: one query at one pinned topology ─► Operation (kith-ops) ─► Executor ─► Fleet ─► nodes
+//! RouterClient ─► router
+//! ```
+//!
+//! - `session`: queries (`run`), writes (`write`), and the trait [`NetworkSource`] for caches.
+//! - `executor`: every fan-out, with `plan`, `round` for sending and merging, and `failure` for errors.
+//! - `fleet`: nodes with their connections, health and load.
+//! - `gremlin`: traversals over loaded and live graphs; the deadline is observed in `mod.rs`, and while compiling in
+//!   `traversal.rs`.
+//! - `compute`, `stream`: read compute, and records as they arrive.
+//! - `settings`, `steering`: the bounds of queries, and the numbers of controllers.
+//! - `explain`, `profile`: plans and timings.
+//! - `router_client`, `failover`: one router, and the next one.
+//! - [`topology`], `schemas`, [`inspect`]: what a client learns about the cluster.
+//!
+//! A query pins one version from start to end. A write is sent again only if it has an id or certainly did not happen.
+//!
+//! To add a cache in front of the nodes, implement [`NetworkSource`] or [`ListStore`].
 
 mod alarm;
 mod at_hand;

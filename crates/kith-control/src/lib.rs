@@ -1,6 +1,23 @@
-//! The work that routers coordinate: pushes, swaps and rollbacks of stores, rebalances, and the shape of a new cluster.
-//! [`Admin`] is the service that receives the requests. Any router can carry out any of them, and each change is one
-//! conditional write of the metadata.
+//! The work that routers coordinate: pushes, swaps and rollbacks of stores, rebalances, live graphs, and the shape of a
+//! new cluster. A router serves it as [`Admin`]; the command line also calls it to create and recover clusters. It is a
+//! thin shell: `kith-versions`, `kith-rebalance` and `kith-routing` decide.
+//!
+//! ```text
+//! request ─► Admin ─► versions │ rebalance │ live ─► read, decide, one conditional write of the metadata ─► nodes follow
+//! ```
+//!
+//! - `admin`, `who`: the service, and who asks.
+//! - `versions`: the commands of stores. `run` carries out a push, `prepare` has nodes fetch, `lifetime` creates and
+//!   drops stores, `clean` removes files that no version names, `caretaker` takes back pushes whose router died.
+//! - `rebalance`: plans for people (`plan`), the driver (`drive`), and taking over from a dead one (`takeover`).
+//! - `live`: creates and drops live graphs, changes their types, assigns leaders.
+//! - [`cluster`], [`shape`], [`recover`]: a new cluster, its shape, and metadata from a copy of the topology.
+//! - `status`, `own_status`, `fetch_rates`, `uploads`: what operators see and set.
+//!
+//! Any router can carry out any change, and a driver that was wrongly believed dead cannot change anything: each write
+//! is conditional on what was read.
+//!
+//! To add a command, decide it in the crate above, then add its arm in `admin`.
 
 mod admin;
 pub mod cluster;

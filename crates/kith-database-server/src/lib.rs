@@ -1,5 +1,20 @@
-//! The database process, which keeps the rows and logs of live graphs for the nodes of its cluster, one file per graph
-//! (`docs/design/0019-live-graph.md`).
+//! The database process (`kith database`), which keeps the rows and logs of live graphs for the nodes of its cluster,
+//! one SQLite file for each graph (`docs/design/0019-live-graph.md`). The command line and `kith dev` start it. This
+//! crate only puts the process together: the rows, their format and the protocol are in `kith-database`.
+//!
+//! ```text
+//! metadata store ─► topology ─► this process registers its id and address
+//! nodes, routers ─► frames ─► DatabaseService ─► GraphFiles ─► DATA/… one file for each graph (kith-database)
+//! ```
+//!
+//! - [`DatabaseServer`]: starts the process, beside a metadata store or on its own, and ends it.
+//! - [`DatabaseOptions`] (`options`): the data directory, addresses and security, and their check.
+//! - `counts`: its counters, which start at 0.
+//!
+//! The data directory stays locked while the process runs, so that two processes never open the same files. The process
+//! decides nothing about writes: a commit is conditional on the term and position that the leader names.
+//!
+//! A new call of databases belongs to `kith_database::DatabaseService`; a new option belongs to [`DatabaseOptions`].
 
 mod counts;
 mod options;

@@ -1,10 +1,16 @@
-//! The durable store of a live graph (`docs/design/0019-live-graph.md`): one trait, [`Database`], with three
-//! implementations. A database is a SQLite file, a SQLite file in another process, or a database behind the MySQL
-//! protocol.
+//! The durable store of a live graph (`docs/design/0019-live-graph.md`): one trait, [`Database`], over rows and the log
+//! of each partition. Leaders on nodes write to it, and replicas follow its logs. It does not know the meaning of a
+//! write.
 //!
-//! A database stores rows and the log of each partition. It does not know the meaning of a write: leaders decide, and
-//! their transactions are conditional on the term and position that they believe to be the last.
-//! `docs/formats/database.md` describes the tables.
+//! - `sqlite`: a graph in one file. `process`: such files in another process (`kith database`).
+//! - `mysql`: a database behind the MySQL protocol.
+//! - `tables`, `rows`, `fold`, `read`: tables and cells for both dialects; a batch as writes, queries as reads.
+//! - `log`, `unique`, `retention`: checks of logs, unique values, and how long logs are kept.
+//! - `storage`, `servers`: where a graph is stored, and which servers it may use.
+//! - `error`: above all, whether nothing was written or the outcome is unknown.
+//!
+//! A commit takes effect only if each of its partitions is still at the term and position that the leader expects. This
+//! alone keeps two leaders from writing. `docs/formats/database.md` describes the tables.
 //!
 //! ```
 //! use kith_database::{BeginTerm, Database, GraphIdentity, SqliteDatabase, SqliteOptions};
@@ -31,6 +37,8 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! To add a database, implement [`Database`] and add a variant of [`Storage`]. `tests/contract.rs` checks every one.
 
 mod error;
 mod fold;

@@ -1,9 +1,26 @@
 //! The doors of a serving process: the protocols in which clients send requests, besides gRPC and frames
-//! (`docs/design/0017-doors.md`).
+//! (`docs/design/0017-doors.md`). Routers and nodes open them. A door decides nothing about data: it decodes, asks and
+//! encodes.
 //!
-//! A [`Door`] is a protocol: it turns bytes into requests and replies into bytes. A [`Backend`] answers the requests: a
-//! router, or a node for the partitions that it holds. [`spawn`] puts a door in front of a backend, and gives each
-//! connection a [`Guest`], through which the door sends its requests.
+//! ```text
+//! Redis client, Gremlin driver ─► listener: limits, TLS, authentication ─► Door ─► Guest::call ─► Backend (router, node)
+//! ```
+//!
+//! A [`Door`] turns bytes into requests and replies into bytes. A [`Backend`] answers. Each connection has a [`Guest`],
+//! which checks the rights of its peer and counts its requests.
+//!
+//! - `door`, `guest`, `visitor`: the traits, and the peer with its rights.
+//! - `listener`, `doors`, `bounded`, `parting`: accepting connections, all doors of a process, their limits and their
+//!   end.
+//! - [`resp`]: the Redis protocol. `commands` lists the commands, `dialogue` interprets them, `reads` and `gather` join
+//!   reads.
+//! - [`gremlin`]: the WebSocket protocol and the HTTP requests of Gremlin drivers; `inlet` charges what arrives, and
+//!   `answer` runs a request.
+//!
+//! A backend that does not know never answers "none".
+//!
+//! To add a door, implement [`Door`] as `examples/line.rs` does, and name it in `RouterOptions::doors` or
+//! `NodeOptions::doors`. To add a Redis command, add its line in `resp/commands.rs` and its arm in `resp/dialogue.rs`.
 
 mod bounded;
 mod door;

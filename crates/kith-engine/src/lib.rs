@@ -1,8 +1,24 @@
-//! The read-only storage engine: one folder of immutable files per version of a component. This crate writes, fetches,
-//! verifies, maps and serves them. Bulk load is in `kith-load`.
+//! The read-only storage engine: one folder of immutable files for each version of a component. This crate writes,
+//! fetches, verifies, maps and reads them. Nodes serve from it; builders write through it. What the bytes of a version
+//! are built from is the business of `kith-load`, and who may serve a version is decided elsewhere. It follows
+//! Voldemort's read-only storage (Voldemort §5.1 to §5.5).
 //!
-//! It follows Voldemort's read-only storage (Voldemort §5.1–5.5): chunk sets are built elsewhere, pulled, and swapped in as
-//! a whole. Unlike there, a missing or damaged byte is an error, never "not found".
+//! ```text
+//! Source (folder, bucket, peer) ──► fetch: pull, verify, sync, rename ──► packs ──► map ──► GraphReader, ValuesReader
+//! ```
+//!
+//! - `manifest`, `files`, `pack`: which logical files a version has, and the few physical ones that hold them.
+//! - `sealed`, `proof`: the frame of each file, and the checksums of its blocks.
+//! - `chunk`, `adjacency`, `postings`, `members`, `values`: the formats inside, which `docs/formats` draws.
+//! - `graph`, `component`: the readers that operators use.
+//! - `fetch`, `source`, `patch`: bringing a version to this disk, also as changes of another version.
+//! - `verify`, `residency`: rereading a version, and how much of it is in memory.
+//! - `map`: memory-mapped files, the only module here with `unsafe`.
+//!
+//! A missing or damaged byte is an error, never "not found". A version appears under its name only when all of it is on
+//! disk.
+//!
+//! To add a kind of file, begin with [`FileKind`]. To add a place to fetch from, implement [`Source`].
 
 mod adjacency;
 mod chunk;

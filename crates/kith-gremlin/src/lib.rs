@@ -1,7 +1,23 @@
-//! Gremlin, the query language of Apache TinkerPop, apart from any transport (`docs/design/0020-gremlin.md`): its values, their
-//! codings, the messages of its WebSocket protocol, and the reader of Gremlin text. `kith-traversal` evaluates traversals.
+//! Gremlin, the query language of Apache TinkerPop 3.8, apart from any transport and any graph
+//! (`docs/design/0020-gremlin.md`). Doors and clients code with this crate, and `kith-traversal` evaluates what it
+//! decodes. It has no clock and no sockets.
 //!
-//! Names and behaviour follow TinkerPop 3.8. A traversal arrives as [`bytecode::Bytecode`], whichever way it was written.
+//! ```text
+//! Gremlin text ──────────────► text ──────┐
+//! GraphBinary, GraphSON ─► message ───────┴─► value::bytecode ─► kith-traversal ─► value ─► graphbinary, graphson, plain
+//! ```
+//!
+//! - [`value`]: the values of Gremlin, with [`bytecode`] and [`predicate`].
+//! - [`text`]: the parser; `text/words.rs` lists every name that a text can use.
+//! - [`graphbinary`], [`graphson`], [`plain`]: codings of values. `assemble`: what decoders have in common.
+//! - [`message`]: requests and answers of the WebSocket protocol and of HTTP.
+//! - [`property`]: properties of open graphs as JSON.
+//! - [`room`]: how much decoding may take. A decoder asks for room before it allocates.
+//! - [`error`]: why a traversal cannot be evaluated.
+//!
+//! A traversal arrives as [`bytecode::Bytecode`], whichever way it was written. Names and behaviour follow TinkerPop.
+//!
+//! To add a step, begin with its name in `text/words.rs`; the rest is in `kith-traversal`.
 
 mod assemble;
 pub mod error;

@@ -1,11 +1,17 @@
-//! Bulk load: writes the files of a version from edges, members and rows (`docs/design/0001-seams.md`). The sources of
-//! these are not known here: `kith-rows` reads files, and `kith-build` combines both.
+//! Bulk load: turns edges, members and rows, in any order, into the files of a version, within a bounded amount of
+//! memory. `kith-build` feeds it with rows, and `kith-objects` assembles partitions with it. It does not know where the
+//! rows come from, and talks to no cluster.
 //!
-//! - [`ExternalSorter`] sorts more records than fit into memory;
-//! - [`ComponentBuilder`] writes the files of one component (architecture D6: streamed from sorted input within bounded
-//!   memory, in a local process here and in reducers in Voldemort §5.2);
-//! - [`ValuesBuilder`] builds a version of a store, [`PartitionBuilder`] a single partition of it, [`assemble`] a version
-//!   from such partitions, and [`DeltaBuilder`] a version from another version and a set of changes.
+//! - [`ComponentBuilder`] (`builder`): the component of a graph, from edges.
+//! - [`ValuesBuilder`] (`values`): a version of a store, from rows.
+//! - [`PartitionBuilder`] and [`assemble`]: single partitions that tasks build apart, as in Spark, and the version of
+//!   all.
+//! - [`DeltaBuilder`] (`values/delta`): a version from another version and a set of changes.
+//! - [`ExternalSorter`] (`sort`), and `rows` for rows of any length: sorting more than fits into memory.
+//! - [`Stop`]: ends a build on another thread.
+//!
+//! The same rows give the same bytes, in whatever order they come. A folder gets its final name only when it is
+//! complete.
 //!
 //! ```
 //! use kith_load::{ValuesBuilder, ValuesOptions};
@@ -25,6 +31,8 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! The formats are in `kith-engine`. A new way to build a version is a builder here.
 
 mod builder;
 mod rows;

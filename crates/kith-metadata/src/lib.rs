@@ -1,7 +1,22 @@
-//! Cluster metadata behind one trait (Voldemort §3's topology metadata, Moolle's ZooKeeper): a small, ordered key space with
-//! revisions, conditional commits, watches and leases.
+//! The metadata of a cluster behind one trait, [`MetadataStore`]: a small, ordered key space with revisions,
+//! conditional commits, watches and leases. Every process follows it; routers change it. It keeps documents and does
+//! not know what they mean, apart from the records of stores.
 //!
-//! Without the metadata store, the topology cannot change, but reads continue: nodes and clients keep their last snapshot.
+//! ```text
+//! MetadataStore ◄─ EmbeddedMetadata (kith dev: a map and its file) ◄─ MetadataService ◄─ RemoteMetadata (its children)
+//!               ◄─ EtcdMetadata (production)
+//! ```
+//!
+//! - [`keys`]: every key that Kith uses.
+//! - `embedded`, `etcd`, `remote` and `service`: the implementations.
+//! - `target`: which of them an address names.
+//! - [`records`]: the only way to change the record of a store: read, decide with `kith-versions`, and write on
+//!   condition that nothing changed meanwhile.
+//!
+//! Commits are atomic and ordered by revision. A watch may skip states but never misses the latest one. Without the
+//! store the topology cannot change, but reads continue from the last snapshot.
+//!
+//! To add an implementation, write a module, its addresses in `target`, and a line in `tests/contract.rs`.
 
 mod embedded;
 mod etcd;

@@ -1,6 +1,24 @@
-//! The network layer of Kith's processes: frames, TLS and tokens, gRPC channels, and budgets for the memory of messages.
-//! [`server`] is the listening side. Nothing in this crate interprets requests; it only knows which right each of them
-//! needs.
+//! The network layer of every process of Kith: connections, TLS, tokens, rights, and limits on what peers may use.
+//! Clients, nodes, routers, databases and doors stand on it. It interprets no request; it only knows which right each
+//! of them needs.
+//!
+//! ```text
+//! caller ─ transport (frames, gRPC) ─ security::Dialer ═══ port ─ server: accept, limits, gate ─ handler
+//! ```
+//!
+//! - [`transport`]: the trait for requests to nodes, with one implementation over [`frames`] and one over gRPC.
+//! - [`frames`]: the client side of the framed protocol; shared memory between processes of one machine.
+//! - [`security`]: the certificate and token of this process, and whom it trusts.
+//! - [`server`]: the listening side. `connections` limits connections and their memory; `security` authenticates
+//!   callers, and its `rights` says what each method needs; `framed`, `http` and `hosts` serve the ports.
+//! - `budget`: the bytes of messages that may be in memory at a time.
+//! - `unwritten`: whether a write that failed may have been carried out.
+//! - `aside`: long computations away from the threads that serve connections.
+//!
+//! A method without a row in `server/security/rights.rs` is open to the cluster's own processes only. Bytes are charged
+//! before they are kept.
+//!
+//! To add a transport, implement [`transport::Transport`]. To add a method, add its row to `rights.rs`.
 
 mod aside;
 mod budget;

@@ -1,4 +1,25 @@
-//! A node: holds its partitions of every store and evaluates operator plans over them.
+//! A node: holds its partitions of every store, evaluates operators over them, and leads partitions of live graphs.
+//! Sessions ask it; routers tell it what to hold, through the topology. It never asks other nodes to answer a query.
+//!
+//! ```text
+//! request ─► service ─► evaluator: pin, quota, load limit ─► job ─► kith-ops over held (files) or live (logs, database)
+//! topology ─► follow ─► held: prepare, open, retire
+//! ```
+//!
+//! - `service`, `named`, `evaluator`, `job`, `answered`, `slices`: from a request to its reply.
+//! - `held`: the versions on this disk: prepared, open, moved, repaired, retired.
+//! - `follow`, `prepare`, `moves`, `repairs`: what pushes and rebalances want of this node.
+//! - `scrub`, `verify`, `heal`, `copies`: finding and repairing damage.
+//! - `live`: live graphs. `lead` is the shell of [`kith_live::Leader`], `tail` and `catch_up` follow logs, `read` and
+//!   `find` answer, `trim` removes what is no longer needed.
+//! - `quota`, `load`, `pace`, `throttle`: what may be read and moved how fast.
+//! - `inspect`, `export`, `peer`, `doors`: questions of operators, exports, files for other nodes, its own doors.
+//! - `home`, `disk`, `residency`, `warm`: the data directory, free space, and memory.
+//!
+//! A node answers "absent" only for a key of a partition that it holds in the pinned version. Decisions are in
+//! `kith-versions`, `kith-routing` and `kith-live`.
+//!
+//! [`Node::start`] puts the parts together; begin there to add one.
 
 mod answered;
 mod copies;

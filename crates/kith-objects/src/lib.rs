@@ -1,10 +1,16 @@
-//! Places that hold built versions and rows: folders and object stores (S3, Google, Azure), behind one blocking
-//! interface.
+//! The places that hold built versions and rows: folders and object stores (S3, Google, Azure), behind one blocking
+//! interface. Builders upload through it, nodes and routers read through it. The `object_store` crate implements the
+//! protocols.
 //!
-//! The `object_store` crate implements the protocols. This crate adds what Kith needs: a
-//! [`Source`](kith_engine::Source) that nodes fetch from, uploads whose manifest is written last (so that a
-//! half-uploaded version is not a version), listings, and rows as a stream. Calls block, so they must run on threads
-//! that may wait, not in asynchronous tasks. Nothing that is read is trusted here; the engine proves every block.
+//! - [`Location`], [`Access`]: the text with which users name a place, and how it may be reached.
+//! - [`Objects`]: a place and the objects in it; `listed` and `read` for listings and streams.
+//! - `upload`, `assemble`, `partitions`, `put_new`: uploads whose manifest is written last, and writes of objects that
+//!   must not exist.
+//! - `claim`: which cluster owns a place.
+//! - `remote`, `clients`: the only modules that call `object_store`.
+//!
+//! Calls block, so they must run on threads that may wait, not in asynchronous tasks. A version without a manifest is
+//! not a version. Nothing that is read is trusted here: the engine proves every block.
 //!
 //! ```
 //! use kith_objects::{Access, Location, Objects};
@@ -17,6 +23,8 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! To add a kind of object store, add a scheme to [`Location`] and a client in `clients`.
 
 mod access;
 mod assemble;

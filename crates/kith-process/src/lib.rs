@@ -1,5 +1,26 @@
-//! What nodes and routers have in common as processes of a cluster: a data directory, a topology that is followed, a lease, the
-//! cluster's object store, work in the background, counters that start at 0, and the reasons why a process does not start.
+//! What nodes, routers and database processes have in common as processes of a cluster. `kith-node`, `kith-router`,
+//! `kith-control` and `kith-database-server` start with it; it answers no queries.
+//!
+//! ```text
+//! metadata store ── watch ──► topology (a copy on disk) ──► every part of the process
+//!        ▲── lease, document ── liveness               freshness: how old this view may be
+//! ```
+//!
+//! - [`topology`]: follows the documents of the cluster, and reads the copy on disk if the metadata store is lost.
+//! - [`liveness`], `lives`: registers this process, and says which processes live.
+//! - [`freshness`]: whether this process has lost the metadata store.
+//! - [`data_dir`], [`private`]: the data directory with its lock and format, and permissions of files.
+//! - [`place`]: the cluster's object store, and where else versions may be read from.
+//! - [`background`]: work on threads of low priority, so that reads come first.
+//! - `cluster_reader`, `peer`: the topology for clients, and objects from another node.
+//! - [`quotas`], [`counts`], `labels`, `leaders`: read quotas, counters that start at 0, failure domains, and the write
+//!   that changes leaders.
+//! - `fail_point`: the steps at which a test ends a process.
+//! - `error`: [`StartError`], the reasons why a process does not start.
+//!
+//! One process holds an id at a time, and one process uses a data directory at a time.
+//!
+//! What both roles need belongs here; what only one needs belongs to its crate.
 
 pub mod background;
 mod clock;

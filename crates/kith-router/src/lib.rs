@@ -1,5 +1,25 @@
-//! A router: answers queries for any client, with a network cache in front of the nodes (Moolle's NCS), and runs the
-//! administration of the cluster.
+//! A router: answers queries for any client, with caches in front of the nodes (Moolle's NCS), and administers the
+//! cluster through `kith-control`. It holds no data: if it dies, clients go on with another one.
+//!
+//! ```text
+//! gRPC, frames, doors ─► service ─► pipeline: admit, record, run, count, charge
+//!                                       └─► forward to the owner, or Session (kith-client) ─► networks, lists ─► nodes
+//! ```
+//!
+//! - `frames`, `doors`, `pieces`, `streams`: requests in, replies out.
+//! - `pipeline`: the steps of every request. `admission` limits queries in flight and enforces quotas; `record` and
+//!   `slow_log` write queries down.
+//! - `networks`, `lists`, `origin`: the shells of the caches, which `kith-cache` decides about.
+//! - `forward`: queries that another router owns.
+//! - `parts`: puts the router together, with the administration.
+//! - `settings`, `options`: the TOML document and the start of the process.
+//! - `behind`: what happens when the metadata store is lost.
+//! - `counters`, `counts`, `recent`, `view`: metrics and status.
+//!
+//! Every request passes the pipeline once, whichever protocol it came in. Rights are checked before it
+//! (`kith_net::server::security`).
+//!
+//! To add a setting, begin with [`RouterSettings`]. To add a step that all requests take, begin with `pipeline`.
 
 mod admission;
 mod behind;

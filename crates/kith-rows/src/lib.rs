@@ -1,13 +1,17 @@
-//! Reads files of many formats: as the key and value bytes of a store ([`read_rows`]), or as the edges, entities and
-//! members of a graph ([`graph`]).
+//! Reads files of many formats: as keys and values of a store ([`read_rows`]), or as the edges, entities and members of
+//! a graph ([`graph`]). `kith-build` and `kith import` use it. It does not sort, find duplicate keys, hash or build.
 //!
-//! Formats are CSV and TSV, JSON lines, Parquet, Arrow IPC (file and stream) and raw little-endian `f32` rows; plain, gzip
-//! or Zstandard. The first bytes of a file determine its format, never its name. Rows are read in the order of the files
-//! and of the rows within each file. Nothing is skipped silently: a row that does not fit is counted, and ends the reading
-//! unless that many wrong rows are allowed.
+//! Formats are CSV and TSV, JSON lines, Parquet, Arrow IPC and raw `f32` vectors; plain, gzip or Zstandard. The first
+//! bytes of a file determine its format, never its name.
 //!
-//! Bytes come from a [`RowSource`], so object stores are read in the same way as files. This crate does not sort, find
-//! duplicate keys, hash or build.
+//! - `source`, `unpack`, `codec`: bytes from a [`RowSource`], their compression and format.
+//! - `text`, `columnar`, `vectors`: the formats. `folders`: columns in the names of folders.
+//! - `read`, `sink`, `wrong`, `fault`: the loop over all rows, and rows that do not fit.
+//! - `key`, `value`, `encode`, `field_table`: keys, values and fields. `infer`: the schema of files without one.
+//! - `parquet_out`: rows as Parquet.
+//!
+//! Rows are read in the order of the files. Nothing is skipped silently: a row that does not fit is counted, and ends
+//! the reading unless that many wrong rows are allowed.
 //!
 //! ```
 //! use kith_rows::{KeyType, MemorySource, RowOptions, RowSource, ValueShape, infer_schema, read_rows};
@@ -28,6 +32,8 @@
 //! assert_eq!(report.expect("all rows are good").rows, 2);
 //! assert_eq!(rows[1], (9, r#"{"name":"Bob","age":null}"#.to_owned()));
 //! ```
+//!
+//! To add a format, add a variant of [`Format`] with its arms in `read` and `infer`, and its first bytes in `unpack`.
 
 // What only columnar files need is left unused without them.
 #![cfg_attr(not(feature = "columnar"), allow(dead_code))]

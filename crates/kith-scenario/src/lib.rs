@@ -1,4 +1,5 @@
-//! Scenario scripts: pages of commands with the expected output of each, for tests of decisions.
+//! Scenario scripts: pages of commands with the expected output of each, for tests of decisions. It is a development
+//! dependency only.
 //!
 //! A script is a title, an explanation, a line `---`, and commands with the lines that they print:
 //!
@@ -15,9 +16,14 @@
 //! > n1: p1
 //! ```
 //!
-//! A crate provides a [`Player`], which carries out the commands of the crate's own small language on its decisions, and one
-//! test that calls [`check`]. Many scripts begin with a [`cluster`]. This crate reads the scripts, compares the output,
-//! shows differences, and rewrites the expected lines if `BLESS` is set. It is a development dependency only.
+//! A crate provides a [`Player`], which carries out the commands of the crate's own small language on its decisions,
+//! and one test that calls [`check`]. This crate reads the scripts, compares the output, shows differences, and
+//! rewrites the expected lines if `BLESS` is set.
+//!
+//! - `script`, `command`, `read`: a parsed script, its commands, and parsers for their words.
+//! - `runner`, `diff`: playing all scripts of a folder, and the difference of two pages.
+//! - [`cluster`], `layout`: the cluster with which many scripts begin, and groups as text.
+//!
 //! `docs/testing.md` explains how to write a script.
 
 pub mod cluster;

@@ -1,3 +1,21 @@
-//! Combines nodes, routers and their coordination: the supervisor of `kith dev`, which runs a whole cluster on one machine.
+//! The supervisor of `kith dev`: runs a whole cluster on one machine, in one process or with one process for each
+//! database, node and router. It is the one crate that puts nodes, routers and their administration together. It
+//! answers no requests itself, and everything that it starts ends with it.
+//!
+//! ```text
+//! kith dev ─► dev: metadata store (embedded) ─┬─► databases ─► nodes ─► routers
+//!                                             └─► ready file: the addresses of all, for commands of the terminal
+//! ```
+//!
+//! - [`dev`]: the options of the cluster, its start and its end.
+//! - `dev/plan`, `dev/ports`: which members are started, and where they listen.
+//! - `dev/members`, `dev/processes`, `dev/roles`: members in this process or as children, which are watched and
+//!   restarted.
+//! - `dev/ready`: the ready file, replaced atomically at every change.
+//! - `dev/logs`, `dev/temporary`, `dev/stop`: logs, a data directory for one run, and stopping from another process.
+//!
+//! The single roles (`kith node`, `kith router`, `kith database`) are started by `kith/src/serve`, not here.
+//!
+//! To add a role to a development cluster, begin with `dev/plan` and `dev/roles`.
 
 pub mod dev;

@@ -1,13 +1,14 @@
-//! Simulated clusters that run Kith's production decisions, and the figures of Moolle.
+//! Simulated clusters that run Kith's production decisions, and the figures of Moolle. `kith sim` draws the figures,
+//! and tests search for histories that break a promise. Nothing here touches a real cluster.
 //!
-//! [`cluster::simulate`] runs clients and nodes as discrete events. Every decision is made by `kith-routing`, which
-//! `kith-client` uses too: which node receives a request, how many groups take part, when a request is repeated, and which
-//! node is considered down. The paper's 200 machines are replaced by a model: queues, a heavy-tailed network, and
-//! costs per request and key. [`cluster::ClusterConfig`] documents every number of the model with its reason.
-//!
-//! [`live`] simulates live graphs in the same way and searches for histories that break a promise.
-//!
-//! [`figures`] draws the paper's figures. `docs/figures.md` compares them with the paper.
+//! - [`cluster`]: clients and nodes as discrete events. `kith-routing` decides, as in `kith-client`; the paper's 200
+//!   machines are queues, a heavy-tailed network, and costs for each request and key, which [`cluster::ClusterConfig`]
+//!   explains.
+//! - [`live`]: live graphs with the production leaders, caches and assignment of leaders, under faults. `truth`
+//!   compares every answer with a model.
+//! - [`workload`], `strategy`, [`tail_latency`]: queries, the strategies that the paper compares, and slow requests.
+//! - `agenda`, `station`: future events in order, and a queue with workers.
+//! - [`figures`]: the paper's figures (`docs/figures.md`).
 //!
 //! ```
 //! use kith_sim::cluster::{ClusterConfig, Strategy, simulate};
@@ -24,6 +25,10 @@
 //! let trace = simulate(&config);
 //! assert_eq!(trace, simulate(&config), "equal seeds, equal traces");
 //! ```
+//!
+//! Time and randomness come from the seed alone, so that a failure can be repeated.
+//!
+//! To add a fault, begin with `cluster/faults.rs` or `live/faults.rs`. To add a figure, write a file in `figures`.
 
 mod agenda;
 pub mod cluster;

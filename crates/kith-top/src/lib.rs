@@ -1,5 +1,21 @@
-//! `kith top`: shows the load, latencies, pending keys, hedges, partial answers and failures of a cluster, and refreshes
-//! them every second (`docs/design/0014-live-view.md`).
+//! `kith top`: shows the load, latencies, pending keys, hedges, partial answers and failures of a cluster, and
+//! refreshes them every second (`docs/design/0014-live-view.md`). It only reads: it asks routers and nodes for their
+//! counters, and changes nothing.
+//!
+//! ```text
+//! sample (counters of all processes) ─► rates, view: what happened between two samples ─► table ─► screen or JSON
+//! ```
+//!
+//! - `sample`: asks all processes at about the same time. It is the only module that talks to the cluster.
+//! - `rates`, `view`: pure functions from two samples to what is shown. `view/live.rs` is about live graphs.
+//! - `table`: the view as tables, fitted to the width of the terminal.
+//! - `screen`, `keys`: the alternate screen, and keys that are pressed.
+//!
+//! [`run`] is the loop: without a terminal, it prints one table or one line of JSON for each interval. A router that
+//! restarts does not end the display.
+//!
+//! To show something new, count it in the process (`counters.rs` of `kith-router`, or the replies of nodes), carry it
+//! in the sample, and add it to `view` and `table`.
 
 mod keys;
 mod rates;

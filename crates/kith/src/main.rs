@@ -1,5 +1,25 @@
-//! The `kith` command line: loads graphs, asks questions, operates clusters. Each flag is defined once, beside the command
-//! or the group of commands that has it.
+//! The `kith` command line: loads graphs, asks questions, operates clusters, and starts the processes of a cluster. It
+//! is the top of the house: it depends on all crates, and nothing depends on it. A command parses its flags, calls a
+//! crate, and prints.
+//!
+//! - `cli`: all commands, and the flags that all of them share.
+//! - `graph`, `ask`, `explain`, `gremlin`, `run`: questions about graphs.
+//! - `read`, `stream`, `compute`: keys and records of stores.
+//! - `write`, `schema`, `import`, `export`: live graphs.
+//! - `load`, `store`, `publish`: building and pushing versions, and their progress.
+//! - `cluster`: its state and its shape.
+//! - `serve`: `kith dev`, `node`, `router` and `database`; `serve/config.rs` reads the file of a cluster.
+//! - `table`, `flag_error`: text for people, and errors of flags. What other programs of the terminal need too is in
+//!   `kith-terminal`.
+//!
+//! ```text
+//! kith graph distance … ─► cli ─► ask ─► kith-lines: fields ─► kith-terminal: connect ─► Service::call ─► JSON or table
+//! ```
+//!
+//! Each flag is defined once, beside the command or the group of commands that has it. JSON fields, error codes and
+//! exit codes are contracts.
+//!
+//! To add a command, add a variant of `Command` in `cli`, its arm in `run`, and a module.
 
 mod ask;
 mod cli;
