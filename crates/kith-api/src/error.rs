@@ -148,7 +148,7 @@ pub enum QueryError {
     /// The request itself is malformed.
     #[error("bad request: {detail}")]
     BadRequest {
-        /// What is wrong with it.
+        /// A description of its fault.
         detail: String,
     },
     /// The deadline passed before the answer was complete.
@@ -194,7 +194,7 @@ pub enum QueryError {
     Tls {
         addr: String,
         reason: String,
-        /// What to do about it.
+        /// Advice on what to do about it.
         help: &'static str,
     },
     /// A node cannot be reached that was asked individually.
@@ -236,7 +236,7 @@ pub enum QueryError {
     /// A bug of Kith.
     #[error("internal error: {detail}")]
     Internal {
-        /// What is wrong.
+        /// A description of the fault.
         detail: String,
     },
 }

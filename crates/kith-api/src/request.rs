@@ -68,7 +68,7 @@ pub enum Reply {
 /// The outcome of a write.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Written {
-    /// What was written.
+    /// The effect of the write.
     pub done: Done,
     /// A ticket whose reads show the write.
     pub ticket: Ticket,

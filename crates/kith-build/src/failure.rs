@@ -13,7 +13,7 @@ use thiserror::Error;
 pub struct Failure {
     /// The stable code (`docs/errors.md`).
     pub code: ErrorCode,
-    /// What happened, and why.
+    /// A description of the error and its cause.
     pub message: String,
     /// What to do. The text names flags of the command line.
     pub help: String,

@@ -43,7 +43,7 @@ pub enum Mode {
     Refresh,
 }
 
-/// What the caller must do.
+/// The action that the caller must take.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lookup<V> {
     /// Use the value.

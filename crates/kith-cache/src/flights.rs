@@ -17,7 +17,7 @@ pub enum Failure {
     Everyone,
 }
 
-/// What a failure means for the waiters.
+/// The consequence of a failure for the waiters.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Landing<W> {
     /// This waiter fetches now, under the same flight. If it is gone too, report another [`Failure::Leader`].

@@ -14,7 +14,7 @@ pub struct Origin {
     pub graph: StoreVersion,
 }
 
-/// What an answer depends on.
+/// The state that an answer depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Basis {
     /// The component alone.

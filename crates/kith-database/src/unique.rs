@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, sync::Arc};
 #[derive(Debug, Default)]
 pub(crate) struct UniqueWrites(BTreeMap<Key, Unique>);
 
-/// What becomes of a unique value.
+/// The fate of a unique value.
 #[derive(Clone, Copy, Debug)]
 enum Unique {
     /// The object gets the value.

@@ -23,7 +23,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 /// The most connections of one door at once; further ones are refused with [`DoorNames::no_room`].
 pub const CONNECTIONS_MAX: usize = 10_000;
 
-/// What the connections of one listener share.
+/// The state that the connections of one listener share.
 pub(crate) struct Listener {
     door: Arc<dyn Door>,
     names: DoorNames,

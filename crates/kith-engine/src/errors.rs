@@ -45,7 +45,7 @@ pub enum Fault {
     /// The file may be intact, but is not the one that the manifest describes.
     #[error("{what} differs from the manifest's")]
     Foreign {
-        /// What differs.
+        /// A description of the difference.
         what: &'static str,
     },
     /// The file has another format version.
@@ -66,7 +66,7 @@ pub enum Fault {
 pub struct Damage {
     /// The file name, without its folder.
     pub file: String,
-    /// What is wrong with the file.
+    /// A description of the fault in the file.
     pub fault: Fault,
 }
 

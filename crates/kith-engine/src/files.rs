@@ -36,7 +36,7 @@ pub struct FileId {
     pub partition: PartitionId,
     /// The list that it belongs to; `None` for the member table and for key-value data.
     pub list: Option<Direction>,
-    /// What it holds.
+    /// The kind of its content.
     pub kind: FileKind,
     /// The number of the chunk set within partition and list; 0 for other kinds.
     pub set: u32,

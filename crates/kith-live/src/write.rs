@@ -15,7 +15,7 @@ pub const WRITE_ID_BYTES_MAX: usize = 64;
 /// One write, and the conditions under which it takes effect.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Write {
-    /// What the write does.
+    /// The effect of the write.
     pub mutation: Mutation,
     /// The conditions that must hold.
     pub conditions: Conditions,
@@ -24,7 +24,7 @@ pub struct Write {
     pub write_id: Option<WriteId>,
 }
 
-/// What a write does. `kind` is the name of a type, and `data` is a JSON object with fields of this type.
+/// The effect of a write. `kind` is the name of a type, and `data` is a JSON object with fields of this type.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum Mutation {

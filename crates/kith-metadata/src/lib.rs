@@ -257,12 +257,12 @@ pub enum MetadataError {
     #[error("metadata file {path} cannot be read: {detail}")]
     Damaged {
         path: PathBuf,
-        /// What is wrong with the file.
+        /// A description of the fault in the file.
         detail: String,
     },
 }
 
-/// What a call of a [`MetadataStore`] returns: a future of its result.
+/// The result of a call of a [`MetadataStore`], as a future.
 pub type Reply<'a, T> = BoxFuture<'a, Result<T, MetadataError>>;
 
 /// The metadata store. All implementations are tested by `tests/contract.rs`.

@@ -44,7 +44,7 @@ pub enum TargetError {
     #[error("metadata address {address:?}: {detail}")]
     Address {
         address: String,
-        /// What is wrong with it.
+        /// A description of its fault.
         detail: String,
     },
     /// The name of the cluster is invalid.
@@ -57,7 +57,7 @@ pub enum TargetError {
     Option {
         /// The option's name.
         option: &'static str,
-        /// What is wrong with it.
+        /// A description of its fault.
         detail: &'static str,
     },
     /// A file of certificates, a key or a password cannot be read.

@@ -18,7 +18,7 @@ pub struct FanOut {
     pub kind: FanOutKind,
     /// The keys or partitions that it asks for.
     pub scope: Scope,
-    /// What each node evaluates over its share.
+    /// The operator that each node evaluates over its share.
     pub plan: Operator,
 }
 

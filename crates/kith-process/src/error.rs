@@ -28,7 +28,7 @@ pub enum StartError {
     /// The topology has no place for this process.
     #[error("the topology does not fit: {detail}")]
     Topology {
-        /// What does not fit.
+        /// A description of the mismatch.
         detail: String,
     },
     /// A new cluster would not survive the loss of a zone or rack, although its nodes lie in several.
@@ -37,7 +37,7 @@ pub enum StartError {
     /// The settings are not valid.
     #[error("settings: {detail}")]
     Settings {
-        /// What is wrong.
+        /// A description of the fault.
         detail: String,
     },
     /// The cluster's object store cannot be used.
@@ -116,7 +116,7 @@ impl StartError {
         }
     }
 
-    /// What the operator can do about it.
+    /// Advice for the operator.
     pub fn help(&self) -> &'static str {
         match self {
             StartError::DataDir(error) => error.help(),

@@ -1,4 +1,4 @@
-//! What nodes, routers and database processes have in common as processes of a cluster. `kith-node`, `kith-router`,
+//! The parts that nodes, routers and database processes have in common as processes of a cluster. `kith-node`, `kith-router`,
 //! `kith-control` and `kith-database-server` start with it; it answers no queries.
 //!
 //! ```text
@@ -20,7 +20,7 @@
 //!
 //! One process holds an id at a time, and one process uses a data directory at a time.
 //!
-//! What both roles need belongs here; what only one needs belongs to its crate.
+//! A part that several roles need belongs here; a part that only one needs belongs to its crate.
 
 pub mod background;
 mod clock;

@@ -38,7 +38,7 @@ pub struct ProcessId {
     live_key: String,
 }
 
-/// What a process writes about itself.
+/// The facts that a process writes about itself.
 #[derive(Clone, Debug)]
 pub struct Registration {
     /// Its id.
@@ -55,7 +55,7 @@ pub struct Registration {
 }
 
 impl Registration {
-    /// What its leased key should have now.
+    /// The current value of its leased key.
     fn value(&self) -> String {
         match self.leaving.is_cancelled() {
             true => LEAVING.to_owned(),

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 pub(crate) const LEAVING: &str = "leaving";
 /// What the value begins with if the node cannot open all live graphs; their names follow. All other nodes have an empty value.
 const UNABLE: &str = "unable:";
-/// What is between the names. No name contains it.
+/// The separator of the names. No name contains it.
 const BETWEEN: char = ',';
 /// The pause before the metadata store is watched again after a watch has ended.
 const RETRY: Duration = Duration::from_secs(1);

@@ -42,7 +42,7 @@ pub enum RebalanceEvent {
     Abort,
 }
 
-/// What to do. Each action is returned once. After a restart, actions that are not known to be done are returned again.
+/// An action. Each action is returned once. After a restart, actions that are not known to be done are returned again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RebalanceAction {
     /// Tell the stealer to copy all kept versions of the stores from the donor. Idempotent.

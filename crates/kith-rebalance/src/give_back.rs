@@ -1,4 +1,4 @@
-//! What owners gave up. It is kept for the grace period and until no process uses an old table, then freed.
+//! The partitions that owners gave up. They are kept for the grace period and until no process uses an old table, then freed.
 
 use crate::holdings::{Holdings, given_up};
 use crate::{Phase, RebalanceAction, RebalanceState, Reclaim};

@@ -51,7 +51,7 @@ pub struct RebalancePlan {
     pub stores: Vec<StoreSizes>,
     /// The moves and bytes per pair of nodes.
     pub pairs: Vec<PairTotals>,
-    /// What each node has before, during and after the rebalance.
+    /// The data that each node has before, during and after the rebalance.
     pub nodes: Vec<NodeTotals>,
 }
 

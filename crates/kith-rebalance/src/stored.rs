@@ -21,7 +21,7 @@ pub enum TransferState {
 /// One copy of the current batch. It is identified by its index in the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transfer {
-    /// What is copied, from the current donor.
+    /// The stores and partition to copy, from the current donor.
     pub copy: Move,
     /// The state of the copy.
     pub state: TransferState,

@@ -5,7 +5,7 @@ use crate::{PlanRefusal, RebalancePlan};
 use kith_types::{GroupId, NodeId};
 use std::collections::BTreeMap;
 
-/// What one node gives to another.
+/// The data that one node gives to another.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PairTotals {
     /// The node that gives.
@@ -20,7 +20,7 @@ pub struct PairTotals {
     pub bytes: u64,
 }
 
-/// What one node has before, during and after a rebalance.
+/// The data that one node has before, during and after a rebalance.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeTotals {
     /// The node.

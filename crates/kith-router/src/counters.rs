@@ -1,4 +1,4 @@
-//! What a router has done since it started, for `kith top` and other observers (`docs/design/0014-live-view.md`).
+//! The work that a router has done since it started, for `kith top` and other observers (`docs/design/0014-live-view.md`).
 
 use super::recent::Recent;
 use kith_client::Executor;

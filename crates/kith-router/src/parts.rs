@@ -16,7 +16,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-/// What the parts of a router share.
+/// The surroundings that the parts of a router share.
 #[derive(Clone)]
 pub(super) struct Surroundings {
     pub metadata: Arc<dyn MetadataStore>,

@@ -1,4 +1,4 @@
-//! What `kith cluster status` reads from a router.
+//! The facts that `kith cluster status` reads from a router.
 
 use super::counters::RouterCounters;
 use futures::future::BoxFuture;

@@ -29,7 +29,7 @@ impl Default for HealthOptions {
     }
 }
 
-/// What happened to a request or probe.
+/// The outcome of a request or probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HealthEvent {
     /// A request was answered, even if with an error, so the node is alive.
@@ -57,7 +57,7 @@ pub enum HealthChange {
     Joined,
 }
 
-/// What is known about a node.
+/// The known facts about a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NodeState {
     /// It has not answered a probe yet.

@@ -35,7 +35,7 @@ pub enum OwnerChoice {
     ServeHere,
 }
 
-/// What happened to a query that was forwarded.
+/// The outcome of a query that was forwarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OwnerOutcome {
     /// The owner answered.
@@ -52,7 +52,7 @@ pub enum OwnerOutcome {
     Silent,
 }
 
-/// What to do after the outcome.
+/// The next action after the outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OwnerVerdict {
     /// The owner's reply, good or bad, is the result of the query.

@@ -13,7 +13,7 @@ pub enum FailedAttempt {
     Lost,
 }
 
-/// What follows from a failed attempt.
+/// The consequence of a failed attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AfterAttempt {
     /// The write is sent again, to the node that leads then, while there is time.

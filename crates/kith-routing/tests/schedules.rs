@@ -50,7 +50,7 @@ fn micros(micros: u64) -> Duration {
     Duration::from_micros(micros)
 }
 
-/// What a node does with a request.
+/// The behaviour of a node towards a request.
 enum Fate {
     Reply,
     ReplyInPart,

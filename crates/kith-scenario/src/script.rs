@@ -12,7 +12,7 @@ const RULE: &str = "---";
 pub struct Malformed {
     /// The number of the line, counted from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// A description of its fault.
     pub what: String,
 }
 

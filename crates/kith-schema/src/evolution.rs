@@ -40,11 +40,11 @@ pub type Changes = Vec<Change>;
 pub struct Incompatible {
     /// The field.
     pub field: String,
-    /// What is wrong.
+    /// A description of the fault.
     pub why: Mismatch,
 }
 
-/// What is wrong with a field.
+/// A description of the fault in a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Mismatch {

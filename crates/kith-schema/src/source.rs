@@ -240,7 +240,7 @@ pub enum SourceError {
     Damaged {
         /// The file name, without its folder.
         file: String,
-        /// What is wrong with the file.
+        /// A description of the fault in the file.
         detail: String,
     },
 }

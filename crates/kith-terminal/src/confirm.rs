@@ -13,7 +13,7 @@ use std::io::{self, IsTerminal, Write};
 #[derive(Clone, Debug, PartialEq, Serialize)]
 struct DropReply {
     dropped: String,
-    /// What happened to its rows, if it was a live graph.
+    /// The fate of its rows, if it was a live graph.
     #[serde(skip_serializing_if = "Option::is_none")]
     rows: Option<String>,
 }

@@ -41,9 +41,9 @@ impl From<Exit> for ExitCode {
 pub struct Failure {
     /// The stable error code.
     pub code: ErrorCode,
-    /// What happened, and why.
+    /// A description of the error and its cause.
     pub message: String,
-    /// What the user can do about it.
+    /// Advice for the user.
     pub help: String,
 }
 

@@ -15,7 +15,7 @@ use kith_wire::v1;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What happened during an interval. Like the other answers, it is a contract: field names do not change.
+/// The changes during an interval. Like the other answers, this is a contract: field names do not change.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct View {
     pub interval_s: f64,

@@ -118,7 +118,7 @@ pub struct Rebalance<'a> {
     pub is_stopped: bool,
 }
 
-/// What must be done once the new state is written. Every effect is idempotent.
+/// An action that is due once the new state is written. Every effect is idempotent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum Effect {
@@ -135,6 +135,6 @@ pub enum Effect {
 pub struct Transition {
     /// The new state.
     pub state: StoreState,
-    /// What must be done.
+    /// The actions that are due.
     pub effects: Vec<Effect>,
 }

@@ -10,7 +10,7 @@ use crate::Holders;
 use kith_types::{NodeId, PartitionId};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What one node should fetch now.
+/// The partitions that one node should fetch now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pull {
     /// The node.
@@ -29,7 +29,7 @@ pub struct Pull {
 pub struct Supply {
     holders: Holders,
     from_peers: bool,
-    /// What each node should hold.
+    /// The partitions that each node should hold.
     owned: BTreeMap<NodeId, BTreeSet<PartitionId>>,
     held: BTreeMap<NodeId, BTreeSet<PartitionId>>,
     pulling: BTreeSet<NodeId>,

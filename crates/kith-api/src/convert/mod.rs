@@ -58,7 +58,7 @@ pub enum ConvertError {
     #[error("field {field} is no schema: {why}")]
     Schema {
         field: &'static str,
-        /// What is wrong with the schema.
+        /// A description of the fault in the schema.
         why: String,
     },
     /// A cursor is invalid.

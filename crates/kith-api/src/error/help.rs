@@ -23,7 +23,7 @@ const ALLOW_PARTIAL: &str =
     "look at `kith cluster status`; partial answers are allowed with \"partial\":true";
 
 impl QueryError {
-    /// What to do about the error.
+    /// Advice on what to do about it.
     pub fn help(&self) -> String {
         match self {
             QueryError::Operation(error) => operation_help(error),

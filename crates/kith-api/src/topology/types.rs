@@ -20,7 +20,7 @@ pub fn types_text(types: &GraphTypes) -> (TypesReference, String) {
 /// Checks that a text is the one that a reference names.
 ///
 /// # Errors
-/// What is wrong with the text.
+/// A description of the fault in the text.
 pub fn check_types_text(reference: &TypesReference, text: &str) -> Result<(), String> {
     if reference.bytes != text.len() as u64 {
         return Err(format!("they have {} bytes and should have {}", text.len(), reference.bytes));

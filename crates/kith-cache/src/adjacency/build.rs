@@ -32,7 +32,7 @@ pub struct Build {
     applied: Option<LogPoint>,
 }
 
-/// What a build needs next.
+/// The next need of a build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// A page of objects with ids above this one. Pass it to [`Build::objects`].

@@ -78,7 +78,7 @@ pub enum Memory {
     Bypass,
 }
 
-/// What the caller must do.
+/// The action that the caller must take.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reply {
     /// Return the answer.

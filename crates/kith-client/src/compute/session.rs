@@ -12,7 +12,7 @@ use kith_schema::{
 use kith_types::{FanOutKind, OperationName};
 use std::sync::Arc;
 
-/// What a read wants of the keys.
+/// The form in which a read wants the keys.
 #[derive(Clone, Copy)]
 pub(crate) enum Wanted<'q> {
     Values,

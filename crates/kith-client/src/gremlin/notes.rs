@@ -1,4 +1,4 @@
-//! What the fan-outs of a traversal took, for `profile` and for the steps of profiles.
+//! The cost of the fan-outs of a traversal, for `profile` and for the steps of profiles.
 
 use crate::Run;
 use kith_routing::execution::Cause;

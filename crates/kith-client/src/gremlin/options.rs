@@ -6,7 +6,7 @@ use kith_gremlin::value::Value;
 use kith_traversal::{evaluate::Limits, plan::Plan};
 use std::time::Duration;
 
-/// What all options of Kith begin with.
+/// The prefix of all options of Kith.
 const PREFIX: &str = "kith.";
 /// All options, for messages.
 const KNOWN: &str = "fan_out, policy, hedge, deadline_ms, partial, ticket, critical, cache, budget, replace";

@@ -54,7 +54,7 @@ pub(super) struct Compiled {
 const STEP_BYTES: usize = 2 << 10;
 const REGEX_BYTES: usize = 1 << 20;
 
-/// What an evaluation returned, coded.
+/// The coded result of an evaluation.
 pub(super) struct Results {
     pub results: Bytes,
     /// Only if a profile was requested.

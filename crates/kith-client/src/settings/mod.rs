@@ -147,7 +147,7 @@ pub enum SettingsError {
         selector: String,
         /// The controller as written.
         text: String,
-        /// What is wrong with it.
+        /// A description of its fault.
         detail: String,
     },
 }

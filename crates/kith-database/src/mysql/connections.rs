@@ -17,7 +17,7 @@ use tokio::{
 
 /// The most bytes of the answers to a packet, unless the caller expects more. They contain ends of logs, and outcomes.
 const ANSWERS_BYTES_MAX: usize = 64 << 20;
-/// What separates the statements of a packet.
+/// The separator of the statements of a packet.
 const BETWEEN: &str = "; ";
 /// What a value takes in memory beside its bytes, and at least what a row takes.
 const VALUE_REST: usize = 64;

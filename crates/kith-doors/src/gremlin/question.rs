@@ -19,7 +19,7 @@ const SOURCE: &str = "g";
 /// The languages that texts may be said to be in. Both are read as gremlin-language.
 const LANGUAGES: [&str; 2] = ["gremlin-lang", "gremlin-groovy"];
 
-/// What a request asks of a graph.
+/// The question of a request to a graph.
 #[derive(Debug)]
 pub(super) struct Asked {
     pub graph: String,

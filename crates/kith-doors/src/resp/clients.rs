@@ -35,7 +35,7 @@ pub(crate) struct Client {
     visitor: Mutex<Visitor>,
 }
 
-/// What a client says about itself.
+/// The facts that a client states about itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Said {
     pub name: String,
@@ -125,7 +125,7 @@ impl Client {
         self.peer
     }
 
-    /// What the client says about itself, locked for reading or changing.
+    /// The facts that the client states about itself, locked for reading or changing.
     pub(super) fn said(&self) -> MutexGuard<'_, Said> {
         self.said.lock()
     }

@@ -1,6 +1,6 @@
 //! The commands that this door answers, as `COMMAND` describes them, and the commands of Redis that write.
 
-/// What a command does.
+/// The effect of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verb {
     Auth,

@@ -92,7 +92,7 @@ struct Connection<S> {
     known: Option<(Known, Instant)>,
 }
 
-/// What the connection does after a round.
+/// The action of the connection after a round.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Next {
     /// Reads more from the socket.

@@ -16,7 +16,7 @@ use kith_net::server::security::Need;
 use kith_wire::resp::{Command, Limits, Version};
 use std::sync::Arc;
 
-/// What follows a command.
+/// The action that follows a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flow {
     /// The next command, in the same round.

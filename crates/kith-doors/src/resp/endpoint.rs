@@ -1,4 +1,4 @@
-//! What all connections of Redis clients share: the backend, the list of clients, and metrics.
+//! The state that all connections of Redis clients share: the backend, the list of clients, and metrics.
 
 use super::{
     answer::Answer,

@@ -6,7 +6,7 @@ use std::fmt::Write;
 /// The release of Redis whose commands this door follows, for clients that ask for a version.
 const REDIS_VERSION: &str = "7.2.0";
 
-/// What the sections say.
+/// The content of the sections.
 #[derive(Debug)]
 pub(super) struct Facts {
     pub role: &'static str,

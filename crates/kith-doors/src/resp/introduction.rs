@@ -1,4 +1,4 @@
-//! What a client says about itself: the arguments of `HELLO`, and the subcommands of `CLIENT`.
+//! The facts that a client states about itself: the arguments of `HELLO`, and the subcommands of `CLIENT`.
 
 use super::{
     clients::Client,

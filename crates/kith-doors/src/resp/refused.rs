@@ -6,13 +6,13 @@ use kith_wire::resp::Command;
 /// An error reply, without the leading `-`.
 pub(super) type Refused = String;
 
-/// What Redis replies to `HELLO` before the client has authenticated.
+/// The reply of Redis to `HELLO` before the client has authenticated.
 pub(super) const NOAUTH_HELLO: &str = "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time";
 
-/// What Redis replies to `AUTH password` where no password is configured. With a user, it compares nothing.
+/// The reply of Redis to `AUTH password` where no password is configured. With a user, it compares nothing.
 pub(super) const NO_PASSWORD: &str = "ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?";
 
-/// What Redis replies to credentials that are nobody's.
+/// The reply of Redis to credentials that are nobody's.
 pub(super) const WRONG_PASS: &str = "WRONGPASS invalid username-password pair or user is disabled.";
 
 /// The command has too few or too many arguments.
@@ -45,7 +45,7 @@ pub(super) fn unknown_command(command: &Command<'_>) -> Refused {
     format!("ERR unknown command '{}', with args beginning with: {arguments}", shown(name))
 }
 
-/// What a client sent, as an error shows it: escaped, and cut after 128 bytes.
+/// The bytes that a client sent, as an error shows it: escaped, and cut after 128 bytes.
 pub(super) fn shown(bytes: &[u8]) -> String {
     const SHOWN_BYTES: usize = 128;
     let shown = bytes[..bytes.len().min(SHOWN_BYTES)].escape_ascii().to_string();

@@ -15,7 +15,7 @@ const TELLS: u32 = 5;
 /// The most prefixes that one command may name.
 const PREFIXES_MAX: usize = 64;
 
-/// What a client has asked for.
+/// The notices that a client has asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tracking {
     is_on: bool,

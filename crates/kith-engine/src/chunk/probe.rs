@@ -20,7 +20,7 @@ pub(super) struct KeyProbe {
     found: Candidate,
 }
 
-/// What the index says about a key.
+/// The answer of the index about a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Candidate {
     /// Not known yet: the next line must be read.

@@ -93,7 +93,7 @@ impl GraphReader {
     }
 }
 
-/// What is read for each key.
+/// The data that is read for each key.
 struct Reading<'a> {
     selection: Selection<'a>,
     /// The list that holds the edges; `None` for a plain list of members.

@@ -27,7 +27,7 @@ const FORMAT: u64 = 1;
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error("the bytes of {what} are damaged, or were written by a later release")]
 pub struct Garbled {
-    /// What the bytes should encode: `a change`, `an intent` and so on.
+    /// The kind of value that the bytes should encode: `a change`, `an intent` and so on.
     pub what: &'static str,
 }
 

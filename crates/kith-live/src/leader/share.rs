@@ -47,7 +47,7 @@ pub(super) enum Ending {
     Completed { at: LogPoint },
 }
 
-/// What became of a task when it was decided.
+/// The result of deciding a task.
 pub(super) enum Taken {
     /// The task ends with the transaction.
     Decided,

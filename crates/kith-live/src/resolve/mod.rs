@@ -84,7 +84,7 @@ impl EdgeKeys {
     }
 }
 
-/// What a write does. Types are numbers, and the fields of a new object or association are a record. The fields of an update
+/// The effect of a write. Types are numbers, and the fields of a new object or association are a record. The fields of an update
 /// are still JSON, because the type of the object is not known yet.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs, reason = "fields are named for what they hold, and Mutation explains the variants")]
@@ -111,7 +111,7 @@ pub struct WriteName {
 pub struct ResolvedWrite {
     /// The partition whose leader orders the write.
     pub partition: PartitionId,
-    /// What the write does.
+    /// The effect of the write.
     pub step: ResolvedMutation,
     /// The conditions that must hold.
     pub conditions: Conditions,

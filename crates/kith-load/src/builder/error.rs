@@ -67,7 +67,7 @@ pub enum BuildError {
 pub(super) const ID_COLUMN: &str = "id";
 
 impl BuildError {
-    /// What to do about the error.
+    /// Advice on what to do about it.
     pub fn help(&self) -> &'static str {
         if is_full_disk(self) {
             return "the disk is full: free some space, or choose other folders for data and scratch files";

@@ -71,7 +71,7 @@ pub enum ValuesBuildError {
     Partition {
         /// The folder of the partition, or of the version.
         path: PathBuf,
-        /// What is wrong.
+        /// A description of the fault.
         fault: String,
     },
     /// The base version cannot be opened.
@@ -107,7 +107,7 @@ impl From<kith_engine::ReadError> for ValuesBuildError {
 }
 
 impl ValuesBuildError {
-    /// What to do about the error.
+    /// Advice on what to do about it.
     pub fn help(&self) -> &'static str {
         match self {
             Self::Build(error) => error.help(),

@@ -35,7 +35,7 @@ pub(super) enum Fate {
     Refused,
 }
 
-/// What to do after an attempt.
+/// The action that follows an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     /// Ask the next member.

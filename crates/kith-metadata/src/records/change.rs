@@ -37,7 +37,7 @@ pub struct Changed {
     pub document: StoreDocument,
     /// The revision of the change.
     pub revision: u64,
-    /// What has to be done after the change.
+    /// The actions that are due after the change.
     pub effects: Vec<Effect>,
 }
 

@@ -8,7 +8,7 @@ const LOOKS_UNTIL_ASKED: u32 = 2;
 /// Checks without a byte until the peer is given up.
 const LOOKS_UNTIL_FROZEN: u32 = 7;
 
-/// What to do about a peer's silence.
+/// The action that follows a peer's silence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Look {
     /// Nothing.

@@ -6,9 +6,9 @@ use std::io;
 /// Why TLS with a peer failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsFailure {
-    /// What is wrong, as a clause about the peer ("its certificate has expired").
+    /// The fault, as a clause about the peer ("its certificate has expired").
     pub reason: String,
-    /// What the operator can do about it.
+    /// Advice for the operator.
     pub help: &'static str,
 }
 

@@ -53,7 +53,7 @@ pub enum SecurityError {
         /// The option that named the file.
         option: &'static str,
         path: PathBuf,
-        /// What is wrong with the content, as a clause that follows the path.
+        /// The fault in the content, as a clause that follows the path.
         detail: String,
     },
     /// A certificate does not match its key, or certificates do not match the authorities.
@@ -94,7 +94,7 @@ impl SecurityError {
         }
     }
 
-    /// What the operator can do about it.
+    /// Advice for the operator.
     pub fn help(&self) -> &'static str {
         match self {
             SecurityError::File { .. } => "check the path and its permissions",

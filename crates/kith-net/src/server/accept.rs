@@ -23,7 +23,7 @@ const HANDED_OVER_MAX: usize = 64;
 /// The first byte of HTTP/2, from `PRI * HTTP/2.0`. tonic reads the rest.
 const HTTP2_FIRST: u8 = b'P';
 
-/// What a port serves.
+/// The services of a port.
 #[derive(Clone)]
 pub(crate) struct Served {
     /// The service that answers frames; `None` if the port does not serve frames.

@@ -54,7 +54,7 @@ impl ListenError {
         }
     }
 
-    /// What the operator can do about it.
+    /// Advice for the operator.
     pub fn help(&self) -> &'static str {
         match self {
             ListenError::Listen { .. } => {

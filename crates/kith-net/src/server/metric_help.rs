@@ -25,7 +25,7 @@ pub(super) fn describe() {
     }
 }
 
-/// What each metric means. Metrics of doors are described where doors listen.
+/// The meaning of each metric. Metrics of doors are described where doors listen.
 const HELP: &[(&str, &str)] = &[
     ("kith_build_info", "1, with the version of the program as a label"),
     ("kith_client_connections_opened_total", "framed connections that this process opened, by operation"),

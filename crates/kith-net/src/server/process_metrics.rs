@@ -1,4 +1,4 @@
-//! What a process uses: memory, processor time and descriptors, under the names that Prometheus clients share
+//! The resources that a process uses: memory, processor time and descriptors, under the names that Prometheus clients share
 //! (`process_…`). The numbers are read from `/proc`, at most once a second.
 
 use parking_lot::Mutex;
@@ -16,7 +16,7 @@ const FRESH_FOR: Duration = Duration::from_secs(1);
 /// The unit of processor time in `/proc`, which Linux has fixed.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// What the process uses now. A number that cannot be read is `None`, and its metric is left out.
+/// The resources that the process uses now. A number that cannot be read is `None`, and its metric is left out.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Usage {
     /// Processor time of the process.

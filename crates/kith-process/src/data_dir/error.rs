@@ -29,7 +29,7 @@ pub enum DataDirError {
     #[error("{path} is damaged: {detail}")]
     Damaged {
         path: PathBuf,
-        /// What is wrong with it.
+        /// A description of its fault.
         detail: String,
     },
     /// It cannot be read or written.
@@ -43,7 +43,7 @@ pub enum DataDirError {
 }
 
 impl DataDirError {
-    /// What to do about it.
+    /// Advice on what to do about it.
     pub fn help(&self) -> &'static str {
         match self {
             DataDirError::InUse { .. } => "stop the other process, or name another directory with --data",

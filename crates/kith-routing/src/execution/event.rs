@@ -93,7 +93,7 @@ impl Cause {
     }
 }
 
-/// What the shell must do next.
+/// The next action of the shell.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum Action {

@@ -45,7 +45,7 @@ pub enum FailureClass {
     Cancelled,
 }
 
-/// What to do about a failure.
+/// The action that follows a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retry {
     /// Ask another replica for the same keys.

@@ -86,7 +86,7 @@ pub fn summary(name: &str) -> Option<&'static str> {
     ALL.iter().find(|named| named.name == name).map(|named| named.summary)
 }
 
-/// What a controller knows about a query.
+/// The facts about a query that a controller knows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QueryShape {
     /// The operation that makes the fan-out.

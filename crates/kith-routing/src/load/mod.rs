@@ -26,7 +26,7 @@ pub struct KindLoad {
     pub rps: f64,
 }
 
-/// What is known about one node.
+/// The known facts about one node.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct NodeLoad {
     /// The node.

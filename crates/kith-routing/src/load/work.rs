@@ -2,7 +2,7 @@
 
 use kith_types::FanOutKind;
 
-/// What a request asks for.
+/// The work that a request asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RequestKind {
     /// Lists and sets of a graph.
@@ -17,7 +17,7 @@ pub enum RequestKind {
 /// The purpose of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Work {
-    /// What it asks for.
+    /// The work that it asks for.
     pub asked: RequestKind,
     /// The kind of fan-out that it belongs to.
     pub kind: FanOutKind,

@@ -50,7 +50,7 @@ pub enum SeenFrom {
     Routers,
 }
 
-/// What happened since the last call.
+/// The events since the last call.
 #[derive(Clone, Copy, Debug)]
 pub struct PaceSample<'a> {
     /// The reads that ended.

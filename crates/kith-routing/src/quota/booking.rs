@@ -78,7 +78,7 @@ pub enum Reply {
     Refused(Duration),
 }
 
-/// What to do next.
+/// The next action.
 #[derive(Clone, Debug, PartialEq)]
 pub enum BookingStep {
     /// Send all of these requests, and report every reply.

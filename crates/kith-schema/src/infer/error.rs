@@ -25,7 +25,7 @@ pub enum InferError<P: Debug + Display> {
     #[error("{place}: {fault}")]
     Json {
         place: P,
-        /// What is wrong with the row.
+        /// A description of the fault in the row.
         fault: JsonFault,
     },
     /// There are no rows.
@@ -49,7 +49,7 @@ pub enum InferError<P: Debug + Display> {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{detail}{}", if *column == 0 { String::new() } else { format!(" (byte {column})") })]
 pub struct JsonFault {
-    /// What is wrong with the row.
+    /// A description of the fault in the row.
     pub detail: String,
     /// The byte position, from 1; 0 if there is no single position.
     pub column: usize,

@@ -3,7 +3,7 @@
 use crate::{FieldType, ScalarType};
 use std::fmt;
 
-/// What is known about a field's type.
+/// The known facts about a field's type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Guess {
     /// Nothing is known: there were only nulls so far.

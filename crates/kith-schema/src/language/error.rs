@@ -52,7 +52,7 @@ pub enum SchemaFault {
     /// The text is not JSON, or a value in it has the wrong type.
     #[error("schema is not as it should be: {detail} (line {line}, column {column})")]
     Syntax {
-        /// What is wrong.
+        /// A description of the fault.
         detail: String,
         /// The line, from 1.
         line: usize,

@@ -11,7 +11,7 @@ fn spelled(kind: &str) -> &str {
     }
 }
 
-/// What is wrong with one value.
+/// A description of the fault in one value.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
@@ -83,13 +83,13 @@ pub enum EncodeError {
         field: String,
         /// The number of the item in a list, vector or map, from 1.
         item: Option<u64>,
-        /// What is wrong with it.
+        /// A description of its fault.
         fault: ValueFault,
     },
     /// The text is not a JSON object.
     #[error("{detail} (byte {column})")]
     Json {
-        /// What is wrong.
+        /// A description of the fault.
         detail: String,
         /// The byte position, from 1.
         column: usize,
@@ -112,14 +112,14 @@ pub enum RecordError {
     #[error("record of {bytes} bytes is damaged or of another schema: {why}")]
     Damaged {
         bytes: usize,
-        /// What is wrong.
+        /// A description of the fault.
         why: &'static str,
     },
     /// The bytes of a field are not a value of its type.
     #[error("field {field:?} of the record is damaged: {why}")]
     DamagedField {
         field: String,
-        /// What is wrong.
+        /// A description of the fault.
         why: &'static str,
     },
     /// The schema has no such field.

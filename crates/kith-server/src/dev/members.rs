@@ -17,7 +17,7 @@ use tokio_util::{
     task::TaskTracker,
 };
 
-/// What members need from the cluster.
+/// The surroundings that members need from the cluster.
 pub(super) struct Around {
     /// Whether each member runs in its own process.
     pub processes: bool,

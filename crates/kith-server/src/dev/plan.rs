@@ -18,7 +18,7 @@ use std::{
 /// The number of databases of a development cluster. One holds any number of live graphs.
 const DATABASES: u32 = 1;
 
-/// What to start, and on which addresses.
+/// The members to start, and their addresses.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     /// The data directory.

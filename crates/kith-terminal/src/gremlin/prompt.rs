@@ -113,7 +113,7 @@ fn save(editor: &mut Editor<Prompt, FileHistory>, path: &Path) {
     let _ = editor.save_history(path);
 }
 
-/// What the editor asks about a line.
+/// The questions of the editor about a line.
 struct Prompt {
     words: Words,
 }

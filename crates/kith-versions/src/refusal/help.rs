@@ -1,4 +1,4 @@
-//! What the user can do about a refusal.
+//! Advice for the user about a refusal.
 
 use super::Refusal;
 

@@ -76,7 +76,7 @@ impl LoadError {
         }
     }
 
-    /// What to do about the error.
+    /// Advice on what to do about it.
     pub fn help(&self) -> &'static str {
         match self {
             LoadError::Nothing => "name at least one file",

@@ -1,4 +1,4 @@
-//! What a traversal has changed so far, for the error of one that fails in between.
+//! The changes that a traversal has made so far, for the error of one that fails in between.
 
 use parking_lot::Mutex;
 
@@ -42,7 +42,7 @@ impl Changes {
         self.0.lock().unknown.is_some()
     }
 
-    /// What has been changed, as a sentence. `None` if nothing was, and no outcome is unknown.
+    /// The changes so far, as a sentence. `None` if nothing was, and no outcome is unknown.
     pub fn told(&self) -> Option<String> {
         let made = self.0.lock();
         let unknown = made.unknown.as_ref().map(|what| format!("nobody knows whether it {what}"));

@@ -1,4 +1,4 @@
-//! What traversals read of live graphs.
+//! The reads of traversals on live graphs.
 
 use super::{
     LiveGraph,

@@ -41,7 +41,7 @@ pub(super) enum State {
     Failed,
 }
 
-/// What a caller is told.
+/// The answer to a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reply {
     Done(bool),

@@ -88,7 +88,7 @@ struct State {
     open: HashMap<u64, Open>,
 }
 
-/// What is kept of each open connection.
+/// The record of each open connection.
 #[derive(Debug)]
 struct Open {
     /// Cancelled to make the connection end.

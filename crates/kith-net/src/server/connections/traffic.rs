@@ -1,4 +1,4 @@
-//! What passes through a watched stream, and the regular looks at its connection.
+//! The traffic through a watched stream, and the regular looks at its connection.
 
 use super::{Connected, Lookout, Reason, Seen};
 use std::{

@@ -44,7 +44,7 @@ pub(super) struct Inbox {
     pub received: u64,
 }
 
-/// What is at the start of the inbox.
+/// The bytes at the start of the inbox.
 pub(super) enum Next {
     /// A whole frame.
     Frame(Frame),

@@ -1,4 +1,4 @@
-//! What a request needs: a right to a store, or a role in the cluster.
+//! The need of a request: a right to a store, or a role in the cluster.
 
 use std::fmt;
 
@@ -26,7 +26,7 @@ impl Right {
     }
 }
 
-/// What a caller needs so that a request is answered.
+/// The rights that a caller needs so that a request is answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Need {
     /// To be a listed subject.

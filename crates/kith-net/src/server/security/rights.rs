@@ -17,7 +17,7 @@ use kith_wire::{
 };
 use tonic::Status;
 
-/// What a method needs.
+/// The need of a method.
 pub(super) enum Rule {
     /// Nothing. Only health checks are open.
     Open,
