@@ -1,6 +1,6 @@
 //! Gremlin, the query language of Apache TinkerPop 3.8, apart from any transport and any graph
-//! (`docs/design/0020-gremlin.md`). Doors and clients code with this crate, and `kith-traversal` evaluates what it
-//! decodes. It has no clock and no sockets.
+//! (`docs/design/0020-gremlin.md`). Doors and clients encode and decode with this crate, and `kith-traversal` evaluates
+//! what it decodes. It has no clock and no sockets.
 //!
 //! ```text
 //! Gremlin text ──────────────► text ──────┐

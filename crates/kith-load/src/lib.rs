@@ -10,8 +10,8 @@
 //! - [`ExternalSorter`] (`sort`), and `rows` for rows of any length: sorting more than fits into memory.
 //! - [`Stop`]: ends a build on another thread.
 //!
-//! The same rows give the same bytes, in whatever order they come. A folder gets its final name only when it is
-//! complete.
+//! If no key occurs twice, the same rows give the same bytes in whatever order they come. A folder gets its final name
+//! only when it is complete.
 //!
 //! ```
 //! use kith_load::{ValuesBuilder, ValuesOptions};

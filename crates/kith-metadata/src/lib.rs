@@ -1,5 +1,5 @@
 //! The metadata of a cluster behind one trait, [`MetadataStore`]: a small, ordered key space with revisions,
-//! conditional commits, watches and leases. Every process follows it; routers change it. It keeps documents and does
+//! conditional commits, watches and leases. Every process follows it and registers in it. It keeps documents and does
 //! not know what they mean, apart from the records of stores.
 //!
 //! ```text

@@ -1,6 +1,6 @@
 //! The network layer of every process of Kith: connections, TLS, tokens, rights, and limits on what peers may use.
-//! Clients, nodes, routers, databases and doors stand on it. It interprets no request; it only knows which right each
-//! of them needs.
+//! Clients, nodes, routers, databases and doors use it. It interprets no request; it only knows which right each of
+//! them needs.
 //!
 //! ```text
 //! caller ─ transport (frames, gRPC) ─ security::Dialer ═══ port ─ server: accept, limits, gate ─ handler

@@ -1,5 +1,6 @@
 //! A node: holds its partitions of every store, evaluates operators over them, and leads partitions of live graphs.
-//! Sessions ask it; routers tell it what to hold, through the topology. It never asks other nodes to answer a query.
+//! Sessions ask it; routers tell it what to hold, by the topology and by calls. It never asks other nodes to answer a
+//! query.
 //!
 //! ```text
 //! request ─► service ─► evaluator: pin, quota, load limit ─► job ─► kith-ops over held (files) or live (logs, database)

@@ -7,7 +7,7 @@
 //! - `upload`, `assemble`, `partitions`, `put_new`: uploads whose manifest is written last, and writes of objects that
 //!   must not exist.
 //! - `claim`: which cluster owns a place.
-//! - `remote`, `clients`: the only modules that call `object_store`.
+//! - `remote`: blocking access to an object store. `clients`: the only module that knows the clients of each protocol.
 //!
 //! Calls block, so they must run on threads that may wait, not in asynchronous tasks. A version without a manifest is
 //! not a version. Nothing that is read is trusted here: the engine proves every block.

@@ -1,5 +1,5 @@
-//! The parts that all commands of the terminal share. `kith`, `kith-bench` and `kith-top` use it; it defines no command of its
-//! own.
+//! The parts that all commands of the terminal share. `kith`, `kith-bench` and `kith-top` use it; it defines no command
+//! of its own.
 //!
 //! - [`connect`]: finds the cluster (`--router`, `--ready-file`, `KITH_ROUTER`, a running `kith dev`) and connects to
 //!   it.

@@ -1,6 +1,6 @@
 //! The `kith` command line: loads graphs, asks questions, operates clusters, and starts the processes of a cluster. It
-//! is the top of the house: it depends on all crates, and nothing depends on it. A command parses its flags, calls a
-//! crate, and prints.
+//! is the topmost crate: it depends on nearly all crates, and nothing depends on it. A command parses its flags, calls
+//! a crate, and prints.
 //!
 //! - `cli`: all commands, and the flags that all of them share.
 //! - `graph`, `ask`, `explain`, `gremlin`, `run`: questions about graphs.
