@@ -12,7 +12,6 @@
 //! - `query`, `answer`: what can be asked of a graph, and the answers.
 //! - `operation`: the interface between an operation and whoever drives it.
 //! - `operator`, `typing`, `evaluate`: the tree that nodes evaluate, its check, and its evaluation.
-//! - `source`: the traits through which nodes read lists and values.
 //! - `value`, `merge`, `groups`: the parts of nodes, and how they are joined.
 //! - `records`, `slices`, `deliveries`: batch reads, in which every key is accounted for.
 //! - [`sets`]: kernels over sorted ids.

@@ -8,6 +8,7 @@
 //! - `infer`: a schema for rows that have none.
 //! - [`compute`]: read compute, which scores, filters and counts records.
 //! - `kinds`, `column`: the types of keys and values of stores, and of columns beside neighbour lists.
+//! - `source`: the traits through which nodes read lists and values.
 //!
 //! Bytes have a meaning only under the schema that they were written with. That schema travels with the store version
 //! and is identified by its hash. `docs/formats/record.md` draws the bytes. There are no nested records and no unions:
