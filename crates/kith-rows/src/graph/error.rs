@@ -148,6 +148,9 @@ impl FileError {
             FileError::Rows(RowsError::Expands { .. }) => {
                 "look at what is in it, and at the free space of the disk"
             }
+            FileError::Rows(RowsError::FolderColumn { .. }) => {
+                "rename the folder, or leave the column out of --columns"
+            }
             FileError::Rows(_) => "write it again, or as CSV",
             FileError::LineTooLong { .. } => "check that the file is CSV or TSV with one edge a line",
             FileError::NoColumn { .. } => "name a column of the header, or give its place (from 1)",

@@ -1,6 +1,7 @@
 //! Reads the three kinds of input files for loaded graphs.
 
 use super::fault::LineFault;
+use super::folders::FolderValues;
 use super::header::Wanted;
 use super::row::{ColumnFault, Row};
 use super::table::Table;
@@ -34,24 +35,24 @@ pub fn read_edges<E>(
     progress: &mut dyn FnMut(&ReadProgress),
     mut each: impl FnMut(u64, u64, &[u64]) -> Result<(), E>,
 ) -> Result<FileReport, ReadError<E, FileError>> {
-    let mut wanted =
-        vec![Wanted::id("src", columns.src.as_ref(), 0), Wanted::id("dst", columns.dst.as_ref(), 1)];
-    wanted.extend(columns.columns.iter().map(Wanted::kept));
-    let table = Table::open(path, options, wanted)?;
+    let wanted = vec![Wanted::id("src", columns.src.as_ref(), 0), Wanted::id("dst", columns.dst.as_ref(), 1)];
+    let folders = FolderValues::of(path, &columns.columns)?;
+    let table = folders.open(path, options, wanted, &columns.columns)?;
     if columns.columns.is_empty() {
         return table.pairs(progress, |src, dst| each(src, dst, &[]));
     }
     let mut values = Vec::with_capacity(columns.columns.len());
-    let mut doubt = None;
+    let mut doubt = folders.doubt.clone();
     let read = table.rows(progress, |row| {
         let ids = row.id(0).and_then(|src| Ok((src, row.id(1)?)));
-        match ids.and_then(|ids| take_values(row, 2, &columns.columns, &mut values, &mut doubt).map(|()| ids))
-        {
+        match ids.and_then(|ids| {
+            take_values(row, 2, &columns.columns, &folders, &mut values, &mut doubt).map(|()| ids)
+        }) {
             Ok((src, dst)) => each(src, dst, &values).map(Ok),
             Err(fault) => Ok(Err(fault)),
         }
     });
-    read.map(|report| FileReport { unlikely_time: doubt, ..report })
+    read.map(|report| folders.report(FileReport { unlikely_time: doubt, ..report }, &columns.columns))
 }
 
 /// Calls `each(member, kind, entity, columns)` for every good line of a file of member-to-entity edges.
@@ -66,19 +67,21 @@ pub fn read_entities<E>(
     mut each: impl FnMut(u64, &str, u64, &[u64]) -> Result<(), E>,
 ) -> Result<FileReport, ReadError<E, FileError>> {
     let kind = Wanted { is_id: false, ..Wanted::id("kind", None, 1) };
-    let mut wanted = vec![Wanted::id("member", None, 0), kind, Wanted::id("entity", None, 2)];
-    wanted.extend(columns.iter().map(Wanted::kept));
+    let wanted = vec![Wanted::id("member", None, 0), kind, Wanted::id("entity", None, 2)];
+    let folders = FolderValues::of(path, columns)?;
+    let table = folders.open(path, options, wanted, columns)?;
     let mut values = Vec::with_capacity(columns.len());
-    let mut doubt = None;
-    let read = Table::open(path, options, wanted)?.rows(progress, |row| {
+    let mut doubt = folders.doubt.clone();
+    let read = table.rows(progress, |row| {
         let fields = row.id(0).and_then(|member| Ok((member, kind_name(row)?, row.id(2)?)));
-        match fields.and_then(|fields| take_values(row, 3, columns, &mut values, &mut doubt).map(|()| fields))
-        {
+        match fields.and_then(|fields| {
+            take_values(row, 3, columns, &folders, &mut values, &mut doubt).map(|()| fields)
+        }) {
             Ok((member, kind, entity)) => each(member, &kind, entity, &values).map(Ok),
             Err(fault) => Ok(Err(fault)),
         }
     });
-    read.map(|report| FileReport { unlikely_time: doubt, ..report })
+    read.map(|report| folders.report(FileReport { unlikely_time: doubt, ..report }, columns))
 }
 
 /// Calls `each(id)` for every good line of a list of members. The id is in the column `id`: by default the column of that
@@ -119,22 +122,28 @@ pub(super) fn take_time(
     column.of_number(value, doubt).ok_or(ColumnFault(at, LineFault::ColumnValue(ColumnKind::Time)))
 }
 
-/// Reads the kept columns, which follow the first `from` wanted ones, into `values`. Notes the first time in `doubt` that is
-/// unlikely to be in its column's unit.
+/// Reads the kept columns into `values`. Those that are not in `folders` follow the first `from` wanted ones. Notes the
+/// first time in `doubt` that is unlikely to be in its column's unit.
 fn take_values(
     row: &Row<'_>,
     from: usize,
     columns: &[ColumnSpec],
+    folders: &FolderValues,
     values: &mut Vec<u64>,
     doubt: &mut Option<String>,
 ) -> Result<(), ColumnFault> {
     values.clear();
-    for (index, column) in columns.iter().enumerate() {
-        let at = from + index;
+    let mut at = from;
+    for (column, constant) in columns.iter().zip(&folders.values) {
+        if let Some(value) = constant {
+            values.push(*value);
+            continue;
+        }
         values.push(match column.kind {
             ColumnKind::Time => take_time(row, at, column, doubt)?,
             kind => row.value(at, kind)?,
         });
+        at += 1;
     }
     Ok(())
 }

@@ -13,6 +13,7 @@ mod columns;
 mod error;
 mod fault;
 mod files;
+mod folders;
 mod header;
 mod live;
 mod options;

@@ -20,7 +20,18 @@ pub(super) enum Table {
 impl Table {
     /// Opens `path` and finds the `wanted` columns.
     pub(super) fn open(path: &Path, options: &FileOptions, wanted: Vec<Wanted>) -> Result<Self, FileError> {
-        let tally = Tally::new(path, options, wanted);
+        Table::open_beside(path, options, wanted, Vec::new())
+    }
+
+    /// Opens `path` and finds the `wanted` columns. The file must not have the columns `elsewhere`, which folders give.
+    pub(super) fn open_beside(
+        path: &Path,
+        options: &FileOptions,
+        wanted: Vec<Wanted>,
+        elsewhere: Vec<String>,
+    ) -> Result<Self, FileError> {
+        let mut tally = Tally::new(path, options, wanted);
+        tally.elsewhere = elsewhere;
         Ok(match rows::open(path, options.memory_bytes)? {
             Some(file) => Table::Rows(RowTable::new(file, tally)?),
             None => Table::Text(TextTable::open(path, options, tally)?),

@@ -12,6 +12,8 @@ use std::path::Path;
 /// The wanted columns of a file, and its counts so far.
 pub(super) struct Tally {
     pub(super) wanted: Vec<Wanted>,
+    /// Columns that folders give, so that the file must not have them.
+    pub(super) elsewhere: Vec<String>,
     max_errors: u64,
     /// The most bytes of the rows, and how many rows those are.
     unpacked_max: u64,
@@ -29,7 +31,14 @@ impl Tally {
         let size = path.metadata().ok().filter(Metadata::is_file).map(|file| file.len());
         let unpacked_max = unpacked_max(options.unpacked_max, size);
         let rows_max = unpacked_max / (NUMBER_BYTES * wanted.len().max(1) as u64);
-        Tally { wanted, max_errors: options.max_errors, unpacked_max, rows_max, report }
+        Tally {
+            wanted,
+            elsewhere: Vec::new(),
+            max_errors: options.max_errors,
+            unpacked_max,
+            rows_max,
+            report,
+        }
     }
 
     /// Counts a good row. Fails if the rows take too much.
@@ -49,6 +58,9 @@ impl Tally {
     pub(super) fn find_columns(&self, names: &[String], width: usize) -> Result<Vec<usize>, FileError> {
         let found = header::find_columns(&self.wanted, names, width);
         let path = self.report.path.clone();
+        if let Some(column) = self.elsewhere.iter().find(|column| names.contains(column)) {
+            return Err(FileError::RepeatedColumn { path, column: column.clone() });
+        }
         found.map_err(|fault| match fault {
             HeaderFault::Missing { column, role, header } => {
                 FileError::NoColumn { path, column, role, header }

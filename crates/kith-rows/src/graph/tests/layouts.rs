@@ -171,3 +171,64 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn folders_give_the_columns_that_are_asked_for() {
+    let folder = Folder::new();
+    let spec = |text: &str| text.parse::<ColumnSpec>().unwrap();
+    let read = |name: &str, text: &str, columns: &[&str]| {
+        let path = folder.0.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        let columns = columns.iter().map(|text| spec(text)).collect();
+        edges_with(&path, &FileOptions::default(), &EdgeColumns { columns, ..EdgeColumns::default() })
+    };
+    for (name, text) in [
+        ("since=2024-01-02/year=2024/e.csv", "src,w,dst\n1,7,2\n"),
+        ("since=2024-01-02/year=2024/e.jsonl", "{\"src\":1,\"w\":7,\"dst\":2}\n"),
+        ("since=2024-01-02/year=2024/only.csv", "src,dst,w\n1,2,7\n"),
+    ] {
+        let (edges, report) = read(name, text, &["year", "w", "since:time"]).unwrap();
+        assert_eq!(edges, [(1, 2, vec![2024, 7, 1_704_153_600_000])], "{name}");
+        let taken: Vec<&str> = report.taken.iter().map(|(role, _)| role.as_str()).collect();
+        assert_eq!(taken, ["src", "dst", "w", "year", "since"], "{name}");
+    }
+    let (edges, _) = read("year=2024/two.csv", "1,2\n", &["year:i64"]).unwrap();
+    assert_eq!(
+        edges,
+        [(1, 2, vec![spec("year:i64").kind.store(kith_schema::ColumnNumber::I64(2024)).unwrap()])]
+    );
+    let (edges, _) = read("year=2024/none.csv", "src,dst\n1,2\n", &[]).unwrap();
+    assert_eq!(edges, [(1, 2, vec![])]);
+    let (edges, report) = read("since=1700000000/e.csv", "src,dst\n1,2\n", &["since:time"]).unwrap();
+    assert_eq!(edges, [(1, 2, vec![1_700_000_000])]);
+    assert!(report.unlikely_time.unwrap().contains("since:time-s"));
+
+    for (name, text, expected) in [
+        ("year=x/e.csv", "src,dst\n1,2\n", "\"year\", but \"x\" is not of kind u64"),
+        ("year=__HIVE_DEFAULT_PARTITION__/e.csv", "src,dst\n1,2\n", "\"year\", but its value is null"),
+        ("year=1/year=2/e.csv", "src,dst\n1,2\n", "\"year\", but two folders give it"),
+        ("year=1/both.csv", "src,dst,year\n1,2,3\n", "two columns that can be \"year\""),
+        ("year=1/both.jsonl", "{\"src\":1,\"dst\":2,\"year\":3}\n", "two columns that can be \"year\""),
+    ] {
+        let error = read(name, text, &["year"]).unwrap_err();
+        let message = error.to_string();
+        assert!(message.contains(expected), "{name}: {message}");
+    }
+}
+
+#[test]
+fn folders_give_the_columns_of_entities() {
+    let folder = Folder::new();
+    let path = folder.0.path().join("year=2024/x.csv");
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, "member,kind,entity,w\n1,school,7,5\n").unwrap();
+    let columns: Vec<ColumnSpec> = ["year", "w"].map(|text| text.parse().unwrap()).to_vec();
+    let mut rows = Vec::new();
+    read_entities(&path, &FileOptions::default(), &columns, &mut |_| {}, |member, kind, entity, values| {
+        rows.push((member, kind.to_owned(), entity, values.to_vec()));
+        Ok::<(), std::convert::Infallible>(())
+    })
+    .unwrap();
+    assert_eq!(rows, [(1, "school".to_owned(), 7, vec![2024, 5])]);
+}
