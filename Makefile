@@ -17,7 +17,7 @@ build: ## The release binary, target/release/kith; its line tables in kith.debug
 dist: packages ## The tarball to install from, in target/dist: binary, manual, completions, units, licences, checksums
 	scripts/dist.sh
 
-# The demo needs no columnar files, object stores, servers, benchmarks or figures, and no speed.
+# The demo needs no columnar files, object stores, MySQL, benchmarks or figures, and no speed.
 demo: ## A cluster of 2 groups × 3 nodes with a graph in it, a few queries, then it is yours. Needs Cargo and a C compiler
 	$(if $(KITH),,$(CARGO) build --profile demo --bin kith --no-default-features)
 	KITH=$${KITH:-$${CARGO_TARGET_DIR:-target}/demo/kith} scripts/demo.sh

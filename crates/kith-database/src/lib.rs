@@ -3,7 +3,7 @@
 //! write.
 //!
 //! - `sqlite`: a graph in one file. `process`: such files in another process (`kith database`).
-//! - `mysql`: a database behind the MySQL protocol.
+//! - `mysql`: a database behind the MySQL protocol (feature `mysql`).
 //! - `tables`, `rows`, `fold`, `read`: tables and cells for both dialects; a batch as writes, queries as reads.
 //! - `log`, `unique`, `retention`: checks of logs, unique values, and how long logs are kept.
 //! - `storage`, `servers`: where a graph is stored, and which servers it may use.
@@ -43,6 +43,7 @@
 mod error;
 mod fold;
 mod log;
+#[cfg(feature = "mysql")]
 mod mysql;
 mod process;
 mod read;
@@ -55,15 +56,16 @@ mod tables;
 mod unique;
 
 pub use error::{CommitError, DatabaseError, LogError};
-pub use mysql::{
-    AddressError, MysqlDatabase, MysqlOptions, MysqlTarget, PasswordError, PasswordSource, ServerAddress,
-    ServerUrl, Tls,
-};
+#[cfg(feature = "mysql")]
+pub use mysql::{MysqlDatabase, MysqlOptions, PasswordError};
 pub use process::{
     DatabaseProcesses, DatabaseService, GraphFiles, Locate, RemoteDatabase, RemoteOptions, RemoteTarget,
 };
 pub use retention::Retention;
-pub use servers::{DatabaseServer, DatabaseServers, ServerRefused, TlsKey};
+pub use servers::{
+    AddressError, DatabaseServer, DatabaseServers, MysqlTarget, PasswordSource, ServerAddress, ServerRefused,
+    ServerUrl, Tls, TlsKey,
+};
 pub use sqlite::{SqliteDatabase, SqliteOptions};
 pub use storage::{Opened, PASSWORD_VARIABLE, Reach, Storage, StorageError};
 

@@ -3,9 +3,10 @@
 
 use crate::{
     AddressError, Database, DatabaseError, DatabaseProcesses, DatabaseServers, GraphIdentity, Locate,
-    MysqlDatabase, MysqlOptions, MysqlTarget, RemoteDatabase, RemoteOptions, RemoteTarget, ServerRefused,
-    ServerUrl,
+    MysqlTarget, RemoteDatabase, RemoteOptions, RemoteTarget, ServerRefused, ServerUrl,
 };
+#[cfg(feature = "mysql")]
+use crate::{MysqlDatabase, MysqlOptions};
 use kith_net::{frames::Frames, security::Dialer, transport::TransportKind};
 use std::{fmt, str::FromStr, sync::Arc};
 use thiserror::Error;
@@ -94,6 +95,9 @@ impl Storage {
             Storage::Process(database) => {
                 Arc::new(RemoteDatabase::create(reach.process(*database, name), identity).await?)
             }
+            #[cfg(not(feature = "mysql"))]
+            Storage::Server(url) => return Err(reach.not_built(name, url)),
+            #[cfg(feature = "mysql")]
             Storage::Server(url) => {
                 let target = reach.target(name, url)?;
                 Arc::new(MysqlDatabase::create(target, identity, MysqlOptions::default()).await?)
@@ -112,6 +116,9 @@ impl Storage {
             Storage::Process(database) => {
                 Arc::new(RemoteDatabase::open(reach.process(*database, name), identity).await?)
             }
+            #[cfg(not(feature = "mysql"))]
+            Storage::Server(url) => return Err(reach.not_built(name, url)),
+            #[cfg(feature = "mysql")]
             Storage::Server(url) => {
                 let target = reach.target(name, url)?;
                 Arc::new(MysqlDatabase::open(target, identity, MysqlOptions::default()).await?)
@@ -135,6 +142,9 @@ impl Storage {
             Storage::Process(database) => {
                 RemoteDatabase::remove(reach.process(*database, name), identity).await
             }
+            #[cfg(not(feature = "mysql"))]
+            Storage::Server(url) => Err(reach.not_built(name, url)),
+            #[cfg(feature = "mysql")]
             Storage::Server(url) => {
                 MysqlDatabase::remove(reach.target(name, url)?, identity, MysqlOptions::default()).await
             }
@@ -171,6 +181,14 @@ impl Reach {
         }
     }
 
+    /// The refusal of a program that cannot use servers.
+    #[cfg(not(feature = "mysql"))]
+    fn not_built(&self, graph: &str, url: &ServerUrl) -> DatabaseError {
+        let refused = self.servers.admit(graph, url).expect_err("no server is admitted");
+        DatabaseError::Refused { reason: refused.to_string() }
+    }
+
+    #[cfg(feature = "mysql")]
     fn target(&self, graph: &str, url: &ServerUrl) -> Result<MysqlTarget, DatabaseError> {
         self.servers
             .target(graph, url)

@@ -3,6 +3,7 @@
 use super::{
     MysqlOptions, MysqlTarget,
     failure::{failure, is_lost, is_victim},
+    login,
     session::{self, Isolation, PacketSizes},
 };
 use crate::DatabaseError;
@@ -187,7 +188,7 @@ impl Connections {
 
     async fn connect(&self) -> Result<Connection, PacketError> {
         let patience = self.options.connect_timeout;
-        let options = self.target.options().map_err(|error| {
+        let options = login::options(&self.target).map_err(|error| {
             // An error of the driver would lose the causes of this one.
             PacketError::Failed(Error::Other(kith_types::with_causes(&error).into()))
         })?;

@@ -7,15 +7,13 @@
 
 mod connections;
 mod failure;
+mod login;
 mod session;
 mod snapshot;
 mod sql;
-mod target;
 mod transaction;
-mod url;
 
-pub use target::{MysqlTarget, PasswordError, PasswordSource, Tls};
-pub use url::{AddressError, ServerAddress, ServerUrl};
+pub use login::PasswordError;
 
 use self::{
     connections::{Connections, PacketError, Returned},
@@ -23,8 +21,8 @@ use self::{
     session::{Isolation, PacketSizes},
 };
 use crate::{
-    AssociationPage, BeginTerm, CommitError, Database, DatabaseError, GraphIdentity, LogReply, ObjectPage,
-    PartitionQueries, Reply, SCHEMA_VERSION, Trim, Trimmed, fold::fold, now_ms, rows,
+    AssociationPage, BeginTerm, CommitError, Database, DatabaseError, GraphIdentity, LogReply, MysqlTarget,
+    ObjectPage, PartitionQueries, Reply, SCHEMA_VERSION, Trim, Trimmed, fold::fold, now_ms, rows,
 };
 use futures::future::BoxFuture;
 use kith_live::{AssociationKey, Batch, RowsAt};

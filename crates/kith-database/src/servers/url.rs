@@ -1,5 +1,5 @@
 //! Parses the address of a database on a server, as callers name it: `mysql://USER@HOST:PORT/DATABASE`. Who may use which
-//! server, and how to log in, is not part of it: the configuration says that (`servers.rs`).
+//! server, and how to log in, is not part of it: the configuration says that (`mod.rs`).
 
 use std::{fmt, net::IpAddr, str::FromStr};
 use thiserror::Error;
@@ -26,8 +26,8 @@ pub struct ServerUrl {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerAddress {
     /// A name in lower case, or an IP address.
-    pub(super) host: String,
-    pub(super) port: u16,
+    pub(crate) host: String,
+    pub(crate) port: u16,
 }
 
 /// Why an address is malformed. The message does not repeat the address, which may contain a password by mistake.

@@ -1,7 +1,13 @@
 //! The database servers that the configuration lists, and which graphs may be stored on them. A caller chooses a server and
 //! a database, but neither the credentials nor how the connection is protected.
 
-use crate::{MysqlTarget, PASSWORD_VARIABLE, PasswordSource, ServerAddress, ServerUrl, Tls};
+mod target;
+mod url;
+
+pub use target::{MysqlTarget, PasswordSource, Tls};
+pub use url::{AddressError, ServerAddress, ServerUrl};
+
+use crate::PASSWORD_VARIABLE;
 use kith_net::server::security::{is_pattern, matches};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::path::PathBuf;
@@ -36,6 +42,12 @@ pub enum TlsKey {
     Required,
 }
 
+/// Why this program cannot use any server; `None` if it can.
+const NOT_BUILT: Option<&str> = match cfg!(feature = "mysql") {
+    true => None,
+    false => Some("this program was built without MySQL; `make build` builds one that has it"),
+};
+
 fn every_graph() -> Vec<String> {
     vec!["*".to_owned()]
 }
@@ -59,6 +71,9 @@ impl DatabaseServer {
     /// A message that says what is wrong.
     pub fn check(&self) -> Result<(), String> {
         let wrong = |what: &str| Err(format!("[[database-server]] {}: {what}", self.address));
+        if let Some(why) = NOT_BUILT {
+            return wrong(why);
+        }
         if self.user.is_empty() {
             return wrong("`user` is empty");
         }
@@ -108,6 +123,9 @@ pub enum ServerRefused {
     /// The address names no user, and neither does the configuration.
     #[error("the address of the database on {server} has no user: use mysql://USER@HOST:PORT/DATABASE")]
     NoUser { server: String },
+    /// The program was built without the feature `mysql`.
+    #[error("the database server {server} cannot be used: {why}")]
+    NotBuilt { server: String, why: &'static str },
 }
 
 /// How a database may be used.
@@ -150,6 +168,9 @@ impl DatabaseServers {
 
     fn allowed(&self, graph: &str, url: &ServerUrl) -> Result<Allowed<'_>, ServerRefused> {
         let (server, graph_name) = (url.server.to_string(), graph.to_owned());
+        if let Some(why) = NOT_BUILT {
+            return Err(ServerRefused::NotBuilt { server, why });
+        }
         let is_listed = |it: &&DatabaseServer| {
             it.address == url.server && it.graphs.iter().any(|pattern| matches(pattern, graph))
         };
@@ -178,7 +199,26 @@ impl DatabaseServers {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(feature = "mysql")))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_mysql_servers_are_neither_configured_nor_used() {
+        let entry = "address = \"db:1\"\nuser = \"kith\"\n";
+        let listed: DatabaseServer = toml::from_str(entry).expect("an entry");
+        assert!(listed.check().expect_err("no server").contains("without MySQL"));
+        for loopback in [false, true] {
+            let servers = DatabaseServers { listed: vec![listed.clone()], loopback, password_file: None };
+            for url in ["mysql://db:1/a", "mysql://root@127.0.0.1/a"] {
+                let refused = servers.admit("social", &url.parse().expect("an address")).expect_err(url);
+                assert!(refused.to_string().contains("without MySQL"), "{refused}");
+            }
+        }
+    }
+}
+
+#[cfg(all(test, feature = "mysql"))]
 mod tests {
     use super::*;
 
