@@ -1,6 +1,11 @@
 //! What all steps of an evaluation share.
 
-use super::{meter::Meter, tally::Profile, traverser::Traverser, weight};
+use super::{
+    meter::Meter,
+    tally::{Clock, Profile},
+    traverser::Traverser,
+    weight,
+};
 use crate::{
     error::{GremlinError, Result},
     graph::Graph,
@@ -68,6 +73,8 @@ pub(super) struct Context<'a> {
     pub changed_edges: Mutex<HashSet<ElementId>>,
     /// The labels that have been found out of vertices whose labels the graph left unknown. As many as elements at most.
     pub labels: Mutex<HashMap<ElementId, Label>>,
+    /// The clock of `profile` and `timeLimit`.
+    pub clock: Clock<'a>,
     /// What is counted for `profile`; `None` if the traversal has no such step.
     pub profile: Option<Profile<'a>>,
 }
@@ -97,6 +104,7 @@ impl<'a> Context<'a> {
             random: Mutex::new(StdRng::seed_from_u64(source.seed.unwrap_or(limits.seed))),
             changed_edges: Mutex::default(),
             labels: Mutex::default(),
+            clock: &|| 0,
             profile: None,
         }
     }

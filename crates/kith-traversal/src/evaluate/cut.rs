@@ -17,7 +17,7 @@ use crate::{
 use rand::{RngExt, rngs::StdRng};
 use std::{
     collections::{HashMap, HashSet},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 /// `range`, `limit` and `skip`, counted for each origin. A batch of bulked traversers may be cut in the middle of one.
@@ -52,19 +52,18 @@ pub(super) async fn range(
 /// although in `repeat` more may enter them.
 pub(super) async fn time_limit(
     limit: Duration,
-    (began, is_over): (&mut Option<Instant>, &mut bool),
+    (began, is_over): (&mut Option<u64>, &mut bool),
     upstream: &mut Upstream<'_>,
     context: &Context<'_>,
 ) -> Result<Option<Batch>> {
-    if !*is_over && began.is_some_and(|began| limit <= began.elapsed()) {
-        *is_over = true;
-    }
+    let passed = |began: u64| limit.as_nanos() <= u128::from((context.clock)().saturating_sub(began));
+    *is_over = *is_over || began.is_some_and(passed);
     if *is_over {
         return Ok(None);
     }
     let Some(batch) = upstream.next(context).await? else { return Ok(None) };
     if !batch.is_empty() {
-        *is_over = limit <= began.get_or_insert_with(Instant::now).elapsed();
+        *is_over = passed(*began.get_or_insert_with(|| (context.clock)()));
     }
     Ok((!*is_over).then_some(batch))
 }

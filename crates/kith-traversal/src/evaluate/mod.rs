@@ -87,15 +87,18 @@ impl<'a> Evaluation<'a> {
         self
     }
 
-    /// Gives the clock by which `profile` tells how long steps take. Without one, all times are 0.
+    /// Gives the clock by which `profile` tells how long steps take, and `timeLimit` when its time is over. Without one, all
+    /// times are 0.
     pub fn with_clock(mut self, clock: Clock<'a>) -> Self {
+        self.context.clock = clock;
         self.context.profile = self.context.profile.take().map(|_| Profile::new(clock));
         self
     }
 
     /// Counts and times the steps, as `profile` does, also if the traversal has no such step.
     pub fn with_metrics(mut self) -> Self {
-        self.context.profile.get_or_insert_with(|| Profile::new(&|| 0));
+        let clock = self.context.clock;
+        self.context.profile.get_or_insert_with(|| Profile::new(clock));
         self
     }
 

@@ -6,10 +6,7 @@ use crate::{
     plan::Kind,
     value::{ElementId, Value},
 };
-use std::{
-    collections::{HashMap, HashSet, VecDeque},
-    time::Instant,
-};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 /// The state of a step. Where steps inside nested traversals count or collect, they do so for each origin.
 #[derive(Debug)]
@@ -24,8 +21,8 @@ pub(in crate::evaluate) enum State {
     Buffer { left: VecDeque<Batch>, is_over: bool },
     /// How many traversers have passed.
     Passed(HashMap<u32, i64>),
-    /// When the first traverser of `timeLimit` came, and whether its time is over.
-    Limited { began: Option<Instant>, is_over: bool },
+    /// When the first traverser of `timeLimit` came, by the clock of the evaluation, and whether its time is over.
+    Limited { began: Option<u64>, is_over: bool },
     /// The values that have passed.
     Seen(HashMap<u32, HashSet<Value>>),
     /// Traversals whose results come one after the other.
