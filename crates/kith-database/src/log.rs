@@ -55,6 +55,7 @@ pub(crate) fn part(
 }
 
 /// Returns how many of the first entries fit into `bytes_max`, but at least one if there is any.
+#[cfg(any(feature = "mysql", test))]
 pub(crate) fn fitting(sizes: impl Iterator<Item = u64>, bytes_max: usize) -> usize {
     let mut bytes = 0u64;
     let fits = |size: u64| {

@@ -3,10 +3,10 @@
 
 use crate::{
     AddressError, Database, DatabaseError, DatabaseProcesses, DatabaseServers, GraphIdentity, Locate,
-    MysqlTarget, RemoteDatabase, RemoteOptions, RemoteTarget, ServerRefused, ServerUrl,
+    RemoteDatabase, RemoteOptions, RemoteTarget, ServerRefused, ServerUrl,
 };
 #[cfg(feature = "mysql")]
-use crate::{MysqlDatabase, MysqlOptions};
+use crate::{MysqlDatabase, MysqlOptions, MysqlTarget};
 use kith_net::{frames::Frames, security::Dialer, transport::TransportKind};
 use std::{fmt, str::FromStr, sync::Arc};
 use thiserror::Error;

@@ -37,6 +37,7 @@ impl UniqueWrites {
         }
     }
 
+    #[cfg(feature = "mysql")]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -7,6 +7,7 @@ mod url;
 pub use target::{MysqlTarget, PasswordSource, Tls};
 pub use url::{AddressError, ServerAddress, ServerUrl};
 
+#[cfg(feature = "mysql")]
 use crate::PASSWORD_VARIABLE;
 use kith_net::server::security::{is_pattern, matches};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -86,6 +87,7 @@ impl DatabaseServer {
         Ok(())
     }
 
+    #[cfg(feature = "mysql")]
     fn tls(&self) -> Tls {
         let is_default = self.ca.is_some() || !self.address.is_loopback();
         match self.tls.map_or(is_default, |tls| tls == TlsKey::Required) {
@@ -131,6 +133,7 @@ pub enum ServerRefused {
 /// How a database may be used.
 enum Allowed<'a> {
     /// As the configuration says.
+    #[cfg_attr(not(feature = "mysql"), allow(dead_code, reason = "only connections read it"))]
     As(&'a DatabaseServer),
     /// As this user, because the server is on a loopback address.
     Loopback(String),
@@ -154,6 +157,7 @@ impl DatabaseServers {
     ///
     /// # Errors
     /// [`ServerRefused`].
+    #[cfg(feature = "mysql")]
     pub(crate) fn target(&self, graph: &str, url: &ServerUrl) -> Result<MysqlTarget, ServerRefused> {
         let url = url.clone();
         Ok(match self.allowed(graph, &url)? {
@@ -190,6 +194,7 @@ impl DatabaseServers {
         }
     }
 
+    #[cfg(feature = "mysql")]
     fn password(&self) -> Option<PasswordSource> {
         let variable = || std::env::var_os(PASSWORD_VARIABLE).map(|_| PASSWORD_VARIABLE.to_owned());
         match &self.password_file {
