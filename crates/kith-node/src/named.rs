@@ -1,7 +1,7 @@
 //! Looks up what requests name in the topology that this node follows.
 
 use kith_api::topology::wanted;
-use kith_process::topology::TopologyReceiver;
+use kith_process::topology::{TopologyReceiver, catch_up};
 use kith_types::{ErrorCode, PartitionId};
 use kith_wire::documents::{ServedDocument, TopologyDocument};
 use std::{sync::Arc, time::Duration};
@@ -18,15 +18,11 @@ pub(super) async fn seen(
     topology: &TopologyReceiver,
     revision: u64,
 ) -> Result<Arc<TopologyDocument>, Status> {
-    let mut topology = topology.clone();
-    let newer = topology.wait_for(|topology| revision <= topology.revision);
-    match tokio::time::timeout(SEEN_WAIT, newer).await {
-        Ok(Ok(topology)) => Ok(Arc::clone(&topology)),
-        _ => {
-            let message = format!("this node has not seen revision {revision} of the metadata yet");
-            Err(kith_wire::status(ErrorCode::MetadataUnavailable, message, "the request is repeated"))
-        }
+    if catch_up(topology, revision, SEEN_WAIT).await {
+        return Ok(Arc::clone(&topology.borrow()));
     }
+    let message = format!("this node has not seen revision {revision} of the metadata yet");
+    Err(kith_wire::status(ErrorCode::MetadataUnavailable, message, "the request is repeated"))
 }
 
 /// Returns a version as the metadata describes it. Callers only identify the version: nothing else that they send becomes

@@ -37,6 +37,14 @@ const AGE_UNKNOWN: Duration = Duration::from_secs(86_400);
 /// Receives the latest topology; clones receive the same one.
 pub type TopologyReceiver = watch::Receiver<Arc<TopologyDocument>>;
 
+/// Waits for at most `wait` until the topology is at least as new as a revision of the metadata, and returns whether it is.
+/// A revision that changed only leases never arrives.
+pub async fn catch_up(topology: &TopologyReceiver, revision: u64, wait: Duration) -> bool {
+    let mut topology = topology.clone();
+    let new_enough = topology.wait_for(|topology| revision <= topology.revision);
+    matches!(tokio::time::timeout(wait, new_enough).await, Ok(Ok(_)))
+}
+
 /// The topology cannot be read.
 #[derive(Debug, Error)]
 #[non_exhaustive]

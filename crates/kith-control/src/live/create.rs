@@ -25,6 +25,7 @@ impl LiveGraphStore {
         self.check_no_store(&request.graph)?;
         let types = GraphTypes::new(rand::random(), declared).map_err(|error| bad_schema(&error))?;
         let (_, changes) = GraphTypes::default().evolve(declared).map_err(|error| bad_schema(&error))?;
+        self.see_all_databases().await?;
         let storage = match &request.storage {
             None => self.databases.default_storage(&self.topology.borrow())?,
             Some(storage) => storage.to_string(),
@@ -46,6 +47,16 @@ impl LiveGraphStore {
         self.check_not_dropped(&document, identity).await?;
         self.wait_until_visible(revision).await;
         Ok(applied)
+    }
+
+    /// Waits until this router knows every database process that has registered, so that one that has just started counts.
+    async fn see_all_databases(&self) -> Result<(), Status> {
+        let databases = self.metadata.read(keys::DATABASES).await.map_err(|error| unavailable(&error))?;
+        let newest = databases.entries.iter().map(|entry| entry.revision).max();
+        if let Some(newest) = newest {
+            self.wait_until_visible(newest).await;
+        }
+        Ok(())
     }
 
     /// Checks that no store or loaded graph has the name.

@@ -13,7 +13,7 @@ use kith_metadata::{
     records::shares::{Amount, Shared, Shares, SharesError},
     types::{self, TypesError as TypesReadError},
 };
-use kith_process::topology::TopologyReceiver;
+use kith_process::topology::{TopologyReceiver, catch_up};
 use kith_types::{ErrorCode, PartitionCount, check_store_name};
 use kith_versions::Trust;
 use kith_wire::{
@@ -309,9 +309,7 @@ impl LiveGraphStore {
 
     /// Waits until this router has seen a change, so that it serves a new graph at once, and a dropped one no longer.
     pub(super) async fn wait_until_visible(&self, revision: u64) {
-        let mut topology = self.topology.clone();
-        let visible = topology.wait_for(|topology| revision <= topology.revision);
-        if tokio::time::timeout(VISIBLE_WAIT, visible).await.is_err() {
+        if !catch_up(&self.topology, revision, VISIBLE_WAIT).await {
             tracing::warn!(
                 revision,
                 "a change has not yet come back through the watch of the metadata store"

@@ -18,7 +18,7 @@ use kith_process::topology;
 use kith_types::{LogPoint, PartitionCount, PartitionId, Term};
 use kith_versions::Trust;
 use kith_wire::{
-    documents::{Document, LiveGraphDocument},
+    documents::{DOCUMENT_FORMAT, DatabaseDocument, Document, LiveGraphDocument},
     frame::PREFACE_BYTES,
     v1,
 };
@@ -138,6 +138,14 @@ impl Scene {
         self.store.apply(asked).await.map(drop).map_err(|status| status.to_string())
     }
 
+    /// Enters the database process in the metadata.
+    async fn register(&self) {
+        let [addr, http] = [self.addr.to_string(), self.addr.to_string()];
+        let document = DatabaseDocument { format: DOCUMENT_FORMAT, database: 0, addr, http, pid: 1 };
+        let write = Write::put(keys::database(0), document.encode());
+        self.metadata.commit(vec![], vec![write]).await.unwrap();
+    }
+
     /// Returns the keys of the types that the metadata store has.
     async fn types_kept(&self) -> Vec<String> {
         let snapshot = self.metadata.read(keys::TYPES).await.unwrap();
@@ -173,6 +181,17 @@ async fn a_graph_is_created_although_the_answer_is_lost() {
     assert_eq!(scene.apply(TYPES).await, Ok(()));
     assert!(scene.document().await.is_some_and(|document| !document.dropping));
     scene.open().await;
+}
+
+#[tokio::test]
+async fn a_graph_is_created_in_a_database_process_that_has_just_registered() {
+    let scene = Scene::start().await;
+    scene.register().await;
+    let [graph, text, who] = [GRAPH, TYPES, "ada"].map(str::to_owned);
+    let standing = Trust::Claimed;
+    let asked = SchemaApply { graph, text, storage: None, dry_run: false, who, standing };
+    let applied = scene.store.apply(asked).await.unwrap();
+    assert_eq!(applied.storage, STORAGE);
 }
 
 #[tokio::test]

@@ -22,7 +22,7 @@ use kith_metadata::{
     records::{self, ChangeError},
 };
 use kith_net::security::Dialer;
-use kith_process::topology::TopologyReceiver;
+use kith_process::topology::{TopologyReceiver, catch_up};
 use kith_rebalance::{Conditions, RebalancePlan, RebalanceState};
 use kith_routing::RoutingTable;
 use kith_types::NodeId;
@@ -259,9 +259,7 @@ impl Rebalancer {
 
     /// Waits for at most [`SEEN_WAIT`] until this router's topology is at least as new as `revision`.
     async fn wait_until_seen(&self, revision: u64) {
-        let mut topology = self.topology.clone();
-        let seen = topology.wait_for(|topology| revision <= topology.revision);
-        if tokio::time::timeout(SEEN_WAIT, seen).await.is_err() {
+        if !catch_up(&self.topology, revision, SEEN_WAIT).await {
             tracing::debug!(revision, "the watch of the metadata lags");
         }
     }

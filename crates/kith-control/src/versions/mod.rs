@@ -23,7 +23,10 @@ pub(crate) use push::Push;
 use crate::UploadSettings;
 use kith_metadata::MetadataStore;
 use kith_net::security::Dialer;
-use kith_process::{place::ReadFrom, topology::TopologyReceiver};
+use kith_process::{
+    place::ReadFrom,
+    topology::{TopologyReceiver, catch_up},
+};
 use kith_versions::PushId;
 use kith_wire::documents::ClusterDocument;
 use parking_lot::{Mutex, MutexGuard};
@@ -99,9 +102,7 @@ impl Stores {
 
     /// Waits until a caller who made the change at `revision` finds it at this router.
     async fn wait_until_visible(&self, revision: u64) {
-        let mut topology = self.topology.clone();
-        let visible = topology.wait_for(|topology| revision <= topology.revision);
-        if tokio::time::timeout(VISIBLE_WAIT, visible).await.is_err() {
+        if !catch_up(&self.topology, revision, VISIBLE_WAIT).await {
             tracing::warn!(revision, "a commit has not come back through the watch yet");
         }
     }
