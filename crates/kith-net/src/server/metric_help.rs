@@ -1,4 +1,4 @@
-//! The `# HELP` lines of metrics, and the buckets of histograms. `docs/operating/metrics.md` explains each metric at length.
+//! The `# HELP` lines of metrics, and the buckets of histograms. `docs/operating/metrics.md` lists them, and says more where it is needed.
 
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder};
 
