@@ -2,6 +2,7 @@
 
 use super::{
     meter::Meter,
+    side_effects::SideEffects,
     tally::{Clock, Profile},
     traverser::Traverser,
     weight,
@@ -66,7 +67,7 @@ pub(super) struct Context<'a> {
     pub meter: Arc<Meter>,
     /// The traversers that were returned since the evaluation has last given way.
     since_way: AtomicU64,
-    side_effects: Mutex<HashMap<Label, Value>>,
+    pub side_effects: Mutex<SideEffects>,
     /// For the steps that choose at random.
     pub random: Mutex<StdRng>,
     /// The edges that have been changed. Traversers may hold them with the properties that they had before.
@@ -100,7 +101,7 @@ impl<'a> Context<'a> {
             traversers: AtomicU64::new(0),
             meter: Meter::new(limits.bytes),
             since_way: AtomicU64::new(0),
-            side_effects: Mutex::new(side_effects),
+            side_effects: Mutex::new(SideEffects::new(side_effects)),
             random: Mutex::new(StdRng::seed_from_u64(source.seed.unwrap_or(limits.seed))),
             changed_edges: Mutex::default(),
             labels: Mutex::default(),
@@ -149,15 +150,21 @@ impl<'a> Context<'a> {
         self.meter.room((traversers as u64).saturating_mul(weight::TRAVERSER_BYTES))
     }
 
-    /// What an operator makes of what is held and a further value. The result is counted.
+    /// What an operator makes of what is held and a further value. The result is counted. A collection that nobody else has
+    /// grows where it is.
     pub fn applied(&self, operator: Operator, held: Value, value: &Value) -> Result<Value> {
+        self.note_effort(weight::effort(value));
         match operator {
             Operator::AddAll => {
-                self.count_copy(&held)?;
+                if !is_own(&held) {
+                    self.count_copy(&held)?;
+                    self.note_effort(weight::effort(&held));
+                }
                 self.count_copy(value)?;
                 semantics::apply(operator, held, value)
             }
             _ => {
+                self.note_effort(weight::effort(&held));
                 let result = semantics::apply(operator, held, value)?;
                 if matches!(result, Value::BigInteger(_) | Value::BigDecimal(_)) {
                     self.count_values(std::iter::once(&result))?;
@@ -181,6 +188,11 @@ impl<'a> Context<'a> {
         if GIVE_WAY_AFTER < done {
             self.give_way_now().await;
         }
+    }
+
+    /// Counts work after which the evaluation has to give way soon.
+    pub fn note_effort(&self, effort: u64) {
+        self.since_way.fetch_add(effort, Ordering::Relaxed);
     }
 
     /// Yields to the executor.
@@ -217,27 +229,15 @@ impl<'a> Context<'a> {
             ),
         ))
     }
+}
 
-    pub fn side_effect(&self, key: &str) -> Option<Value> {
-        self.side_effects.lock().get(key).cloned()
-    }
-
-    /// Changes a side effect; `change` gets its value, if it has one.
-    pub fn change_side_effect(
-        &self,
-        key: &Label,
-        change: impl FnOnce(Option<Value>) -> Result<Value>,
-    ) -> Result<()> {
-        let mut all = self.side_effects.lock();
-        let before = all.remove(key);
-        all.insert(Arc::clone(key), change(before)?);
-        Ok(())
-    }
-
-    /// The operator by which further values are added to a side effect, if the source names one.
-    pub fn operator_of(&self, key: &str) -> Option<Operator> {
-        let mut known = self.source.side_effects.iter();
-        known.find(|(name, _, _)| &**name == key).and_then(|(_, _, operator)| *operator)
+/// Whether nobody else has the members of a collection, so that it can grow without a copy.
+fn is_own(value: &Value) -> bool {
+    match value {
+        Value::List(members) => Arc::strong_count(members) == 1,
+        Value::Set(members) => Arc::strong_count(members) == 1,
+        Value::Map(entries) => Arc::strong_count(entries) == 1,
+        _ => false,
     }
 }
 

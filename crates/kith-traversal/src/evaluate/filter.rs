@@ -34,7 +34,7 @@ pub(super) async fn apply(kind: &Kind, batch: Batch, context: &Context<'_>) -> R
         Kind::Where(wanted) => wheres::compare(wanted, &batch, context).await?,
         Kind::WhereStart(label) => return wheres::start(label, batch, context),
         Kind::WhereEnd(label) => {
-            batch.iter().map(|traverser| wheres::is_end(label, traverser, context)).collect()
+            batch.iter().map(|traverser| wheres::is_end(label, traverser, context)).collect::<Result<_>>()?
         }
         Kind::Members { quantifier, test } => {
             let mut passes = Vec::with_capacity(batch.len());
@@ -86,14 +86,16 @@ async fn members(quantifier: Quantifier, test: &Test, value: &Value, context: &C
     let mut effort = 0;
     for member in &members {
         if test.holds(member)? == wanted {
+            context.note_effort(effort);
             return Ok(quantifier == Quantifier::Any);
         }
-        effort += test.effort() + weight::effort(member);
+        effort += test.effort(member).saturating_mul(weight::effort(member));
         if PART_EFFORT_MAX < effort {
             effort = 0;
             context.give_way_now().await;
         }
     }
+    context.note_effort(effort);
     Ok(quantifier != Quantifier::Any)
 }
 

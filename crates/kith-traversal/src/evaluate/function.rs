@@ -120,6 +120,8 @@ async fn format(template: &Template, by: &[By], batch: Batch, context: &Context<
 async fn variable(name: &Label, batch: &[Traverser], context: &Context<'_>) -> Result<Vec<Option<Value>>> {
     let elements: Vec<&Value> = batch.iter().map(|traverser| &traverser.value).collect();
     let properties = context.properties(&elements, &Wanted::Keys([name.clone()].into())).await?;
+    // What is aside is the same for all traversers.
+    let aside = context.side_effect(name)?;
     let of = |(traverser, properties): (&Traverser, Vec<Value>)| {
         let property = properties.first().and_then(by::property_value).cloned();
         let entry = || match &traverser.value {
@@ -127,7 +129,7 @@ async fn variable(name: &Label, batch: &[Traverser], context: &Context<'_>) -> R
             _ => None,
         };
         let label = || traverser.labelled(name).last().map(|value| (*value).clone());
-        property.or_else(entry).or_else(label).or_else(|| context.side_effect(name))
+        property.or_else(entry).or_else(label).or_else(|| aside.clone())
     };
     Ok(batch.iter().zip(properties).map(of).collect())
 }
@@ -141,6 +143,7 @@ pub(super) async fn math(
 ) -> Result<Batch> {
     let mut rows: Vec<Option<Vec<f64>>> = vec![Some(Vec::new()); batch.len()];
     for (turn, name) in expression.variables().iter().enumerate() {
+        let aside = context.side_effect(name)?;
         let of = |traverser: &Traverser| match &**name {
             "_" => traverser.clone(),
             name => {
@@ -149,7 +152,7 @@ pub(super) async fn math(
                     Value::Map(map) => map.get(&Value::text(name)).cloned(),
                     _ => None,
                 };
-                let value = value.or_else(entry).or_else(|| context.side_effect(name));
+                let value = value.or_else(entry).or_else(|| aside.clone());
                 traverser.to(value.unwrap_or_default())
             }
         };

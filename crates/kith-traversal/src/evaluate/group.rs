@@ -14,7 +14,7 @@ use crate::{
     plan::{By, Group, Kind, Label},
     value::{Map, Operator, Value},
 };
-use indexmap::IndexMap;
+use indexmap::{IndexMap, map::Entry};
 use std::sync::Arc;
 
 /// `group` that returns a map, for each origin.
@@ -101,11 +101,13 @@ pub(super) async fn side_effect(kind: &Kind, batch: Batch, context: &Context<'_>
             context.change_side_effect(key, |before| {
                 let mut map = map_of(before);
                 for (key, value) in more {
-                    let joined = match map.shift_remove(&key) {
-                        None => value,
-                        Some(before) => joined(before, value, context)?,
-                    };
-                    map.insert(key, joined);
+                    match map.entry(key) {
+                        Entry::Vacant(entry) => drop(entry.insert(value)),
+                        Entry::Occupied(mut entry) => {
+                            let before = std::mem::take(entry.get_mut());
+                            *entry.get_mut() = joined(before, value, context)?;
+                        }
+                    }
                 }
                 Ok(Value::Map(Arc::new(map)))
             })?;
@@ -125,11 +127,9 @@ fn map_of(value: Option<Value>) -> Map {
 /// The value of a group whose members came in two batches.
 fn joined(before: Value, more: Value, context: &Context<'_>) -> Result<Value> {
     match (&before, &more) {
-        (Value::List(a), Value::List(b)) => {
-            let _places = context.meter.reserve((a.len() + b.len()) as u64 * weight::VALUE_BYTES)?;
-            Ok(Value::list([&a[..], &b[..]].concat()))
+        (Value::List(_), Value::List(_)) | (Value::Map(_), Value::Map(_)) => {
+            context.applied(Operator::AddAll, before, &more)
         }
-        (Value::Map(_), Value::Map(_)) => context.applied(Operator::AddAll, before, &more),
         _ if before.is_number() && more.is_number() => context.applied(Operator::Sum, before, &more),
         _ => Ok(before),
     }
@@ -139,66 +139,54 @@ fn joined(before: Value, more: Value, context: &Context<'_>) -> Result<Value> {
 pub(super) async fn aggregate(key: &Label, by: &By, batch: Batch, context: &Context<'_>) -> Result<Batch> {
     let values = by::values(by, &batch, context).await?;
     context.count_values(values.iter().flatten())?;
-    context.count_bytes(values.len() as u64 * weight::VALUE_BYTES)?;
+    context.count_bytes(values.len() as u64 * 2 * weight::VALUE_BYTES)?;
     let operator = context.operator_of(key);
     let last = batch.last().map(|traverser| traverser.origin);
-    context.change_side_effect(key, |before| {
-        // Of several nested traversals, the last one assigns last.
-        let counts =
-            |traverser: &Traverser| operator != Some(Operator::Assign) || Some(traverser.origin) == last;
-        let added = batch.iter().zip(values).filter(|(traverser, _)| counts(traverser));
-        let added = added.filter_map(|(traverser, value)| Some((value?, traverser.bulk)));
-        match (operator, before) {
-            // These take what is added as a whole.
-            (Some(operator @ (Operator::AddAll | Operator::Assign)), Some(before)) => {
-                let added = Value::BulkSet(Arc::new(bulk_set(None, added)));
-                context.applied(operator, before, &added)
-            }
-            (Some(operator), Some(before)) => {
-                context.count_each(batch.iter().map(|traverser| traverser.bulk))?;
+    // Of several nested traversals, the last one assigns last.
+    let counts = |traverser: &Traverser| operator != Some(Operator::Assign) || Some(traverser.origin) == last;
+    let added = batch.iter().zip(values).filter(|(traverser, _)| counts(traverser));
+    let added = added.filter_map(|(traverser, value)| Some((value?, traverser.bulk)));
+    match operator {
+        None => {
+            let bulks = batch.iter().map(|traverser| usize::try_from(traverser.bulk).unwrap_or(0));
+            context.add_to_side_effect(key, bulks.fold(0, usize::saturating_add), added)?;
+        }
+        // These take what is added as a whole.
+        Some(operator @ (Operator::AddAll | Operator::Assign)) => {
+            let mut all = IndexMap::new();
+            count_all(&mut all, added);
+            let added = Value::BulkSet(Arc::new(all.into_iter().collect()));
+            context.change_side_effect(key, |before| {
+                context.applied(operator, before.unwrap_or_else(|| Value::BulkSet(Arc::default())), &added)
+            })?;
+        }
+        Some(operator) => {
+            context.count_each(batch.iter().map(|traverser| traverser.bulk))?;
+            context.change_side_effect(key, |before| {
                 added
                     .flat_map(|(value, bulk)| std::iter::repeat_n(value, bulk.max(0) as usize))
-                    .try_fold(before, |before, value| context.applied(operator, before, &value))
-            }
-            (_, Some(Value::List(members))) => {
-                context.count_each(batch.iter().map(|traverser| traverser.bulk))?;
-                let bulks = batch.iter().map(|traverser| traverser.bulk.max(0).unsigned_abs());
-                let places = bulks.fold(members.len() as u64, u64::saturating_add);
-                let _places = context.meter.reserve(places.saturating_mul(weight::VALUE_BYTES))?;
-                let added = added.flat_map(|(value, bulk)| std::iter::repeat_n(value, bulk.max(0) as usize));
-                Ok(Value::list(members.iter().cloned().chain(added).collect::<Vec<_>>()))
-            }
-            (_, Some(Value::Set(members))) => {
-                let mut members = Arc::unwrap_or_clone(members);
-                members.extend(added.map(|(value, _)| value));
-                Ok(Value::Set(Arc::new(members)))
-            }
-            (_, before) => Ok(Value::BulkSet(Arc::new(bulk_set(before, added)))),
+                    .try_fold(before.unwrap_or_default(), |before, value| {
+                        context.applied(operator, before, &value)
+                    })
+            })?;
         }
-    })?;
-    // What was there before has been looked at too, which takes long if little is added often.
-    let all = context.side_effect(key);
-    context.give_way(all.iter()).await;
+    }
+    context.give_way(batch.iter().map(|traverser| &traverser.value)).await;
     Ok(batch)
 }
 
-fn bulk_set(before: Option<Value>, added: impl Iterator<Item = (Value, i64)>) -> Vec<(Value, i64)> {
-    let mut counts: IndexMap<Value, i64> = match before {
-        Some(Value::BulkSet(counts)) => counts.iter().cloned().collect(),
-        Some(Value::Null) | None => IndexMap::new(),
-        Some(other) => IndexMap::from_iter([(other, 1)]),
-    };
+/// Adds values to those of a bulk set.
+pub(super) fn count_all(counts: &mut IndexMap<Value, i64>, added: impl Iterator<Item = (Value, i64)>) {
     for (value, bulk) in added {
         let count = counts.entry(value).or_insert(0);
         *count = count.saturating_add(bulk);
     }
-    counts.into_iter().collect()
 }
 
 /// `cap`: side effects. One by itself, several as a map.
 pub(super) async fn cap(keys: &[Label], origins: &[u32], context: &Context<'_>) -> Result<Batch> {
     let of = |key: &Label| {
-        context.side_effect(key).ok_or_else(|| GremlinError::bad(format!("there is no side effect {key:?}")))
+        context.side_effect(key)?.ok_or_else(|| GremlinError::bad(format!("there is no side effect {key:?}")))
     };
     let value = match keys {
         [key] => of(key)?,

@@ -32,8 +32,10 @@ pub(super) async fn apply(kind: &Kind, batch: Batch, context: &Context<'_>) -> R
             Kind::SackUpdate { operator, by } => {
                 let made = by::values(by, std::slice::from_ref(&traverser), context).await?;
                 let Some(Some(made)) = made.into_iter().next() else { continue };
-                let sack = context.applied(*operator, traverser.sack.clone().unwrap_or_default(), &made)?;
-                reached.push(Traverser { sack: Some(sack), ..traverser });
+                let mut traverser = traverser;
+                let sack = traverser.sack.take().unwrap_or_default();
+                traverser.sack = Some(context.applied(*operator, sack, &made)?);
+                reached.push(traverser);
             }
             Kind::Fail(message) => return Err(failed(message.as_ref())),
             Kind::OrderLocal(by) => reached.push(traverser.to(order::local(by, value, context).await?)),

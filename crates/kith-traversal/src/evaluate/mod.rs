@@ -33,6 +33,7 @@ mod scope;
 mod search;
 mod select;
 mod shortest;
+mod side_effects;
 mod size;
 mod step;
 mod tally;

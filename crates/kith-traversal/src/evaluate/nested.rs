@@ -134,12 +134,9 @@ pub(super) async fn given(
     match given {
         Given::Value(value) => Ok(batch.iter().map(|_| Some(value.clone())).collect()),
         Given::Label(label) => {
+            let aside = context.side_effect(label)?;
             let of = |traverser: &Traverser| {
-                traverser
-                    .labelled(label)
-                    .last()
-                    .map(|value| (*value).clone())
-                    .or_else(|| context.side_effect(label))
+                traverser.labelled(label).last().map(|value| (*value).clone()).or_else(|| aside.clone())
             };
             Ok(batch.iter().map(of).collect())
         }

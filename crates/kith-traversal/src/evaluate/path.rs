@@ -42,7 +42,7 @@ pub(super) async fn simple(
 
 /// The bytes of the places of all paths, and of the parts of them that are made.
 fn places(batch: &[Traverser]) -> u64 {
-    let lengths = batch.iter().map(|traverser| traverser.nodes().count() as u64);
+    let lengths = batch.iter().map(Traverser::path_length);
     lengths.fold(0, u64::saturating_add).saturating_mul(2 * weight::VALUE_BYTES)
 }
 

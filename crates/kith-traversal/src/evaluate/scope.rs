@@ -8,24 +8,29 @@ use crate::{
 
 /// What a key means to a traverser: an entry of its map, a side effect, or the values with this label, of which `pop` says
 /// which. `None` if it means nothing.
-pub(super) fn value(pop: Pop, key: &Value, traverser: &Traverser, context: &Context<'_>) -> Option<Value> {
+pub(super) fn value(
+    pop: Pop,
+    key: &Value,
+    traverser: &Traverser,
+    context: &Context<'_>,
+) -> Result<Option<Value>> {
     if let Value::Map(map) = &traverser.value
         && let Some(value) = map.get(key)
     {
-        return Some(value.clone());
+        return Ok(Some(value.clone()));
     }
-    let label = key.as_text()?;
-    if let Some(value) = context.side_effect(label) {
-        return Some(value);
+    let Some(label) = key.as_text() else { return Ok(None) };
+    if let Some(value) = context.side_effect(label)? {
+        return Ok(Some(value));
     }
     let all = traverser.labelled(label);
     let list = || Value::list(all.iter().map(|value| (*value).clone()).collect::<Vec<_>>());
-    match (pop, &all[..]) {
+    Ok(match (pop, &all[..]) {
         (_, []) => None,
         (Pop::All, _) | (Pop::Mixed, [_, _, ..]) => Some(list()),
         (Pop::First, [first, ..]) => Some((*first).clone()),
         (_, [.., last]) => Some((*last).clone()),
-    }
+    })
 }
 
 /// As [`value`], the last value with the label.
@@ -33,7 +38,7 @@ pub(super) fn value(pop: Pop, key: &Value, traverser: &Traverser, context: &Cont
 /// # Errors
 /// The label means nothing.
 pub(super) fn last(label: &str, traverser: &Traverser, context: &Context<'_>) -> Result<Value> {
-    value(Pop::Last, &label.into(), traverser, context).ok_or_else(|| {
+    value(Pop::Last, &label.into(), traverser, context)?.ok_or_else(|| {
         GremlinError::bad(format!(
             "neither the map, sideEffects, nor path has a {label}-key: no step before this one has the label {label:?}"
         ))

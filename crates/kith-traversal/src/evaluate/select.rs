@@ -34,7 +34,10 @@ pub(super) async fn apply(kind: &Kind, batch: Batch, context: &Context<'_>) -> R
             let keys = nested::first(traversal, &batch, context).await?;
             let mut reached = Batch::new();
             for (traverser, key) in batch.into_iter().zip(keys) {
-                let value = key.and_then(|key| scope::value(*pop, &key, &traverser, context));
+                let value = match key {
+                    Some(key) => scope::value(*pop, &key, &traverser, context)?,
+                    None => None,
+                };
                 let Some(value) = value else { continue };
                 let entered = [traverser.to(value)];
                 let made = by::in_turn(by, 0, &entered, context).await?;
@@ -51,7 +54,7 @@ async fn one(pop: Pop, label: &Label, by: &[By], batch: Batch, context: &Context
     let mut entered = Batch::with_capacity(batch.len());
     let mut from = Batch::with_capacity(batch.len());
     for traverser in batch {
-        if let Some(value) = scope::value(pop, &Value::String(label.clone()), &traverser, context) {
+        if let Some(value) = scope::value(pop, &Value::String(label.clone()), &traverser, context)? {
             entered.push(traverser.to(value));
             from.push(traverser);
         }
@@ -75,7 +78,7 @@ async fn several(
         let key = Value::String(label.clone());
         let (mut entered, mut places) = (Batch::new(), Vec::new());
         for (place, traverser) in batch.iter().enumerate() {
-            match scope::value(pop, &key, traverser, context) {
+            match scope::value(pop, &key, traverser, context)? {
                 Some(value) if maps[place].is_some() => {
                     entered.push(traverser.to(value));
                     places.push(place);

@@ -64,13 +64,13 @@ pub(super) const PART_EFFORT_MAX: u64 = 64 << 10;
 /// What a step makes of a batch. If that is much work, parts of the batch follow one another, and the evaluation gives way in
 /// between. Batches of elements are never so much work, so that the graph is asked once.
 async fn in_parts(kind: &Kind, state: &mut State, batch: Batch, context: &Context<'_>) -> Result<Batch> {
-    let each = effort(kind);
-    let effort = |traverser: &Traverser| each.saturating_mul(weight::effort(&traverser.value));
+    let effort = |traverser: &Traverser| effort(kind, traverser);
     let mut total = 0_u64;
     if batch.iter().all(|traverser| {
         total = total.saturating_add(effort(traverser));
         total <= PART_EFFORT_MAX
     }) {
+        context.note_effort(total);
         return apply(kind, state, batch, context).await;
     }
     let (mut reached, mut part, mut total) = (Batch::new(), Batch::new(), 0_u64);
@@ -89,19 +89,40 @@ async fn in_parts(kind: &Kind, state: &mut State, batch: Batch, context: &Contex
     Ok(reached)
 }
 
-/// How much work a step does for a simple value.
-fn effort(kind: &Kind) -> u64 {
+/// How much work a step does for a traverser.
+fn effort(kind: &Kind, traverser: &Traverser) -> u64 {
+    let value = &traverser.value;
     let count = match kind {
-        Kind::Project { keys, .. } => keys.len(),
-        Kind::Select { labels, .. } | Kind::Dedup { labels, .. } => labels.len(),
-        Kind::Function(Function::Concat(given)) => given.len(),
-        Kind::Function(Function::Format { template, .. }) => template.parts.len(),
-        Kind::Math { expression, .. } => expression.len(),
-        Kind::Is(test) | Kind::Members { test, .. } => return test.effort().max(1),
-        Kind::Has(HasTest { condition: Condition::Test(test), .. }) => return test.effort().max(1),
+        Kind::Project { keys, .. } => keys.len() as u64,
+        Kind::Select { labels, .. } | Kind::Dedup { labels, .. } => labels.len() as u64,
+        Kind::Function(Function::Concat(given)) => given.len() as u64,
+        Kind::Function(Function::Format { template, .. }) => template.parts.len() as u64,
+        Kind::Math { expression, .. } => expression.len() as u64,
+        Kind::Is(test) | Kind::Has(HasTest { condition: Condition::Test(test), .. }) => test.effort(value),
         _ => 1,
     };
-    (count as u64).max(1)
+    let path = if looks_at_path(kind) { traverser.path_length() } else { 0 };
+    count.max(1).saturating_mul(weight::effort(value).saturating_add(path))
+}
+
+/// Whether a step walks through the values that a traverser remembers.
+fn looks_at_path(kind: &Kind) -> bool {
+    match kind {
+        Kind::Select { .. }
+        | Kind::SelectKeys { .. }
+        | Kind::Where(_)
+        | Kind::WhereStart(_)
+        | Kind::WhereEnd(_)
+        | Kind::Path { .. }
+        | Kind::SimplePath { .. }
+        | Kind::Math { .. } => true,
+        Kind::Dedup { labels, .. } => !labels.is_empty(),
+        Kind::Function(function) => matches!(
+            function,
+            Function::Concat(_) | Function::Format { .. } | Function::DateDiff(_) | Function::Lists(..)
+        ),
+        _ => false,
+    }
 }
 
 /// The results of a change that begins a traversal: it is made once.

@@ -10,7 +10,7 @@ use crate::{
 };
 use std::{
     hash::{DefaultHasher, Hash, Hasher},
-    sync::Arc,
+    sync::{Arc, OnceLock},
 };
 
 /// Traversers on their way from a step to the next.
@@ -48,6 +48,10 @@ pub(super) struct PathNode {
     pub value: Value,
     labels: Vec<Label>,
     before: Option<Arc<PathNode>>,
+    /// How many values there are up to this one.
+    length: u64,
+    /// A number that is the same for equal values up to this one, once it has been asked for.
+    digest: OnceLock<u64>,
     pub held: Held,
 }
 
@@ -64,7 +68,9 @@ impl Drop for PathNode {
 impl PathNode {
     fn after(before: Option<&Arc<PathNode>>, value: &Value, meter: &Arc<Meter>) -> Arc<Self> {
         let held = Held::new(meter, weight::PATH_NODE_BYTES + weight::of_element(value));
-        Arc::new(Self { value: value.clone(), labels: Vec::new(), before: before.cloned(), held })
+        let length = before.map_or(0, |before| before.length) + 1;
+        let (value, before) = (value.clone(), before.cloned());
+        Arc::new(Self { value, labels: Vec::new(), before, length, digest: OnceLock::new(), held })
     }
 
     /// The same node with more labels.
@@ -73,7 +79,28 @@ impl PathNode {
         let labels: Vec<Label> = self.labels.iter().chain(new).cloned().collect();
         let mut held = Held::clone(&self.held);
         held.grow((labels.len() - self.labels.len()) as u64 * weight::LABEL_BYTES);
-        Arc::new(Self { value: self.value.clone(), labels, before: self.before.clone(), held })
+        let (value, before, digest) = (self.value.clone(), self.before.clone(), self.digest.clone());
+        Arc::new(Self { value, labels, before, length: self.length, digest, held })
+    }
+
+    /// As `digest`. Each value is looked at once, however many paths it belongs to.
+    fn digest(&self) -> u64 {
+        let mut open = Vec::new();
+        let mut node = Some(self);
+        let mut digest = loop {
+            let Some(next) = node else { break 0 };
+            if let Some(known) = next.digest.get() {
+                break *known;
+            }
+            open.push(next);
+            node = next.before.as_deref();
+        };
+        for node in open.into_iter().rev() {
+            let mut hasher = DefaultHasher::new();
+            (digest, &node.value).hash(&mut hasher);
+            digest = *node.digest.get_or_init(|| hasher.finish());
+        }
+        digest
     }
 }
 
@@ -134,6 +161,11 @@ impl Traverser {
         }
     }
 
+    /// How many values it remembers.
+    pub fn path_length(&self) -> u64 {
+        self.last().map_or(0, |last| last.length)
+    }
+
     /// The remembered values, from the last to the first.
     pub fn nodes(&self) -> impl Iterator<Item = &PathNode> {
         std::iter::successors(self.last().map(|node| &**node), |node| node.before.as_deref())
@@ -173,13 +205,12 @@ impl Traverser {
     pub fn is_same_but_for_sack(&self, other: &Self) -> bool {
         let is_same_trail = match (&self.trail, &other.trail) {
             (Trail::Labels { is_here: a, .. }, Trail::Labels { is_here: b, .. }) => {
-                let values = |it: &Self| it.nodes().count();
+                let nodes = self.nodes().zip(other.nodes());
+                // From where on both have the same node, all is the same.
+                let mut apart = nodes.take_while(|(a, b)| !std::ptr::eq(*a, *b));
                 a == b
-                    && values(self) == values(other)
-                    && self
-                        .nodes()
-                        .zip(other.nodes())
-                        .all(|(a, b)| a.value == b.value && a.labels == b.labels)
+                    && self.path_length() == other.path_length()
+                    && apart.all(|(a, b)| a.value == b.value && a.labels == b.labels)
             }
             _ => false,
         };
@@ -191,7 +222,7 @@ impl Traverser {
         let mut hasher = DefaultHasher::new();
         self.value.hash(&mut hasher);
         self.origin.hash(&mut hasher);
-        self.nodes().for_each(|node| node.value.hash(&mut hasher));
+        self.last().map(|node| node.digest()).hash(&mut hasher);
         hasher.finish()
     }
 }

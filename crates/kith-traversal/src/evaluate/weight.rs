@@ -68,15 +68,15 @@ pub(super) fn of_entries(count: usize, entries: usize) -> u64 {
     each.saturating_mul(count as u64)
 }
 
-/// How much work it is to look at a value as a whole, in units of a simple value. Larger values than [`LOOKED_AT_MAX`] count as
-/// that.
+/// How much work it is to look at a value as a whole, in units of a simple value. Larger collections than [`LOOKED_AT_MAX`]
+/// count as that.
 pub(super) fn effort(value: &Value) -> u64 {
     match value {
-        Value::String(_)
-        | Value::Binary(_)
-        | Value::BigInteger(_)
-        | Value::BigDecimal(_)
-        | Value::List(_)
+        Value::String(text) => 1 + text.len() as u64 / VALUE_BYTES,
+        Value::Binary(bytes) => 1 + bytes.len() as u64 / VALUE_BYTES,
+        Value::BigInteger(number) => of_words(number.bits() / 64),
+        Value::BigDecimal(number) => of_words(number.as_bigint_and_scale().0.bits() / 64),
+        Value::List(_)
         | Value::Set(_)
         | Value::BulkSet(_)
         | Value::Path(_)
@@ -86,8 +86,13 @@ pub(super) fn effort(value: &Value) -> u64 {
     }
 }
 
-/// How far a value is looked into to tell the effort.
-const LOOKED_AT_MAX: u64 = 256 << 10;
+/// How far a collection is looked into to tell the effort. It is then a part of its own for steps.
+const LOOKED_AT_MAX: u64 = super::step::PART_EFFORT_MAX * VALUE_BYTES;
+
+/// The work that a number of this many words is: multiplying and dividing take more than a linear time.
+fn of_words(words: u64) -> u64 {
+    1 + words + words.saturating_mul(words) / 4_096
+}
 
 fn of_value(value: &Value) -> u64 {
     up_to(value, u64::MAX - 1)
@@ -119,7 +124,7 @@ fn take(value: &Value, depth: u32, left: &mut u64) -> Option<()> {
         Value::String(text) => bytes(text.len() as u64),
         Value::Binary(binary) => bytes(binary.len() as u64),
         Value::BigInteger(number) => bytes(number.bits() / 8),
-        Value::BigDecimal(number) => bytes(number.digits() / 2),
+        Value::BigDecimal(number) => bytes(number.as_bigint_and_scale().0.bits() / 8),
         Value::Vertex(vertex) => {
             bytes(VERTEX_BYTES)?;
             bytes(vertex.properties.as_deref().map_or(0, of_vertex_properties))

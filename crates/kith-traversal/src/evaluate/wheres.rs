@@ -19,9 +19,9 @@ pub(super) fn start(label: &str, batch: Batch, context: &Context<'_>) -> Result<
 }
 
 /// Whether a condition ends at the value of a label.
-pub(super) fn is_end(label: &str, traverser: &Traverser, context: &Context<'_>) -> bool {
-    let wanted = scope::value(Pop::Last, &label.into(), traverser, context);
-    wanted.is_some_and(|value| value == traverser.value)
+pub(super) fn is_end(label: &str, traverser: &Traverser, context: &Context<'_>) -> Result<bool> {
+    let wanted = scope::value(Pop::Last, &label.into(), traverser, context)?;
+    Ok(wanted.is_some_and(|value| value == traverser.value))
 }
 
 /// Whether each traverser passes a predicate about labels. The `by` are used in turn: the first for the value that is compared,
@@ -40,7 +40,7 @@ pub(super) async fn compare(wanted: &Where, batch: &[Traverser], context: &Conte
         columns.push(by::in_turn(&wanted.by, at, &entered, context).await?);
     }
     let Some((left, operands)) = columns.split_first() else { return Ok(vec![true; batch.len()]) };
-    let passes = judge(&wanted.predicate, left, &mut operands.iter())?;
+    let passes = judge(&wanted.predicate, left, &mut operands.iter(), context)?;
     let is_whole = |at: usize| columns.iter().all(|column| column[at].is_some());
     Ok(passes.into_iter().enumerate().map(|(at, passes)| passes && is_whole(at)).collect())
 }
@@ -59,6 +59,7 @@ fn judge<'a>(
     predicate: &WherePredicate,
     left: &[Option<Value>],
     columns: &mut impl Iterator<Item = &'a Vec<Option<Value>>>,
+    context: &Context<'_>,
 ) -> Result<Vec<bool>> {
     match predicate {
         WherePredicate::Compare { relation, labels } => {
@@ -70,12 +71,14 @@ fn judge<'a>(
                     .zip(operands)
                     .map_or(Ok(false), |(left, all)| relation.holds(left, all, &mut last))
             };
-            left.iter().enumerate().map(row).collect()
+            let passes = left.iter().enumerate().map(row).collect();
+            context.note_effort(last.effort);
+            passes
         }
-        WherePredicate::And(all) => joined(all, true, left, columns),
-        WherePredicate::Or(all) => joined(all, false, left, columns),
+        WherePredicate::And(all) => joined(all, true, left, columns, context),
+        WherePredicate::Or(all) => joined(all, false, left, columns, context),
         WherePredicate::Not(one) => {
-            Ok(judge(one, left, columns)?.into_iter().map(|passes| !passes).collect())
+            Ok(judge(one, left, columns, context)?.into_iter().map(|passes| !passes).collect())
         }
     }
 }
@@ -85,10 +88,11 @@ fn joined<'a>(
     is_and: bool,
     left: &[Option<Value>],
     columns: &mut impl Iterator<Item = &'a Vec<Option<Value>>>,
+    context: &Context<'_>,
 ) -> Result<Vec<bool>> {
     let mut passes = vec![is_and; left.len()];
     for one in all {
-        for (passes, one) in passes.iter_mut().zip(judge(one, left, columns)?) {
+        for (passes, one) in passes.iter_mut().zip(judge(one, left, columns, context)?) {
             *passes = if is_and { *passes && one } else { *passes || one };
         }
     }

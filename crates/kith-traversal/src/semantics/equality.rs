@@ -57,10 +57,18 @@ impl Members {
         &self.all
     }
 
-    /// How many of them have to be looked at one by one.
-    pub(super) fn effort(&self) -> u64 {
+    /// How many of them have to be looked at one by one for a value.
+    pub(super) fn effort(&self, value: &Value) -> u64 {
+        use Value::{BulkSet, Entry, List, Map, Path, Set};
+        if matches!(value, List(_) | Set(_) | BulkSet(_) | Map(_) | Path(_) | Entry(_)) {
+            return self.len();
+        }
         let is_keyed = self.others.len() < self.all.len();
         self.others.len() as u64 + u64::from(is_keyed)
+    }
+
+    pub(super) fn len(&self) -> u64 {
+        self.all.len() as u64
     }
 
     /// Whether one of them is equal to the value. `O(1)` unless collections or very large numbers are involved.

@@ -190,15 +190,20 @@ impl Test {
         }
     }
 
-    /// How much work it is to test one value, in units of a simple comparison.
-    pub fn effort(&self) -> u64 {
+    /// How much work it is to test a value, in units of a simple comparison.
+    pub fn effort(&self, value: &Value) -> u64 {
         match &self.0 {
-            Check::Within(members) => members.effort(),
+            Check::Within(members) => members.effort(value),
             Check::Regex(pattern) => pattern.as_str().len() as u64,
-            Check::And(tests) | Check::Or(tests) => tests.iter().map(Self::effort).sum(),
-            Check::Not(test) => test.effort(),
+            Check::And(tests) | Check::Or(tests) => tests.iter().map(|test| test.effort(value)).sum(),
+            Check::Not(test) => test.effort(value),
             _ => 1,
         }
+    }
+
+    /// How much work it is to prepare it for many values.
+    pub(super) fn effort_to_compile(&self) -> u64 {
+        if let Check::Within(members) = &self.0 { members.len() } else { 1 }
     }
 
     fn order(holds: fn(Ordering) -> bool, operand: Value) -> Self {

@@ -18,7 +18,11 @@ enum Kind {
 
 /// The test of the operands that were asked for last: many values are often compared with the same ones.
 #[derive(Debug, Default)]
-pub struct LastTest(Option<(Vec<Value>, Test)>);
+pub struct LastTest {
+    last: Option<(Vec<Value>, Test)>,
+    /// How much work it was to compile all tests until now.
+    pub effort: u64,
+}
 
 impl Relation {
     /// The relation with the name of a predicate. An unknown name is an error when it is asked.
@@ -43,16 +47,19 @@ impl Relation {
             (Kind::Equal(is_equal), [operand]) => Ok(equal(value, operand) == *is_equal),
             (Kind::Order(holds), [operand]) => Ok(compare(value, operand).is_some_and(holds)),
             _ => {
-                let known = last.0.take().filter(|(known, _)| are_same(known, &operands));
+                let known = last.last.take().filter(|(known, _)| are_same(known, &operands));
                 let (operands, test) = match known {
                     Some(known) => known,
                     None => {
                         let predicate = Predicate { operator: self.operator(), operands: operands.clone() };
-                        (operands, Test::compile(&predicate)?)
+                        let test = Test::compile(&predicate)?;
+                        last.effort += test.effort_to_compile();
+                        (operands, test)
                     }
                 };
                 let holds = test.is_true(value);
-                last.0 = Some((operands, test));
+                last.effort += test.effort(value);
+                last.last = Some((operands, test));
                 Ok(holds)
             }
         }

@@ -221,7 +221,10 @@ fn single_steps_with_much_work_give_way() {
         format!("g.inject('{text}').repeat(reverse()).times(100)"),
         format!("g.inject('{text}').repeat(filter(is(TextP.notContaining('ab')))).times(100)"),
         format!("g.inject('{text}').repeat(concat('a').aggregate('x')).times(100).cap('x').count(local)"),
-        "g.inject(1).repeat(math('_+1').aggregate('x')).times(400).cap('x').count(local)".to_owned(),
+        // What is looked at comes from elsewhere.
+        format!("g.withSideEffect('x', [{numbers}]).inject(1).repeat(where(within('x'))).times(100)"),
+        "g.inject(1).repeat(identity().as('x')).times(400).repeat(select('x').as('x')).times(60)".to_owned(),
+        format!("g.inject(1).repeat(is(P.without([{members}]))).times(100)"),
     ] {
         let (plan, graph) = (compiled(&gremlin).expect("it is well-formed"), toy());
         let limits = Limits { bytes: 1 << 40, traversers: 1 << 40, ..Limits::default() };

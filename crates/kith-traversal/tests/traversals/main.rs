@@ -1,5 +1,6 @@
 //! Traversals over the toy graph of TinkerPop's documentation, from text to results.
 
+mod asides;
 mod bounds;
 mod changes;
 mod explanations;
