@@ -110,15 +110,18 @@ impl Compiled {
             .with_clock(&clock)
             .with_properties(self.with_properties)
             .replacing_edges(self.replaces_edges);
-        let mut results = Vec::new();
+        let (mut results, mut coded) = (Vec::new(), 0);
         while let Some(batch) = evaluation.next().await? {
             results.extend(batch);
             if let Some(early) = early.filter(|early| early.would_take(results.len())) {
-                early.give(encoded(mem::take(&mut results))?);
+                let bytes =
+                    evaluation.returned_bytes() - mem::replace(&mut coded, evaluation.returned_bytes());
+                early.give(encoded_aside(mem::take(&mut results), bytes).await?);
             }
         }
         let metrics = evaluation.metrics().filter(|_| self.is_profiled).map(encoded_metrics).transpose()?;
-        Ok(Results { results: encoded(results)?, metrics })
+        let results = encoded_aside(results, evaluation.returned_bytes() - coded).await?;
+        Ok(Results { results, metrics })
     }
 
     /// The profile for the caller. The step profile() needs the fan-outs, but they are not for the caller.
@@ -276,6 +279,11 @@ fn bindings_of(bytes: &Bytes, room: &mut Room) -> Result<Map, GremlinError> {
             Err(GremlinError::bad(format!("bindings are a map, not a value of type {}", other.type_name())))
         }
     }
+}
+
+/// As [`encoded`], for results of about this many bytes.
+async fn encoded_aside(results: Vec<(Value, i64)>, bytes: u64) -> Result<Bytes, GremlinError> {
+    aside(usize::try_from(bytes).unwrap_or(usize::MAX), move || encoded(results)).await
 }
 
 fn encoded(results: Vec<(Value, i64)>) -> Result<Bytes, GremlinError> {

@@ -260,12 +260,13 @@ async fn results(
     let reply = guest.call(asked.question(), QueryOptions { deadline, ..asked.options.clone() }).await?;
     let answer = answer::of_traversal(&reply)?;
     let pieces = encoded(guest, id, answer, (asked.form, serializer))
+        .await
         .map_err(|error| if answer.wrote { QueryError::results_lost(error) } else { error })?;
     Ok(response(StatusCode::OK, media_type, pieces))
 }
 
-/// The body of an answer. Its pieces are charged until they are sent.
-fn encoded(
+/// The body of an answer. Its pieces are charged until they are sent. Others have their turn after each of them.
+async fn encoded(
     guest: &Guest,
     id: Uuid,
     answer: &GremlinAnswer,
@@ -284,6 +285,7 @@ fn encoded(
         piece.extend(http::encode_result(&value, serializer).map_err(of_gremlin)?);
         if PIECE_BYTES <= piece.len() {
             pieces.push(charged(guest, mem::take(&mut piece))?);
+            tokio::task::yield_now().await;
         }
     }
     piece.extend(tail);

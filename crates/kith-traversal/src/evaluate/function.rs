@@ -61,7 +61,7 @@ async fn concat(given: &[Given], batch: Batch, context: &Context<'_>) -> Result<
         parts.iter_mut().zip(values).for_each(|(parts, value)| parts.push(value.unwrap_or_default()));
     }
     let of = |(traverser, parts): (&Traverser, Vec<Value>)| {
-        context.count_bytes(size::of_texts(std::iter::once(&traverser.value).chain(&parts)))?;
+        context.count_bytes(size::of_texts(std::iter::once(&traverser.value).chain(&parts))?)?;
         Ok(traverser.to(functions::concat(&traverser.value, parts.iter())?))
     };
     batch.iter().zip(parts).map(of).collect()
@@ -80,7 +80,7 @@ async fn of_lists(
             Given::Value(_) => Argument::Literal(&other),
             _ => Argument::Yielded(&other),
         };
-        context.count_bytes(size::of_lists(function, &traverser.value, &other, context))?;
+        context.count_bytes(size::of_lists(function, &traverser.value, &other, context)?)?;
         Ok(traverser.to(function.apply(&traverser.value, argument)?))
     };
     batch.iter().zip(others).map(of).collect()
@@ -109,7 +109,7 @@ async fn format(template: &Template, by: &[By], batch: Batch, context: &Context<
     let mut reached = Batch::new();
     for (traverser, row) in batch.iter().zip(rows) {
         if let Some(row) = row {
-            context.count_bytes(size::of_template(template, &row, context))?;
+            context.count_bytes(size::of_template(template, &row)?)?;
             reached.push(traverser.to(Value::text(template.render(row.iter()))));
         }
     }

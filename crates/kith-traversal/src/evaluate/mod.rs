@@ -70,6 +70,7 @@ pub struct Evaluation<'a> {
     context: Context<'a>,
     chain: Chain,
     with_properties: bool,
+    returned: u64,
 }
 
 impl<'a> Evaluation<'a> {
@@ -79,7 +80,7 @@ impl<'a> Evaluation<'a> {
         let side_effects = nested::side_effects(&plan.traversal);
         let mut context = Context::new(graph, &plan.source, limits, with_paths, side_effects);
         context.profile = plan.is_profiled().then(|| Profile::new(&|| 0));
-        Self { context, chain: Chain::whole(&plan.traversal), with_properties: false }
+        Self { context, chain: Chain::whole(&plan.traversal), with_properties: false, returned: 0 }
     }
 
     /// Sets what counts the memory, in the place of a meter of its own. The graph may share it.
@@ -123,7 +124,11 @@ impl<'a> Evaluation<'a> {
         let Some(batch) = self.chain.next(&self.context).await? else { return Ok(None) };
         let lent = self.context.meter.lent();
         // Before anything walks through them: what they share is written out in their coded form.
-        self.context.count_values(batch.iter().map(|traverser| &traverser.value))?;
+        for traverser in &batch {
+            let bytes = size::of_result(&traverser.value, &self.context)?;
+            self.context.count_bytes(bytes)?;
+            self.returned += bytes;
+        }
         let mut results =
             batch.into_iter().map(|traverser| (traverser.value, traverser.bulk)).collect::<Vec<_>>();
         self.context.refresh(&mut results).await?;
@@ -133,6 +138,11 @@ impl<'a> Evaluation<'a> {
         self.context.label_all(&mut results).await?;
         self.context.meter.take_back(lent);
         Ok(Some(results))
+    }
+
+    /// About how many bytes all results until now take.
+    pub fn returned_bytes(&self) -> u64 {
+        self.returned
     }
 
     /// All results that are left.

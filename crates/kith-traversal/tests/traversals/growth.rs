@@ -237,3 +237,42 @@ fn single_steps_with_much_work_give_way() {
         assert!(3 < polls, "{polls}: {}", &gremlin[gremlin.len() - 50..]);
     }
 }
+
+/// What is made at one go, without giving way, has a bound of its own, however much memory the traversal may take.
+#[test]
+fn one_value_has_a_bound() {
+    let limits = Limits { bytes: 1 << 40, traversers: 1 << 40, ..Limits::default() };
+    let refused = |gremlin: &str| {
+        let (plan, graph) = (compiled(gremlin).expect("it is well-formed"), toy());
+        let error = finished(Evaluation::new(&plan, &graph, limits).all()).expect_err(gremlin);
+        assert_eq!(error.code, ErrorCode::TooLarge, "{error}");
+        assert!(error.message.contains("which is the most"), "{error}");
+    };
+    let a = "a".repeat(9_000);
+    let text = format!("g.inject('{a}').replace('a','{}')", &a[..1_500]);
+    let list = format!("{text}.as('t').inject(1,2,3).as('n').fold()");
+    let many = "g.inject(1).repeat(union(identity(), identity())).times(20)";
+    for function in [
+        "replace('a', 'bb')",
+        "concat(identity())",
+        "as('t').format('%{t}%{t}')",
+        "as('t').union(identity(), identity()).fold().conjoin(',')",
+        "as('t').union(identity(), identity()).fold().asString()",
+        "concat(constant('aaaaaaaaaa')).repeat(union(identity(), identity())).times(3).fold().toUpper(local)",
+        "split('')",
+    ] {
+        refused(&format!("{text}.{function}.count()"));
+    }
+    // A longer text can come with the traversal, or from toUpper().
+    let longer = format!("g.inject('{}').replace('a', '{}').toUpper()", &a[..4_500], "ŉ".repeat(1_800));
+    for function in
+        ["length()", "trim()", "substring(1)", "toLower()", "reverse()", "asString()", "split(',')"]
+    {
+        refused(&format!("{longer}.{function}"));
+    }
+    refused(&format!("{many}.fold().as('m').combine(select('m')).count()"));
+    refused(&format!("{many}.limit(1000).fold().as('m').product(select('m')).count()"));
+    refused(&format!("{many}.fold().asString(local).count()"));
+    refused(&format!("{list}.repeat(local(union(identity(), identity()).fold())).times(4)"));
+    refused(&format!("{many}.fold()"));
+}
