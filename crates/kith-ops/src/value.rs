@@ -1,6 +1,7 @@
 //! The result of an evaluation, and the parts of it that nodes send.
 
 use crate::{AssociationsEntry, EdgesEntry, Groups, ObjectEntry, Records};
+use kith_live::{AssociationAnswer, ListedAssociation};
 
 /// The result of an evaluation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +38,56 @@ pub enum Value {
     Records(Records),
     /// Counts over the records of the keys.
     Groups(Groups),
+}
+
+impl Value {
+    /// About how many bytes it takes in memory. `O(keys)`, and `O(associations)`.
+    pub fn bytes(&self) -> u64 {
+        let ids = |ids: &[u64]| size_of_val(ids);
+        let bytes = match self {
+            Self::Lists(entries) => {
+                let list = |entry: &ListEntry| if let ListEntry::Ids(list) = entry { ids(list) } else { 0 };
+                size_of_val(&entries[..]) + entries.iter().map(list).sum::<usize>()
+            }
+            Self::Set(set) => ids(set),
+            Self::Neighbourhood { ids: set, union } => ids(set) + ids(union),
+            Self::Tallies { ids: set, counts } => ids(set) + size_of_val(&counts[..]),
+            Self::Edges(entries) => size_of_val(&entries[..]) + entries.iter().map(edges).sum::<usize>(),
+            Self::Objects(entries) => size_of_val(&entries[..]) + entries.iter().map(object).sum::<usize>(),
+            Self::Associations(entries) => {
+                size_of_val(&entries[..]) + entries.iter().map(associations).sum::<usize>()
+            }
+            Self::Count(_) | Self::Exists(_) => 0,
+            Self::Records(records) => return records.bytes(),
+            Self::Groups(groups) => {
+                let counts = size_of_val(&groups.counts[..]) as u64;
+                let values: usize = groups.values.iter().map(<[u8]>::len).sum();
+                return groups.records.bytes().saturating_add(counts + values as u64);
+            }
+        };
+        bytes as u64
+    }
+}
+
+fn edges(entry: &EdgesEntry) -> usize {
+    let EdgesEntry::Page(page) = entry else { return 0 };
+    let columns = page.columns.iter().map(|column| size_of_val(&column[..]));
+    size_of_val(&page.ids[..]) + columns.sum::<usize>()
+}
+
+fn object(entry: &ObjectEntry) -> usize {
+    let ObjectEntry::Found(object) = entry else { return 0 };
+    object.kind.len() + object.data.len()
+}
+
+fn associations(entry: &AssociationsEntry) -> usize {
+    let AssociationsEntry::Answer(lists) = entry else { return 0 };
+    let data = |it: &ListedAssociation| it.data.as_ref().map_or(0, String::len);
+    let list = |answer: &AssociationAnswer| match answer {
+        AssociationAnswer::List { out, .. } => size_of_val(&out[..]) + out.iter().map(data).sum::<usize>(),
+        AssociationAnswer::Count(_) => 0,
+    };
+    size_of_val(&lists[..]) + lists.iter().map(list).sum::<usize>()
 }
 
 /// The list of one key.
@@ -185,7 +236,38 @@ fn retain<T>(all: &mut Vec<T>, stays: impl Fn(usize) -> bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Record, RecordsBuilder};
+    use crate::{EdgePage, Record, RecordsBuilder};
+    use kith_live::ObjectAnswer;
+
+    #[test]
+    fn values_take_what_they_hold() {
+        let ids: Vec<u64> = (0..1_000).collect();
+        let page = EdgePage { ids: ids.clone(), columns: vec![ids.clone(), ids.clone()], next: None };
+        let data = "x".repeat(8_000);
+        let object = ObjectAnswer { id: 1, kind: "page".to_owned(), version: 1, data: data.clone() };
+        let association = ListedAssociation { id2: 1, time: 2, data: Some(data.clone()), version: None };
+        let list = AssociationAnswer::List { out: vec![association], more: false };
+        let mut builder = RecordsBuilder::with_capacity(1);
+        assert!(builder.found(data.as_bytes()));
+        for (value, bytes) in [
+            (Value::Set(ids.clone()), 8_000),
+            (Value::Lists(vec![ListEntry::Ids(ids.clone()), ListEntry::NotInGraph]), 8_000),
+            (Value::Neighbourhood { ids: ids.clone(), union: ids.clone() }, 16_000),
+            (Value::Tallies { ids, counts: vec![1; 1_000] }, 12_000),
+            (Value::Edges(vec![EdgesEntry::Page(page)]), 24_000),
+            (Value::Objects(vec![ObjectEntry::Found(object)]), 8_000),
+            (Value::Associations(vec![AssociationsEntry::Answer(vec![list])]), 8_000),
+            (Value::Records(builder.finish()), 8_000),
+            (Value::Count(7), 0),
+        ] {
+            assert!(
+                (bytes..=bytes + 300).contains(&value.bytes()),
+                "{}: {}",
+                value.kind().name(),
+                value.bytes()
+            );
+        }
+    }
 
     #[test]
     fn a_part_goes_without_the_keys_that_another_answered() {

@@ -5,21 +5,24 @@ use crate::session::Run;
 use kith_api::{QueryError, Served};
 use kith_gremlin::GremlinError;
 use kith_ops::{FanOut, Operator, Scope, Value as Evaluated};
-use kith_traversal::graph::Notes;
+use kith_traversal::{evaluate::Meter, graph::Notes};
 use kith_types::FanOutKind;
 use kith_wire::v1;
+use std::sync::Arc;
 use tokio::sync::Mutex;
 
 /// The run of a traversal, which sends one fan-out after the other.
 pub(super) struct FanOuts<'a> {
     run: Mutex<Run<'a>>,
+    /// Counts answers until the step that asked has returned.
+    meter: Arc<Meter>,
     /// The last error, which says more than the error that a step passes on.
     failed: parking_lot::Mutex<Option<QueryError>>,
 }
 
 impl<'a> FanOuts<'a> {
-    pub fn new(run: Run<'a>) -> Self {
-        Self { run: Mutex::new(run), failed: parking_lot::Mutex::default() }
+    pub fn new(run: Run<'a>, meter: Arc<Meter>) -> Self {
+        Self { run: Mutex::new(run), meter, failed: parking_lot::Mutex::default() }
     }
 
     /// The run, to change what its further fan-outs must show.
@@ -45,8 +48,9 @@ impl<'a> FanOuts<'a> {
 
     /// Sends a fan-out, unless its lists are in a cache of this process.
     pub async fn ask(&self, fan_out: FanOut) -> Result<Evaluated, GremlinError> {
-        let evaluated = self.run.lock().await.round(&fan_out).await;
-        evaluated.map_err(|error| self.error(error))
+        let evaluated = self.run.lock().await.round(&fan_out).await.map_err(|error| self.error(error))?;
+        self.meter.lend(evaluated.bytes())?;
+        Ok(evaluated)
     }
 
     /// Asks for something of each key; keys are distinct.
@@ -72,7 +76,9 @@ impl<'a> FanOuts<'a> {
     /// Sends several fan-outs at the same time. Returns their values in the same order.
     pub async fn ask_together(&self, fan_outs: &[FanOut]) -> Result<Vec<Evaluated>, GremlinError> {
         let evaluated = self.run.lock().await.ask_together(fan_outs).await;
-        evaluated.map_err(|error| self.error(error))
+        let evaluated = evaluated.map_err(|error| self.error(error))?;
+        self.meter.lend(evaluated.iter().map(Evaluated::bytes).fold(0, u64::saturating_add))?;
+        Ok(evaluated)
     }
 
     /// An error as a step passes it on. [`FanOuts::cause`] returns it as it was.

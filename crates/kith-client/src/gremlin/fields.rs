@@ -6,6 +6,7 @@ use kith_gremlin::{
     value::{Map, Value, Vertex, VertexProperty, time},
 };
 use kith_schema::{ElementType, FieldView, RecordView, Scalar, VectorView};
+use kith_traversal::evaluate::of_properties;
 use kith_types::ErrorCode;
 use std::sync::Arc;
 
@@ -27,6 +28,23 @@ pub(super) fn properties_of(
         Ok(Some(property(vertex, field.name().into(), value)))
     };
     fields.filter_map(|field| property(field).transpose()).collect()
+}
+
+/// What the properties of a record of this length take, found out before they are made. Fields that are damaged become no
+/// property.
+pub(super) fn size_of(record: RecordView<'_>, length: usize) -> u64 {
+    let (mut count, mut members) = (0, 0);
+    for index in 0..record.schema().fields().len() {
+        let Ok(Some(view)) = record.at(index) else { continue };
+        count += 1;
+        match view {
+            FieldView::Scalar(_) => {}
+            FieldView::Vector(vector) => members += vector.dimensions(),
+            FieldView::List(list) => members += list.len(),
+            FieldView::Map(map) => members += 2 * map.len(),
+        }
+    }
+    of_properties(count, members, length)
 }
 
 /// A property of a vertex. Its id is the text `VERTEX>KEY`.
@@ -135,6 +153,8 @@ mod tests {
                 "near List [-128, 127]",
             ]
         );
+        let size = size_of(RecordView::new(&schema, &record).unwrap(), record.len());
+        assert!((13 * 256..6_000).contains(&size), "{size}");
         assert_eq!(all[0].id, Value::text("3>yes"));
         assert_eq!(all[0].vertex.as_ref(), Some(&vertex));
     }

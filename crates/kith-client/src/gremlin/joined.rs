@@ -10,7 +10,10 @@ use kith_api::{QueryError, Service};
 use kith_gremlin::{GremlinError, value::VertexProperty};
 use kith_ops::{FanOut, Operator, Record, Records, Scope, Value as Evaluated};
 use kith_schema::{KeyType, RecordView, Schema, ValueType, compute::ComputePlan};
-use kith_traversal::graph::{Notes, Wanted};
+use kith_traversal::{
+    evaluate::Meter,
+    graph::{Notes, Wanted},
+};
 use kith_types::FanOutKind;
 use std::{
     collections::{BTreeSet, HashMap},
@@ -29,6 +32,8 @@ pub(super) struct Joined<'a> {
     run: Mutex<Run<'a>>,
     known: Arc<ValueStore>,
     schema: Schema,
+    /// Counts properties before they are made.
+    meter: Arc<Meter>,
 }
 
 impl<'a> Joined<'a> {
@@ -36,7 +41,7 @@ impl<'a> Joined<'a> {
     ///
     /// # Errors
     /// The store is gone, serves no version, or holds other values by now.
-    pub async fn pin(run: Run<'a>, known: Arc<ValueStore>) -> Result<Self, QueryError> {
+    pub async fn pin(run: Run<'a>, known: Arc<ValueStore>, meter: Arc<Meter>) -> Result<Self, QueryError> {
         let store = &known.pinned.name;
         let (ValueType::Record, Some(id)) = (known.value, known.schema) else {
             return Err(QueryError::NotRecords { store: store.clone(), value: known.value });
@@ -49,7 +54,7 @@ impl<'a> Joined<'a> {
             return Err(QueryError::BadRequest { detail });
         }
         let schema = run.session().schema(store, known.pinned.version(), id).await?;
-        Ok(Self { run: Mutex::new(run), known, schema })
+        Ok(Self { run: Mutex::new(run), known, schema, meter })
     }
 
     /// The wanted properties of members. A member without a record has none.
@@ -61,6 +66,7 @@ impl<'a> Joined<'a> {
         let mut found = Properties::new();
         for keys in members.chunks(RECORDS_AT_ONCE) {
             let records = self.records(keys, &plan).await.map_err(|error| to_gremlin_error(&error))?;
+            self.meter.lend(records.bytes())?;
             for (&member, record) in keys.iter().zip(records.iter()) {
                 if let Record::Found(bytes) = record {
                     let vertex = VertexKey::Member(member).vertex();
@@ -69,6 +75,7 @@ impl<'a> Joined<'a> {
                         to_gremlin_error(&QueryError::Damaged { store, detail })
                     };
                     let record = RecordView::new(&schema, bytes).map_err(damaged)?;
+                    self.meter.lend(fields::size_of(record, bytes.len()))?;
                     found.insert(member, fields::properties_of(record, &vertex)?);
                 }
             }

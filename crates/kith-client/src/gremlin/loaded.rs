@@ -17,10 +17,10 @@ use kith_gremlin::{
     GremlinError,
     value::{Direction, Edge, ElementId, Value, Vertex},
 };
-use kith_ops::{EdgesPlan, FanOut, ListEntry, Operator, Value as Evaluated};
+use kith_ops::{EdgesEntry, EdgesPlan, FanOut, ListEntry, Operator, Value as Evaluated};
 use kith_schema::{EdgeSelector, GraphSchema, KindRole, KindSchema};
 use kith_traversal::{
-    evaluate::{Meter, of_edges},
+    evaluate::{Meter, of_edges, of_vertices},
     explain::Asks,
     graph::{Answer, Expansion, Graph, Mutation, Notes, Wanted},
 };
@@ -83,7 +83,13 @@ pub(super) struct LoadedGraph<'a> {
 
 impl<'a> LoadedGraph<'a> {
     pub fn new(run: Run<'a>, known: Arc<Known>, meter: Arc<Meter>) -> Self {
-        Self { fan_outs: FanOuts::new(run), known, meter, members: OnceCell::new(), joined: OnceCell::new() }
+        Self {
+            fan_outs: FanOuts::new(run, Arc::clone(&meter)),
+            known,
+            meter,
+            members: OnceCell::new(),
+            joined: OnceCell::new(),
+        }
     }
 
     /// The version that answered, and the timings if these were requested.
@@ -115,7 +121,7 @@ impl<'a> LoadedGraph<'a> {
             let known = Arc::clone(run.topology().store(store)?);
             let beside = run.beside(&known.pinned);
             drop(run);
-            Joined::pin(beside, known).await
+            Joined::pin(beside, known, Arc::clone(&self.meter)).await
         };
         let joined = self.joined.get_or_try_init(pin).await.map_err(|error| self.fan_outs.error(error))?;
         joined.fetch(members, wanted).await
@@ -129,6 +135,7 @@ impl<'a> LoadedGraph<'a> {
         wanted: &Wanted,
     ) -> Result<Vec<Option<Arc<Vertex>>>, GremlinError> {
         let keys: Vec<_> = ids.iter().map(|id| VertexKey::parse(id, self.schema())).collect();
+        self.meter.lend(of_vertices(keys.len()))?;
         if *wanted == Wanted::None {
             let found = self.existing(&keys.iter().flatten().cloned().collect()).await?;
             let vertex = |key: VertexKey| found.contains(&key).then(|| key.vertex());
@@ -176,7 +183,7 @@ impl<'a> LoadedGraph<'a> {
     }
 
     /// The lists of these ids under a kind, in one fan-out: with columns if the expansion wants properties, and then without
-    /// edges outside of a range of a column.
+    /// edges outside of a range of a column. The edges of all rows are charged.
     async fn rows(
         &self,
         kind: &KindSchema,
@@ -187,11 +194,14 @@ impl<'a> LoadedGraph<'a> {
         let edge = selector(&kind.name, side);
         if !with_properties || kind.columns.is_empty() {
             let found = self.fan_outs.ask_keys("neighbours", ids, expand(edge, u64::MAX)).await?;
+            let entries = lists(found, ids.len())?;
+            let length = |entry: &ListEntry| if let ListEntry::Ids(ids) = entry { ids.len() } else { 0 };
+            self.meter.lend(of_edges(entries.iter().map(length).sum(), 0))?;
             let row = |entry| match entry {
                 ListEntry::Ids(ids) => ids.into_iter().map(|id| (id, Vec::new())).collect(),
                 ListEntry::NotInGraph | ListEntry::Longer(_) | ListEntry::Unanswered => Row::new(),
             };
-            return Ok(lists(found, ids.len())?.into_iter().map(row).collect());
+            return Ok(entries.into_iter().map(row).collect());
         }
         let edge = EdgeSelector { filter: column_range(kind, ranges), ..edge };
         let plan = Operator::Edges(Box::new(EdgesPlan {
@@ -204,6 +214,9 @@ impl<'a> LoadedGraph<'a> {
         }));
         match self.fan_outs.ask_keys("edges", ids, plan).await? {
             Evaluated::Edges(entries) if entries.len() == ids.len() => {
+                let length =
+                    |entry: &EdgesEntry| if let EdgesEntry::Page(page) = entry { page.ids.len() } else { 0 };
+                self.meter.lend(of_edges(entries.iter().map(length).sum(), kind.columns.len()))?;
                 Ok(entries.into_iter().map(|entry| row_of(kind, entry)).collect())
             }
             other => Err(unexpected(&other)),
@@ -246,9 +259,6 @@ impl<'a> LoadedGraph<'a> {
         for (entity_kind, ids) in sorts(keys.iter().flatten()) {
             for (kind, side, is_out) in self.lists_of(entity_kind.as_deref(), expansion) {
                 let rows = self.rows(kind, side, &ids, expansion).await?;
-                let count = rows.iter().map(Vec::len).sum();
-                let columns = rows.iter().flatten().next().map_or(0, |(_, columns)| columns.len());
-                self.meter.lend(of_edges(count, columns))?;
                 for (id, row) in ids.iter().zip(rows) {
                     let own = vertex_key(entity_kind.as_deref(), *id);
                     let edges = edges_of(kind, &own, is_out, row);
@@ -366,7 +376,9 @@ impl Graph for LoadedGraph<'_> {
             let vertices = |(kind, ids): (Option<String>, Vec<u64>)| {
                 ids.into_iter().map(move |id| vertex_key(kind.as_deref(), id).vertex())
             };
-            Ok(self.reached(&expansion).await?.into_iter().flat_map(vertices).collect())
+            let reached = self.reached(&expansion).await?;
+            self.meter.lend(of_vertices(reached.values().map(Vec::len).sum()))?;
+            Ok(reached.into_iter().flat_map(vertices).collect())
         }
         .boxed()
     }

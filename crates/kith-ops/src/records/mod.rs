@@ -136,6 +136,11 @@ impl Records {
         self.entries.iter().map(length).sum()
     }
 
+    /// About how many bytes they take in memory.
+    pub fn bytes(&self) -> u64 {
+        (size_of_val(&self.entries[..]) as u64).saturating_add(self.value_bytes())
+    }
+
     /// Marks the key at `index` as failed. Its value is dropped.
     pub fn fail(&mut self, index: usize, error: RecordError) {
         self.entries[index] = Entry::Error(error);

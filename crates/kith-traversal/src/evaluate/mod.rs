@@ -46,7 +46,7 @@ pub use context::Limits;
 pub use meter::{Meter, SharedMemory};
 pub(crate) use nested::reads_own_side_effects;
 pub use tally::Clock;
-pub use weight::{of_edges, of_vertices};
+pub use weight::{of_edges, of_json, of_properties, of_vertices};
 
 use crate::{
     error::Result,

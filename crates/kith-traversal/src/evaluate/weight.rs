@@ -37,6 +37,20 @@ pub fn of_vertices(count: usize) -> u64 {
     (count as u64).saturating_mul(VERTEX_BYTES)
 }
 
+/// What `count` properties of vertices take whose values have `members` members in all, and `bytes` bytes of texts.
+pub fn of_properties(count: usize, members: usize, bytes: usize) -> u64 {
+    let properties = (count as u64).saturating_mul(PROPERTY_BYTES + VALUE_BYTES);
+    let members = (members as u64).saturating_mul(ENTRY_BYTES + VALUE_BYTES);
+    properties.saturating_add(members).saturating_add(bytes as u64)
+}
+
+/// What the properties take at most that are read from a JSON object. `O(n)`, without reading it.
+pub fn of_json(json: &str) -> u64 {
+    // A field takes two of these signs, and a member of a list one.
+    let signs = json.bytes().filter(|byte| matches!(byte, b',' | b':' | b'[' | b'{')).count() as u64;
+    signs.saturating_mul((PROPERTY_BYTES + VALUE_BYTES) / 2).saturating_add(json.len() as u64)
+}
+
 /// The bytes of `count` edges that a graph returns, with `properties` properties each and the vertices at their ends.
 pub fn of_edges(count: usize, properties: usize) -> u64 {
     let each = EDGE_BYTES.saturating_add((properties as u64).saturating_mul(PROPERTY_BYTES + VALUE_BYTES));
@@ -105,10 +119,10 @@ pub(super) fn of_vertex_properties(properties: &[Arc<VertexProperty>]) -> u64 {
 
 /// The bytes of the properties of an edge.
 pub(super) fn of_edge(edge: &Edge) -> u64 {
-    edge.properties.as_deref().map_or(0, of_properties)
+    edge.properties.as_deref().map_or(0, of_edge_properties)
 }
 
-fn of_properties(properties: &[Arc<Property>]) -> u64 {
+fn of_edge_properties(properties: &[Arc<Property>]) -> u64 {
     properties.iter().map(|property| PROPERTY_BYTES + of_value(&property.value)).sum()
 }
 
@@ -170,6 +184,21 @@ fn take(value: &Value, depth: u32, left: &mut u64) -> Option<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Properties are charged by the text that they are read from before it is read.
+    #[test]
+    fn the_size_of_properties_is_known_from_their_json() {
+        let lists = format!("{{\"a\":[{}1],\"b\":{{\"c\":[[],[2]],\"d\":{{}}}}}}", "1,".repeat(10_000));
+        let fields =
+            format!("{{{}\"z\":1}}", (0..2_000).map(|at| format!("\"{at}\":1,")).collect::<String>());
+        let text = format!("{{\"a\":\"{}\"}}", "x".repeat(100_000));
+        for json in ["{}", "{\"a\":null}", "{\"a\":1,\"b\":\"x\"}", &lists, &fields, &text] {
+            let properties = kith_gremlin::property::Properties::from_json(json).expect("it is an object");
+            let taken: u64 = properties.iter().map(|(_, value)| PROPERTY_BYTES + of_value(value)).sum();
+            assert!(taken <= of_json(json), "{taken} > {}", of_json(json));
+            assert!(of_json(json) <= 400 + 3 * taken, "{taken} is far below {}", of_json(json));
+        }
+    }
 
     #[test]
     fn values_take_what_they_hold() {

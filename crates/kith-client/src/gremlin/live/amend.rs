@@ -163,7 +163,7 @@ impl LiveGraph<'_> {
 
     fn other_fan_outs<'o>(&'o self, options: &'o QueryOptions) -> Result<FanOuts<'o>, GremlinError> {
         let begun = self.session.begin(&self.name, OperationName::Gremlin, options);
-        self.checked(begun).map(|(run, _)| FanOuts::new(run.unpinned()))
+        self.checked(begun).map(|(run, _)| FanOuts::new(run.unpinned(), Arc::clone(&self.meter)))
     }
 
     /// An error of other fan-outs as one of this traversal.

@@ -33,7 +33,7 @@ use kith_gremlin::{
 };
 use kith_live::GraphTypes;
 use kith_traversal::{
-    evaluate::{Limits, Meter},
+    evaluate::{Limits, Meter, of_vertices},
     graph::{Answer, Expansion, Graph, Mutation, Notes, Sought, Wanted, ends},
 };
 use kith_wire::v1;
@@ -41,7 +41,10 @@ use parking_lot::Mutex as Lock;
 use rows::unknown_vertex;
 use std::{
     collections::HashMap,
-    sync::{Arc, atomic::AtomicUsize},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, AtomicUsize},
+    },
 };
 use tokio::sync::Mutex;
 
@@ -62,6 +65,8 @@ pub(super) struct LiveGraph<'a> {
     meter: Arc<Meter>,
     /// All ids in ascending order, once a scan has asked for them. Forgotten after a vertex is added or removed.
     scanned: Mutex<Option<Arc<[u64]>>>,
+    /// How many bytes are charged for them.
+    scanned_bytes: AtomicU64,
     /// The labels of the vertices that the changes under way name.
     kinds: Lock<HashMap<u64, Arc<str>>>,
     changes: Changes,
@@ -82,11 +87,12 @@ impl<'a> LiveGraph<'a> {
             name: run.pinned().name.clone(),
             options,
             deadline: Deadline::of(&run),
-            fan_outs: FanOuts::new(run.unpinned()),
+            fan_outs: FanOuts::new(run.unpinned(), Arc::clone(&meter)),
             types: Lock::new(Arc::clone(types)),
             elements_max: limits.elements,
             meter,
             scanned: Mutex::default(),
+            scanned_bytes: AtomicU64::new(0),
             kinds: Lock::default(),
             changes: Changes::default(),
             under_way: AtomicUsize::new(0),
@@ -186,7 +192,10 @@ impl Graph for LiveGraph<'_> {
     fn reach(&self, expansion: Expansion) -> Answer<'_, Vec<Arc<Vertex>>> {
         async move {
             match self.reached(&expansion).await? {
-                Some(ids) => Ok(ids.into_iter().map(unknown_vertex).collect()),
+                Some(ids) => {
+                    self.meter.lend(of_vertices(ids.len()))?;
+                    Ok(ids.into_iter().map(unknown_vertex).collect())
+                }
                 None => Ok(ends(&expansion.vertices, &self.expanded(&expansion).await?)),
             }
         }

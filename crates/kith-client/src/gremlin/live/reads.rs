@@ -17,7 +17,7 @@ use kith_gremlin::{
 use kith_live::{AssociationRead, GraphTypes, ListedAssociation, ObjectAnswer, Select, TypeKind};
 use kith_ops::{ObjectEntry, Operator, Value as Evaluated};
 use kith_traversal::{
-    evaluate::of_edges,
+    evaluate::{of_edges, of_json, of_vertices},
     graph::{Expansion, Wanted},
 };
 use std::{
@@ -27,9 +27,6 @@ use std::{
 
 /// How many edges are looked up by their ids in one fan-out. Every vertex at which one of them begins is asked for all of them.
 const EDGES_AT_ONCE: usize = 64;
-
-/// How many bytes a property takes for each byte of the JSON that it is read from.
-const DATA_FACTOR: u64 = 48;
 
 /// The list that an edge is in at its beginning, and its ends.
 pub(super) type Named<'t> = (List<'t>, u64, u64);
@@ -44,6 +41,9 @@ impl LiveGraph<'_> {
         let numbers: Vec<Option<u64>> = ids.iter().map(number).collect();
         let objects = self.objects(numbers.iter().flatten().copied(), *wanted != Wanted::None).await?;
         let types = self.types();
+        let data = objects.values().map(|object| of_json(&object.data));
+        let data = if *wanted == Wanted::None { 0 } else { data.sum() };
+        self.meter.lend(of_vertices(objects.len()).saturating_add(data))?;
         let vertex =
             |number: Option<u64>| objects.get(&number?).map(|object| vertex_of(&types, object, wanted));
         Ok(numbers.into_iter().map(vertex).collect())
@@ -84,12 +84,7 @@ impl LiveGraph<'_> {
         }
         let wanted = Wholly { with_properties: expansion.with_properties, elements_max: self.elements_max };
         let found = whole_lists(&self.fan_outs, &ids, &lists, wanted).await?;
-        let associations = found.iter().flatten().flatten();
-        let data = |it: &ListedAssociation| it.data.as_ref().map_or(0, |data| data.len() as u64);
-        let data: u64 = associations.clone().map(data).sum();
-        // A field takes no more than this for each byte of its JSON, `"k":1,`.
-        self.meter
-            .lend(of_edges(associations.count(), 0).saturating_add(data.saturating_mul(DATA_FACTOR)))?;
+        self.lend_edges(found.iter().flatten().flatten())?;
         let labels: Vec<Arc<str>> = lists.iter().map(|list| Arc::from(list.label)).collect();
         let edges = |(id, found): (&u64, &Vec<Vec<ListedAssociation>>)| {
             let own = unknown_vertex(*id);
@@ -102,6 +97,19 @@ impl LiveGraph<'_> {
         let edges: HashMap<u64, Vec<Arc<Edge>>> = ids.iter().zip(&found).map(edges).collect();
         let of = |id: Option<u64>| id.and_then(|id| edges.get(&id).cloned()).unwrap_or_default();
         Ok(own.into_iter().map(of).collect())
+    }
+
+    /// Charges edges before they are made.
+    fn lend_edges<'l>(
+        &self,
+        associations: impl Iterator<Item = &'l ListedAssociation>,
+    ) -> Result<(), GremlinError> {
+        let (mut count, mut data) = (0, 0_u64);
+        for association in associations {
+            count += 1;
+            data = data.saturating_add(association.data.as_deref().map_or(0, of_json));
+        }
+        self.meter.lend(of_edges(count, 0).saturating_add(data))
     }
 
     /// The types with those that labels stand for in an open graph, also if this process has not heard of them yet: nodes know
@@ -174,6 +182,7 @@ impl LiveGraph<'_> {
         });
         let plan = Operator::Associations(reads.collect());
         let entries = associations(self.fan_outs.ask_keys("edges", &keys, plan).await?, keys.len())?;
+        self.lend_edges(entries.iter().flatten().flat_map(|(out, _)| out))?;
         for (from, answers) in keys.iter().zip(entries) {
             let own = unknown_vertex(*from);
             for ((list, _), (out, _)) in lists.values().zip(answers) {

@@ -13,7 +13,7 @@ use kith_gremlin::{
 use kith_live::Inverse;
 use kith_ops::{Operator, Value as Evaluated};
 use kith_traversal::graph::Wanted;
-use std::sync::Arc;
+use std::sync::{Arc, atomic::Ordering};
 
 /// How many ids a scan looks up at a time.
 pub(super) const LOOKED_UP_AT_ONCE: usize = 4_096;
@@ -28,7 +28,13 @@ impl LiveGraph<'_> {
             return Ok(Arc::clone(ids));
         }
         match self.fan_outs.ask_everyone("ids", Operator::Members).await? {
-            Evaluated::Set(ids) => Ok(Arc::clone(known.insert(ids.into()))),
+            Evaluated::Set(ids) => {
+                // They are kept until the end, or until others take their place after a write.
+                let bytes = size_of_val(&ids[..]) as u64;
+                let before = self.scanned_bytes.fetch_max(bytes, Ordering::Relaxed);
+                self.meter.charge(bytes.saturating_sub(before))?;
+                Ok(Arc::clone(known.insert(ids.into())))
+            }
             other => Err(unexpected(&other)),
         }
     }

@@ -8,7 +8,7 @@ use kith_gremlin::{
 };
 use kith_live::{GraphTypes, ObjectFind, ObjectType};
 use kith_ops::{Operator, Value as Evaluated};
-use kith_traversal::graph::Sought;
+use kith_traversal::{evaluate::of_vertices, graph::Sought};
 use std::sync::Arc;
 
 impl LiveGraph<'_> {
@@ -23,7 +23,10 @@ impl LiveGraph<'_> {
         for find in finds {
             let kind: Arc<str> = Arc::from(find.kind.as_str());
             match self.fan_outs.ask_everyone("sought vertices", Operator::Find(Box::new(find))).await? {
-                Evaluated::Set(ids) => found.extend(ids.into_iter().map(|id| known_vertex(id, kind.clone()))),
+                Evaluated::Set(ids) => {
+                    self.meter.lend(of_vertices(ids.len()))?;
+                    found.extend(ids.into_iter().map(|id| known_vertex(id, kind.clone())));
+                }
                 other => return Err(unexpected(&other)),
             }
         }
