@@ -7,6 +7,7 @@ use super::{
     context::Context,
     scope,
     traverser::{Batch, Traverser},
+    weight,
 };
 use crate::{
     error::Result,
@@ -93,6 +94,7 @@ pub(super) async fn dedup(
     context: &Context<'_>,
 ) -> Result<Batch> {
     let by = by.unwrap_or(&By::Identity);
+    let _keys = context.meter.reserve(weight::of_rows(batch.len(), labels.len()))?;
     let keys: Vec<Option<Value>> = if labels.is_empty() {
         by::values(by, &batch, context).await?
     } else {
@@ -110,11 +112,18 @@ pub(super) async fn dedup(
         }
         keys.into_iter().map(|key| key.map(Value::list)).collect()
     };
-    let mut is_new = |(traverser, key): (Traverser, Option<Value>)| {
-        let is_new = seen.entry(traverser.origin).or_default().insert(key?);
-        is_new.then_some(Traverser { bulk: 1, ..traverser })
-    };
-    Ok(batch.into_iter().zip(keys).filter_map(&mut is_new).collect())
+    let mut new = Batch::new();
+    for (traverser, key) in batch.into_iter().zip(keys) {
+        let Some(key) = key else { continue };
+        let seen = seen.entry(traverser.origin).or_default();
+        if !seen.contains(&key) {
+            // It is kept until the end.
+            context.count_bytes(weight::of_kept(&key).saturating_add(weight::of_rows(1, labels.len())))?;
+            seen.insert(key);
+            new.push(Traverser { bulk: 1, ..traverser });
+        }
+    }
+    Ok(new)
 }
 
 /// `coin`: each traverser passes with this probability.

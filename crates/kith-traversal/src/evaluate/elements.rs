@@ -59,7 +59,7 @@ impl Context<'_> {
         self.count_elements(fetched.len())?;
         let properties = fetched.iter().flatten().filter_map(|vertex| vertex.properties.as_deref());
         self.count_bytes(properties.map(weight::of_vertex_properties).sum())?;
-        self.note_labels(ids.into_iter().zip(&fetched));
+        self.note_labels(ids.into_iter().zip(&fetched))?;
         let changed = self.changed(elements.iter().copied()).await?;
         let of = |element: &&Value| match element {
             Value::Vertex(vertex) => {

@@ -5,6 +5,7 @@ use super::{
     context::Context,
     nested, size,
     traverser::{Batch, Traverser},
+    weight,
 };
 use crate::{
     error::{GremlinError, Result},
@@ -55,6 +56,7 @@ fn of_value(function: &Function, value: &Value) -> Result<Value> {
 }
 
 async fn concat(given: &[Given], batch: Batch, context: &Context<'_>) -> Result<Batch> {
+    let _parts = context.meter.reserve(weight::of_rows(batch.len(), given.len()))?;
     let mut parts: Vec<Vec<Value>> = vec![Vec::new(); batch.len()];
     for given in given {
         let values = nested::given(given, &batch, context).await?;
@@ -88,6 +90,7 @@ async fn of_lists(
 
 /// `format`. Traversers that lack a value of the template do not pass.
 async fn format(template: &Template, by: &[By], batch: Batch, context: &Context<'_>) -> Result<Batch> {
+    let _rows = context.meter.reserve(weight::of_rows(batch.len(), template.parts.len()))?;
     let mut rows: Vec<Option<Vec<Value>>> = vec![Some(Vec::new()); batch.len()];
     let mut turn = 0;
     for part in &template.parts {
@@ -141,6 +144,7 @@ pub(super) async fn math(
     batch: Batch,
     context: &Context<'_>,
 ) -> Result<Batch> {
+    let _rows = context.meter.reserve(weight::of_rows(batch.len(), expression.variables().len()))?;
     let mut rows: Vec<Option<Vec<f64>>> = vec![Some(Vec::new()); batch.len()];
     for (turn, name) in expression.variables().iter().enumerate() {
         let aside = context.side_effect(name)?;

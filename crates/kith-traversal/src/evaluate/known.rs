@@ -1,7 +1,7 @@
 //! What the evaluation finds out about vertices of which it has only the ids: the labels that the graph left unknown, and the
 //! properties of results.
 
-use super::context::Context;
+use super::{context::Context, weight};
 use crate::{
     error::Result,
     graph::{UNKNOWN_LABEL, Wanted},
@@ -48,17 +48,29 @@ impl Context<'_> {
         let ids: Vec<ElementId> = unknown.into_iter().collect();
         let found = self.graph.vertices(ids.clone(), Wanted::None).await?;
         self.count_elements(found.len())?;
-        self.note_labels(ids.into_iter().zip(&found));
-        Ok(())
+        self.note_labels(ids.into_iter().zip(&found))
     }
 
     /// Remembers the labels of vertices that the graph has returned. A vertex that does not exist has the label `vertex`: an
     /// edge may lead to it nevertheless.
-    pub fn note_labels<'v>(&self, found: impl Iterator<Item = (ElementId, &'v Option<Arc<Vertex>>)>) {
+    ///
+    /// # Errors
+    /// There is no memory for so many.
+    pub fn note_labels<'v>(
+        &self,
+        found: impl Iterator<Item = (ElementId, &'v Option<Arc<Vertex>>)>,
+    ) -> Result<()> {
         let label = |vertex: &Option<Arc<Vertex>>| {
             vertex.as_ref().map_or_else(|| keys::VERTEX.into(), |vertex| Arc::clone(&vertex.label))
         };
-        self.labels.lock().extend(found.map(|(id, vertex)| (id, label(vertex))));
+        let mut labels = self.labels.lock();
+        for (id, vertex) in found {
+            if labels.get(&id).is_none() {
+                self.count_bytes(weight::of_kept(&id))?;
+            }
+            labels.insert(id, label(vertex));
+        }
+        Ok(())
     }
 
     /// Gives results that are vertices their properties.
@@ -74,8 +86,8 @@ impl Context<'_> {
         let ids: Vec<ElementId> = ids.into_iter().collect();
         let found = self.graph.vertices(ids.clone(), Wanted::All).await?;
         let properties = found.iter().flatten().filter_map(|vertex| vertex.properties.as_deref());
-        self.count_bytes(properties.map(super::weight::of_vertex_properties).sum())?;
-        self.note_labels(ids.iter().cloned().zip(&found));
+        self.count_bytes(properties.map(weight::of_vertex_properties).sum())?;
+        self.note_labels(ids.iter().cloned().zip(&found))?;
         let whole: HashMap<&ElementId, Arc<Vertex>> =
             ids.iter().zip(found).filter_map(|(id, vertex)| Some((id, vertex?))).collect();
         for (value, _) in results {

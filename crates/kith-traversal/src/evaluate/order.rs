@@ -19,6 +19,7 @@ use std::{cmp::Ordering, sync::Arc};
 
 /// `order`: the traversers of each origin. Those for which a `by` has no value do not pass.
 pub(super) async fn global(by: &[(By, Order)], all: Batch, context: &Context<'_>) -> Result<Batch> {
+    let _keys = context.meter.reserve(weight::of_rows(all.len(), by.len() + 1))?;
     let keys = keys(by, &all, context).await?;
     let keyed: Vec<(Vec<Value>, Traverser)> =
         keys.into_iter().zip(all).filter_map(|(key, traverser)| Some((key?, traverser))).collect();
@@ -27,7 +28,9 @@ pub(super) async fn global(by: &[(By, Order)], all: Batch, context: &Context<'_>
 
 /// `order(local)`: the members of a list, or the entries of a map. Other values stay as they are.
 pub(super) async fn local(by: &[(By, Order)], value: &Value, context: &Context<'_>) -> Result<Value> {
-    context.room_for(usize::try_from(size::members(value)).unwrap_or(usize::MAX))?;
+    let count = usize::try_from(size::members(value)).unwrap_or(usize::MAX);
+    context.room_for(count)?;
+    let _keys = context.meter.reserve(weight::of_rows(count, by.len() + 1))?;
     if let Value::Map(map) = value {
         let entries: Vec<(Value, Value)> =
             map.iter().map(|(key, value)| (key.clone(), value.clone())).collect();

@@ -82,6 +82,16 @@ pub(super) fn of_entries(count: usize, entries: usize) -> u64 {
     each.saturating_mul(count as u64)
 }
 
+/// What the rows of a table of values take, without what the values hold.
+pub(super) fn of_rows(count: usize, columns: usize) -> u64 {
+    (count as u64).saturating_mul(columns as u64).saturating_mul(VALUE_BYTES)
+}
+
+/// What a value takes that is kept in a set after its traverser has gone, without what steps have made of it.
+pub(super) fn of_kept(value: &Value) -> u64 {
+    VALUE_BYTES + ENTRY_BYTES + of_element(value)
+}
+
 /// How much work it is to look at a value as a whole, in units of a simple value. Larger collections than [`LOOKED_AT_MAX`]
 /// count as that.
 pub(super) fn effort(value: &Value) -> u64 {

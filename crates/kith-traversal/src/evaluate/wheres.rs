@@ -5,6 +5,7 @@ use super::{
     context::Context,
     scope,
     traverser::{Batch, Traverser},
+    weight,
 };
 use crate::{
     error::Result,
@@ -29,6 +30,7 @@ pub(super) fn is_end(label: &str, traverser: &Traverser, context: &Context<'_>) 
 pub(super) async fn compare(wanted: &Where, batch: &[Traverser], context: &Context<'_>) -> Result<Vec<bool>> {
     let mut labels = Vec::new();
     collect(&wanted.predicate, &mut labels);
+    let _columns = context.meter.reserve(weight::of_rows(batch.len(), labels.len() + 1))?;
     let mut columns = Vec::with_capacity(labels.len() + 1);
     for (at, label) in std::iter::once(wanted.start.as_ref()).chain(labels.into_iter().map(Some)).enumerate()
     {

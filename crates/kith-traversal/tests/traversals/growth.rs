@@ -276,3 +276,29 @@ fn one_value_has_a_bound() {
     refused(&format!("{list}.repeat(local(union(identity(), identity()).fold())).times(4)"));
     refused(&format!("{many}.fold()"));
 }
+
+/// What a step remembers of traversers, or makes of them before it returns, is charged.
+#[test]
+fn what_steps_remember_is_charged() {
+    let names: Vec<String> = (0..400).map(|at| format!("n{at}")).collect();
+    let labels = names.iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(",");
+    let marks = names.iter().map(|name| format!(".as('{name}')")).collect::<String>();
+    let doubled = "repeat(union(math('_ * 2'), math('_ * 2 + 1'))).times(9)";
+    let many = format!("g.inject(1).{doubled}");
+    for (gremlin, bytes) in [
+        // One pass follows the other, and only `dedup` knows what they had.
+        ("g.inject(1).repeat(math('_ + 1').dedup()).times(9000).count()".to_owned(), 1 << 20),
+        (format!("g.inject(1){marks}.{doubled}.dedup({labels})"), 1 << 20),
+        (format!("{many}.order(){}", ".by()".repeat(400)), 8 << 20),
+        (format!("g.inject(1){marks}.{doubled}.math('{}')", names.join(" + ")), 1 << 20),
+        (format!("{many}.concat({})", vec!["constant('')"; 400].join(",")), 1 << 20),
+        (format!("{many}.format('{}')", "%{_}".repeat(400)), 1 << 20),
+    ] {
+        let limits = Limits { bytes, traversers: 1 << 40, ..Limits::default() };
+        let (plan, graph) = (compiled(&gremlin).expect("it is well-formed"), toy());
+        let shown = &gremlin[..gremlin.len().min(90)];
+        let error =
+            finished(Evaluation::new(&plan, &graph, limits).all()).map(|all| all.len()).expect_err(shown);
+        assert_eq!(error.code, ErrorCode::TooLarge, "{shown}: {error}");
+    }
+}
