@@ -3,6 +3,7 @@
 use super::{
     meter::Meter,
     side_effects::SideEffects,
+    step::PART_EFFORT_MAX,
     tally::{Clock, Profile},
     traverser::Traverser,
     weight,
@@ -129,6 +130,7 @@ impl<'a> Context<'a> {
 
     /// Counts values that take this many bytes. They are counted until the end, so this comes before they are made.
     pub fn count_bytes(&self, bytes: u64) -> Result<()> {
+        self.note_effort(bytes / weight::VALUE_BYTES);
         self.meter.charge(bytes)
     }
 
@@ -193,6 +195,13 @@ impl<'a> Context<'a> {
     /// Counts work after which the evaluation has to give way soon.
     pub fn note_effort(&self, effort: u64) {
         self.since_way.fetch_add(effort, Ordering::Relaxed);
+    }
+
+    /// Yields to the executor in the middle of a step that has done much work.
+    pub async fn pause(&self) {
+        if PART_EFFORT_MAX < self.since_way.load(Ordering::Relaxed) {
+            self.give_way_now().await;
+        }
     }
 
     /// Yields to the executor.

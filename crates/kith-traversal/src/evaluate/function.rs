@@ -32,11 +32,13 @@ pub(super) async fn apply(function: &Function, batch: Batch, context: &Context<'
         }
         Function::Lists(function, given) => of_lists(*function, given, batch, context).await,
         function => {
-            let of = |traverser: &Traverser| {
+            let mut reached = Batch::with_capacity(batch.len());
+            for traverser in &batch {
                 context.count_bytes(size::of_function(function, &traverser.value, context)?)?;
-                Ok(traverser.to(of_value(function, &traverser.value)?))
-            };
-            batch.iter().map(of).collect()
+                context.pause().await;
+                reached.push(traverser.to(of_value(function, &traverser.value)?));
+            }
+            Ok(reached)
         }
     }
 }
@@ -62,11 +64,13 @@ async fn concat(given: &[Given], batch: Batch, context: &Context<'_>) -> Result<
         let values = nested::given(given, &batch, context).await?;
         parts.iter_mut().zip(values).for_each(|(parts, value)| parts.push(value.unwrap_or_default()));
     }
-    let of = |(traverser, parts): (&Traverser, Vec<Value>)| {
+    let mut reached = Batch::with_capacity(batch.len());
+    for (traverser, parts) in batch.iter().zip(parts) {
         context.count_bytes(size::of_texts(std::iter::once(&traverser.value).chain(&parts))?)?;
-        Ok(traverser.to(functions::concat(&traverser.value, parts.iter())?))
-    };
-    batch.iter().zip(parts).map(of).collect()
+        context.pause().await;
+        reached.push(traverser.to(functions::concat(&traverser.value, parts.iter())?));
+    }
+    Ok(reached)
 }
 
 async fn of_lists(
@@ -76,16 +80,18 @@ async fn of_lists(
     context: &Context<'_>,
 ) -> Result<Batch> {
     let others = nested::given(given, &batch, context).await?;
-    let of = |(traverser, other): (&Traverser, Option<Value>)| {
+    let mut reached = Batch::with_capacity(batch.len());
+    for (traverser, other) in batch.iter().zip(others) {
         let other = other.unwrap_or_default();
         let argument = match given {
             Given::Value(_) => Argument::Literal(&other),
             _ => Argument::Yielded(&other),
         };
         context.count_bytes(size::of_lists(function, &traverser.value, &other, context)?)?;
-        Ok(traverser.to(function.apply(&traverser.value, argument)?))
-    };
-    batch.iter().zip(others).map(of).collect()
+        context.pause().await;
+        reached.push(traverser.to(function.apply(&traverser.value, argument)?));
+    }
+    Ok(reached)
 }
 
 /// `format`. Traversers that lack a value of the template do not pass.
@@ -113,6 +119,7 @@ async fn format(template: &Template, by: &[By], batch: Batch, context: &Context<
     for (traverser, row) in batch.iter().zip(rows) {
         if let Some(row) = row {
             context.count_bytes(size::of_template(template, &row)?)?;
+            context.pause().await;
             reached.push(traverser.to(Value::text(template.render(row.iter()))));
         }
     }

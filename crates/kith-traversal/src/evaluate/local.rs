@@ -23,6 +23,7 @@ pub(super) async fn apply(kind: &Kind, batch: Batch, context: &Context<'_>) -> R
     for traverser in batch {
         let value = &traverser.value;
         count_copies(kind, value, context)?;
+        context.pause().await;
         match kind {
             Kind::Identity => reached.push(traverser),
             Kind::Constant(constant) => reached.push(traverser.to(constant.clone())),

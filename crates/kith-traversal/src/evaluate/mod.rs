@@ -127,6 +127,7 @@ impl<'a> Evaluation<'a> {
         for traverser in &batch {
             let bytes = size::of_result(&traverser.value, &self.context)?;
             self.context.count_bytes(bytes)?;
+            self.context.pause().await;
             self.returned += bytes;
         }
         let mut results =

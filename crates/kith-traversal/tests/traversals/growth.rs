@@ -302,3 +302,49 @@ fn what_steps_remember_is_charged() {
         assert_eq!(error.code, ErrorCode::TooLarge, "{shown}: {error}");
     }
 }
+
+/// Between two pauses, at which a deadline can end a traversal, little is made, however large the values and the bounds are.
+#[test]
+fn between_two_pauses_little_is_made() {
+    const MOST: u64 = 200 << 20;
+    let a = "a".repeat(9_000);
+    let text = format!("g.inject('{a}').replace('a','{}').as('t')", &a[..500]);
+    let many = "g.inject(1).repeat(union(identity(), identity())).times(16).fold().as('m')";
+    let numbers = (0..2_000).map(|number| number.to_string()).collect::<Vec<_>>().join(",");
+    let some = format!("g.inject([{numbers}])");
+    for gremlin in [
+        format!("{text}.repeat(reverse()).times(200)"),
+        format!("{text}.repeat(concat('a')).times(200)"),
+        format!("{text}.repeat(replace('a', 'b')).times(200)"),
+        format!("{text}.repeat(substring(1)).times(200)"),
+        format!("{text}.repeat(concat('a').aggregate('x')).times(200).cap('x').count(local)"),
+        format!("{some}.unfold().map(constant('{a}')).map(concat(constant('{a}'), constant('{a}'))).count()"),
+        format!("{some}.unfold().map(constant('{a}').split('')).count()"),
+        format!("{many}.repeat(reverse()).times(200)"),
+        format!("{many}.repeat(combine([1]).order(local)).times(50)"),
+        format!("{many}.repeat(union(identity(), identity()).asString(local)).times(6).count()"),
+        format!("{some}.unfold().project('a', 'b').by(constant([{numbers}])).by().select(values).count()"),
+        format!("{some}.as('l').unfold().map(select('l')).map(index()).count()"),
+        format!("{some}.as('l').unfold().map(select('l')).map(dedup(local)).count()"),
+        format!("{some}.as('l').unfold().map(select('l').unfold().fold()).count()"),
+        format!("{some}.as('l').unfold().map(select('l').product([1,2,3])).count()"),
+    ] {
+        let shown = &gremlin[gremlin.len() - 70..];
+        let (plan, graph) = (compiled(&gremlin).expect(shown), toy());
+        let limits = Limits { bytes: 1 << 50, traversers: 1 << 40, ..Limits::default() };
+        let meter = Meter::new(1 << 50);
+        let mut evaluation = Box::pin(Evaluation::new(&plan, &graph, limits).with_meter(meter.clone()).all());
+        let (mut before, mut pauses) = (0, 0);
+        while meter.taken() < (600 << 20) {
+            let done = evaluation.as_mut().now_or_never();
+            let made = meter.taken().saturating_sub(before);
+            assert!(made < MOST, "{made} bytes without a pause: {shown}");
+            (before, pauses) = (meter.taken(), pauses + 1);
+            if let Some(done) = done {
+                assert!(done.is_ok(), "{shown}: {done:?}");
+                break;
+            }
+        }
+        assert!(3 < pauses, "{pauses}: {shown}");
+    }
+}

@@ -134,7 +134,10 @@ impl<'a> Upstream<'a> {
             if let Some(batch) = &mut batch {
                 context.count_traversers(batch.len())?;
                 if makes_values(&link.step.kind) {
-                    context.count_values(batch.iter().map(|traverser| &traverser.value))?;
+                    for traverser in batch.iter() {
+                        context.count_values(std::iter::once(&traverser.value))?;
+                        context.pause().await;
+                    }
                 }
                 if !link.step.labels.is_empty() {
                     batch.iter_mut().for_each(|traverser| traverser.label(&link.step.labels));
