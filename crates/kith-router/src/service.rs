@@ -4,6 +4,7 @@ use super::{forward::Forwarder, pipeline::Pipeline};
 use futures::{FutureExt, StreamExt, future::BoxFuture};
 use kith_api::{BatchStream, QueryError, Question, Reply, Request, Service};
 use kith_client::{Session, carried_out};
+use kith_net::Share;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
@@ -30,11 +31,11 @@ impl GraphServer {
     /// Carries a request out to its end, whether or not anybody still waits for the answer. A traversal ends after the write
     /// that is under way when its caller leaves.
     async fn finish_always(&self, request: Arc<Request>) -> Result<Reply, QueryError> {
-        let server = self.clone();
+        let (server, share) = (self.clone(), Share::here());
         let gone = CancellationToken::new();
         let _leaving = gone.clone().drop_guard();
         let work = carried_out(gone, async move { server.pass(request).await });
-        tokio::spawn(work).await.unwrap_or_else(|error| {
+        tokio::spawn(async move { share.scope(work).await }).await.unwrap_or_else(|error| {
             let detail = format!("the write ended unexpectedly: {error}");
             Err(QueryError::OutcomeUnknown { detail })
         })

@@ -15,7 +15,7 @@ use kith_gremlin::{
     text::{self, Terminal},
     value::{Map, TraversalMetrics, Value},
 };
-use kith_net::{Budget, aside};
+use kith_net::{Budget, aside, in_turns};
 use kith_traversal::{
     evaluate::{Evaluation, Limits, Meter},
     graph::Graph,
@@ -78,7 +78,7 @@ impl Compiled {
             charge.shrink_to(bytes);
             charge.grow_to(bytes)
         });
-        let compiling = timeout(patience, aside(bytes, move || compiled(&traversal, room)));
+        let compiling = timeout(patience, in_turns(aside(bytes, move || compiled(&traversal, room))));
         let passed = |_| {
             let deadline_ms = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
             QueryError::DeadlineExceeded { deadline_ms }
@@ -93,8 +93,17 @@ impl Compiled {
         Ok(Self { plan, limits, replaces_edges, is_explained, is_profiled, with_properties, took, _room })
     }
 
-    /// The results over a graph, apart from those that were handed over before the end.
+    /// The results over a graph, apart from those that were handed over before the end. They are evaluated in turns.
     pub async fn evaluate(
+        &self,
+        source: &dyn Graph,
+        meter: Arc<Meter>,
+        early: Option<&EarlyResults>,
+    ) -> Result<Results, GremlinError> {
+        in_turns(self.evaluate_now(source, meter, early)).await
+    }
+
+    async fn evaluate_now(
         &self,
         source: &dyn Graph,
         meter: Arc<Meter>,
@@ -299,6 +308,7 @@ fn encoded_metrics(metrics: TraversalMetrics) -> Result<Bytes, GremlinError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kith_traversal::testing::MemoryGraph;
 
     fn refused(gremlin: &str) -> GremlinError {
         let traversal = GremlinTraversal::Text { text: gremlin.to_owned(), bindings: Bytes::new() };
@@ -317,5 +327,42 @@ mod tests {
             GremlinTraversal::Text { text: many("has('a', regex('x{900}'))", 20), bindings: Bytes::new() };
         let (plan, is_explained, room) = compiled(&few, Room::alone()).expect("it fits");
         assert!(!is_explained && plan.steps().len() > 20 && 20 * REGEX_BYTES < room.taken());
+    }
+
+    #[test]
+    fn many_traversals_keep_others_waiting_for_few_turns() {
+        let text = "g.inject(1).repeat(union(identity(), math('_+1'))).times(12).path().count()";
+        let traversal = GremlinTraversal::Text { text: text.to_owned(), bindings: Bytes::new() };
+        let query = GremlinQuery { traversal, with_properties: false, is_explained: false, writes: false };
+        let evaluated = move || {
+            let query = query.clone();
+            async move {
+                let (settings, memory) = (TraversalSettings::default(), Budget::new(1 << 30));
+                let waiting = (&memory, Duration::from_secs(60));
+                let compiled = Compiled::new(&query, &mut QueryOptions::default(), settings, waiting).await;
+                let meter = Meter::new(1 << 40);
+                let graph = MemoryGraph::default();
+                compiled.expect("it is well-formed").evaluate(&graph, meter, None).await.map(drop)
+            }
+        };
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let runtime = runtime.expect("a runtime");
+        let longest = runtime.block_on(async {
+            (0..400).for_each(|_| drop(tokio::spawn(evaluated())));
+            let steps = async {
+                let mut longest = Duration::ZERO;
+                for _ in 0..10 {
+                    let began = Instant::now();
+                    for _ in 0..20 {
+                        tokio::time::sleep(Duration::from_millis(1)).await;
+                    }
+                    longest = longest.max(began.elapsed());
+                }
+                longest
+            };
+            tokio::spawn(steps).await.expect("it ends")
+        });
+        runtime.shutdown_background();
+        assert!(longest < Duration::from_secs(1), "{longest:?}");
     }
 }

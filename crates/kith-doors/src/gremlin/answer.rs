@@ -12,6 +12,7 @@ use crate::{Charged, Guest};
 use bytes::Bytes;
 use kith_api::{EarlyResults, GremlinAnswer, QueryError, QueryOptions, Reply};
 use kith_gremlin::{message::Response, value::Value};
+use kith_net::{give_way, in_turns};
 use std::{mem, num::NonZeroU64, sync::Arc};
 use tokio::{
     sync::{Semaphore, mpsc},
@@ -56,7 +57,7 @@ pub(super) async fn answer(guest: Arc<Guest>, incoming: Incoming, outbox: Outbox
         let _ = outbox.fail(id, &too_many(), coding).await;
         return;
     };
-    if let Err(Stop::Failed(error)) = served(&guest, incoming, &outbox).await {
+    if let Err(Stop::Failed(error)) = guest.place().share().scope(served(&guest, incoming, &outbox)).await {
         // If the connection has ended, nobody wants the answer.
         let _ = outbox.fail(id, &error, coding).await;
     }
@@ -84,12 +85,12 @@ async fn served(guest: &Guest, incoming: Incoming, outbox: &Outbox) -> Result<()
     let sending = async {
         while let Some(part) = next(&mut parts, &ended).await {
             let bytes = part.len();
-            answer.add(Arc::new(guest.charge(part, bytes)?)).await?;
+            in_turns(answer.add(Arc::new(guest.charge(part, bytes)?))).await?;
         }
         Ok(())
     };
     let (reply, ()) = tokio::try_join!(asking, sending)?;
-    answer.finish(Arc::new(reply?)).await
+    in_turns(answer.finish(Arc::new(reply?))).await
 }
 
 /// The answer to a traversal.
@@ -183,9 +184,8 @@ impl<'a> Answer<'a> {
     }
 
     async fn put(&mut self, response: Response) -> Result<(), Stop> {
-        match self.outbox.send(&response, self.coding, self.held.clone()).await? {
-            true => Ok(()),
-            false => Err(Stop::Ended),
-        }
+        let is_coded = self.outbox.send(&response, self.coding, self.held.clone()).await?;
+        give_way().await;
+        if is_coded { Ok(()) } else { Err(Stop::Ended) }
     }
 }

@@ -36,6 +36,7 @@ pub(super) async fn serve(stream: &mut Stream, guest: Guest) -> io::Result<()> {
     let Some(socket) = http::serve(stream, &guest, unfinished.clone()).await? else { return Ok(()) };
     let (sink, source) = socket.split();
     let (outbox, sending) = outbox::new();
+    let share = guest.place().share().clone();
     let connection = Connection {
         source,
         outbox,
@@ -50,7 +51,7 @@ pub(super) async fn serve(stream: &mut Stream, guest: Guest) -> io::Result<()> {
     tokio::select! {
         // The peer takes no more answers. This ends the requests under way.
         sent = &mut sending => return sent,
-        () = connection.run() => {}
+        () = share.scope(connection.run()) => {}
     }
     sending.await
 }

@@ -25,7 +25,7 @@ use kith_gremlin::{
     value::Value,
 };
 use kith_net::{
-    Charge, aside,
+    Charge, aside, give_way, in_turns,
     server::connections::{Arrival, UNCHARGED_BYTES},
 };
 use kith_types::ErrorCode;
@@ -97,7 +97,8 @@ pub(super) async fn answer(guest: &Guest, request: Request<Incoming>) -> Reply {
     let text = |name| request.headers().get(name).and_then(|value: &HeaderValue| value.to_str().ok());
     let accepted = http::accepted(text(header::ACCEPT), text(header::CONTENT_TYPE));
     let coding = accepted.unwrap_or(http::DEFAULT);
-    match answered(&mut guest, id, request, accepted).await {
+    let share = guest.place().share().clone();
+    match share.scope(answered(&mut guest, id, request, accepted)).await {
         Ok(Some(response)) => Reply::Answer(response),
         Ok(None) => Reply::NothingAsked,
         Err(Failed::Query(error)) => Reply::Answer(failed(id, &error, None, coding)),
@@ -142,7 +143,8 @@ async fn answered(
         return Ok(None);
     }
     let received = Instant::now();
-    let Some((asking, _room)) = aside(body.len(), move || decoded(&body, is_get, id, room)).await? else {
+    let decoding = aside(body.len(), move || decoded(&body, is_get, id, room));
+    let Some((asking, _room)) = in_turns(decoding).await? else {
         return Ok(None);
     };
     results(guest, asking, received, coding).await.map(Some).map_err(Failed::Query)
@@ -259,7 +261,7 @@ async fn results(
     let deadline = asked.options.deadline.map(|deadline| deadline.saturating_sub(received.elapsed()));
     let reply = guest.call(asked.question(), QueryOptions { deadline, ..asked.options.clone() }).await?;
     let answer = answer::of_traversal(&reply)?;
-    let pieces = encoded(guest, id, answer, (asked.form, serializer))
+    let pieces = in_turns(encoded(guest, id, answer, (asked.form, serializer)))
         .await
         .map_err(|error| if answer.wrote { QueryError::results_lost(error) } else { error })?;
     Ok(response(StatusCode::OK, media_type, pieces))
@@ -285,7 +287,7 @@ async fn encoded(
         piece.extend(http::encode_result(&value, serializer).map_err(of_gremlin)?);
         if PIECE_BYTES <= piece.len() {
             pieces.push(charged(guest, mem::take(&mut piece))?);
-            tokio::task::yield_now().await;
+            give_way().await;
         }
     }
     piece.extend(tail);

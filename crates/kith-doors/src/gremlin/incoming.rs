@@ -12,7 +12,7 @@ use kith_gremlin::{
     Room,
     message::{self, Credentials, Frame, Operation, Rejected, Request, Response},
 };
-use kith_net::{INLINE_BYTES_MAX, aside};
+use kith_net::{INLINE_BYTES_MAX, aside, in_turns};
 use kith_types::ErrorCode;
 use std::{num::NonZeroU64, time::Instant};
 use tokio_tungstenite::tungstenite::Message;
@@ -57,7 +57,7 @@ pub(super) fn decoding(message: Message, unfinished: &Unfinished) -> Option<Deco
     let room = unfinished.finish(length);
     let is_long = INLINE_BYTES_MAX < length;
     let decoded = async move {
-        let mut decoded = aside(length, move || decoded(&message, room)).await;
+        let mut decoded = in_turns(aside(length, move || decoded(&message, room))).await;
         // The time that a caller allows counts from when its request was complete.
         if is_long
             && let Ok(Incoming { wants: Wants::Results(asked), .. }) = &mut decoded

@@ -311,3 +311,62 @@ fn refusals_before_http_have_the_length_that_they_claim() {
         assert!(head.ends_with(&format!("content-length: {}", body.len())), "{text}");
     }
 }
+
+/// The longest time that a task on the one thread of a runtime takes for 20 steps, while `many` is encoded for others.
+fn longest_beside(many: impl Future<Output = Vec<Box<dyn Send>>> + Send + 'static) -> Duration {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    let runtime = runtime.expect("a runtime");
+    let longest = runtime.block_on(async {
+        let many = tokio::spawn(many).await.expect("it begins");
+        let steps = async {
+            let mut longest = Duration::ZERO;
+            for _ in 0..10 {
+                let began = std::time::Instant::now();
+                for _ in 0..20 {
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                }
+                longest = longest.max(began.elapsed());
+            }
+            longest
+        };
+        let longest = tokio::spawn(steps).await.expect("it ends");
+        drop(many);
+        longest
+    });
+    runtime.shutdown_background();
+    longest
+}
+
+#[test]
+fn results_of_many_requests_are_encoded_in_turns() {
+    let sockets = async {
+        let mut held: Vec<Box<dyn Send>> = Vec::new();
+        for _ in 0..4 {
+            let mut driver = Driver::new().await;
+            for _ in 0..UNDER_WAY_MAX {
+                let arguments =
+                    map(&[("gremlin", Value::text("g.V(9000)")), ("batchSize", Value::Int(9_000))]);
+                driver.ask(("", "eval"), arguments).await;
+            }
+            held.push(Box::new(driver));
+        }
+        held
+    };
+    let exchanges = async {
+        let mut held: Vec<Box<dyn Send>> = Vec::new();
+        let body = r#"{"gremlin":"g.V(100000)"}"#;
+        let request = format!(
+            "POST /gremlin HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        for _ in 0..40 {
+            let (mut client, connection) = connect(Visitor::anybody(), known());
+            client.write_all(request.as_bytes()).await.expect("it reads");
+            held.push(Box::new((client, connection.task)));
+        }
+        held
+    };
+    for (what, longest) in [("sockets", longest_beside(sockets)), ("exchanges", longest_beside(exchanges))] {
+        assert!(longest < Duration::from_secs(1), "{what}: {longest:?}");
+    }
+}

@@ -2,7 +2,7 @@
 
 use super::{CONNECTION_BYTES_MAX, Connections, Open, Reason, STRANGER_PATIENCE, Watch, closed};
 use crate::{
-    Budget, Charge,
+    Budget, Charge, Share,
     server::hosts::{AcceptedHost, Site},
 };
 use kith_types::ErrorCode;
@@ -46,6 +46,7 @@ pub struct Connected {
     budget: Arc<Budget>,
     replies: Arc<Budget>,
     taken: Arc<AtomicU64>,
+    share: Share,
     is_crowded_out: Arc<AtomicBool>,
     site: OnceLock<Site>,
 }
@@ -66,6 +67,7 @@ impl Connected {
             budget: connections.0.requests.child(CONNECTION_BYTES_MAX),
             replies: Arc::clone(&open.replies),
             taken: Arc::clone(&open.taken),
+            share: Share::default(),
             is_crowded_out: Arc::clone(&open.is_crowded_out),
             site: OnceLock::new(),
         }
@@ -156,6 +158,11 @@ impl Connected {
     /// The hosts whose web pages may send requests.
     pub fn accepted_hosts(&self) -> &[AcceptedHost] {
         &self.connections.0.accepted_hosts
+    }
+
+    /// The share of long computations that count for this connection.
+    pub fn share(&self) -> &Share {
+        &self.share
     }
 
     /// Returns an empty charge for the memory of an arriving request.

@@ -51,7 +51,8 @@ pub(crate) fn is_streamed(request: &Request) -> bool {
 pub(crate) async fn follow(connected: Arc<Connected>, request: Request, next: Next) -> Response {
     let under_way = connected.request();
     let is_streamed = is_streamed(&request);
-    let response = next.run(request.map(|body| charged(body, &connected, is_streamed))).await;
+    let answering = next.run(request.map(|body| charged(body, &connected, is_streamed)));
+    let response = connected.share().scope(answering).await;
     if response.body().is_end_stream() {
         return response;
     }

@@ -1,0 +1,222 @@
+//! Long computations that give way: turns, so that they keep neither other requests nor one another waiting.
+
+mod queue;
+
+pub use queue::Share;
+
+use parking_lot::{Mutex, MutexGuard};
+use queue::{LONG, Place, Queue};
+use std::{
+    pin::Pin,
+    sync::OnceLock,
+    task::{Context, Poll, Waker, ready},
+    thread::available_parallelism,
+    time::{Duration, Instant},
+};
+use tokio::{
+    runtime::{Handle, RuntimeFlavor},
+    sync::Semaphore,
+    task::block_in_place,
+};
+
+/// As many pieces of long work may be dropped at once while other threads serve the connections.
+const DROPPED_AT_ONCE: usize = 4;
+
+static DROPS: Semaphore = Semaphore::const_new(DROPPED_AT_ONCE);
+
+tokio::task_local! {
+    static SHARE: Share;
+}
+
+impl Share {
+    /// The share that the turns of this task count for; a new one outside of [`Share::scope`].
+    pub fn here() -> Self {
+        SHARE.try_with(Self::clone).unwrap_or_default()
+    }
+
+    /// Does work whose turns count for this share.
+    pub async fn scope<T>(&self, work: impl Future<Output = T>) -> T {
+        SHARE.scope(self.clone(), work).await
+    }
+}
+
+/// The turns of this process. Half of the processors at most are busy with them.
+fn turns() -> MutexGuard<'static, Queue<Waker>> {
+    static TURNS: OnceLock<Mutex<Queue<Waker>>> = OnceLock::new();
+    let turns = || (available_parallelism().map_or(1, usize::from) / 2).max(1);
+    TURNS.get_or_init(|| Mutex::new(Queue::new(turns()))).lock()
+}
+
+/// Does work that computes much and yields now and then: from one point where it yields or waits to the next is a turn. Few turns
+/// of a process run at a time, and the connections share them fairly ([`Share`]), so however much such work there is, others wait
+/// for a few turns only. While turns are long, another thread serves the connections during each, which takes some time itself.
+///
+/// The work must not contain another `in_turns`, which would wait for a turn that it has itself.
+pub async fn in_turns<T>(work: impl Future<Output = T> + Send) -> T {
+    InTurns { work: Some(Box::pin(work)), share: Share::here(), place: None, spent: Duration::ZERO }.await
+}
+
+/// Yields, so that others get their turn.
+pub async fn give_way() {
+    // `yield_now` of tokio would put the task behind all others twice: it waits for a turn after it.
+    let mut has_yielded = false;
+    std::future::poll_fn(|context| {
+        if std::mem::replace(&mut has_yielded, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
+struct InTurns<'a, T> {
+    /// `None` once it is done.
+    work: Option<Pin<Box<dyn Future<Output = T> + Send + 'a>>>,
+    share: Share,
+    /// The place in the queue, while it waits for a turn.
+    place: Option<Place>,
+    /// What its turns took.
+    spent: Duration,
+}
+
+/// A turn, which ends when this is dropped.
+struct Turn<'a> {
+    share: &'a Share,
+    began: Instant,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let next = turns().end(self.share, self.began.elapsed());
+        next.into_iter().for_each(Waker::wake);
+    }
+}
+
+impl<T> InTurns<'_, T> {
+    /// Waits for a turn. Returns whether it may be long.
+    fn poll_turn(&mut self, context: &Context<'_>) -> Poll<bool> {
+        let waker = || context.waker().clone();
+        let mut turns = turns();
+        match self.place {
+            None => self.place = turns.take(&self.share, waker),
+            Some(place) if turns.is_called(place, waker) => self.place = None,
+            Some(_) => {}
+        }
+        match self.place {
+            None => Poll::Ready(LONG <= self.spent || turns.is_wary()),
+            Some(_) => Poll::Pending,
+        }
+    }
+}
+
+impl<T> Future for InTurns<'_, T> {
+    type Output = T;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
+        let is_long = ready!(self.poll_turn(context));
+        let Self { work, share, spent, .. } = &mut *self;
+        let turn = Turn { share, began: Instant::now() };
+        let unfinished = work.as_mut().expect("a future is not polled after its end");
+        let polled = elsewhere_if(is_long, || unfinished.as_mut().poll(context));
+        *spent += turn.began.elapsed();
+        if polled.is_ready() {
+            *work = None;
+        }
+        polled
+    }
+}
+
+impl<T> Drop for InTurns<'_, T> {
+    fn drop(&mut self) {
+        if let Some(place) = self.place {
+            let next = turns().leave(place);
+            next.into_iter().for_each(Waker::wake);
+        }
+        if let Some(work) = self.work.take() {
+            let permit = (LONG <= self.spent).then(|| DROPS.try_acquire().ok()).flatten();
+            elsewhere_if(permit.is_some(), || drop(work));
+        }
+    }
+}
+
+/// Does long work while another thread does what else this one has to do, if the runtime can do that.
+fn elsewhere_if<T>(is_long: bool, work: impl FnOnce() -> T) -> T {
+    let flavor = Handle::try_current().map(|runtime| runtime.runtime_flavor());
+    match is_long && flavor.is_ok_and(|flavor| flavor == RuntimeFlavor::MultiThread) {
+        true => block_in_place(work),
+        false => work(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::{runtime::Builder, task::JoinSet};
+
+    /// Works for the time of one turn.
+    fn work(time: Duration) {
+        let began = Instant::now();
+        while began.elapsed() < time {}
+    }
+
+    /// The longest time that a task on one thread took for 20 steps between which it yields to the other tasks, while `load` runs.
+    fn longest_wait(load: impl Fn() -> futures::future::BoxFuture<'static, ()>) -> Duration {
+        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
+        let longest = runtime.block_on(async {
+            let mut tasks = JoinSet::new();
+            (0..300).for_each(|_| drop(tasks.spawn(load())));
+            tokio::spawn(async {
+                let mut longest = Duration::ZERO;
+                for _ in 0..10 {
+                    let began = Instant::now();
+                    for _ in 0..20 {
+                        tokio::time::sleep(Duration::from_millis(1)).await;
+                    }
+                    longest = longest.max(began.elapsed());
+                }
+                longest
+            })
+            .await
+            .expect("it ends")
+        });
+        runtime.shutdown_background();
+        longest
+    }
+
+    #[test]
+    fn much_work_keeps_others_waiting_for_few_turns() {
+        let turns = |turn: Duration| {
+            move || -> futures::future::BoxFuture<'static, ()> {
+                Box::pin(in_turns(async move {
+                    loop {
+                        work(turn);
+                        give_way().await;
+                    }
+                }))
+            }
+        };
+        for turn in [Duration::from_millis(3), Duration::from_millis(200)] {
+            let longest = longest_wait(turns(turn));
+            assert!(longest < Duration::from_secs(1), "turns of {turn:?}: {longest:?}");
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn what_is_dropped_or_panics_passes_its_turn_on() {
+        for _ in 0..50 {
+            let dropped = tokio::spawn(in_turns(async {
+                loop {
+                    work(2 * LONG);
+                    give_way().await;
+                }
+            }));
+            let panics = tokio::spawn(in_turns(async { panic!("it fails") }));
+            tokio::time::sleep(LONG).await;
+            dropped.abort();
+            assert!(dropped.await.is_err_and(|error| error.is_cancelled()));
+            assert!(panics.await.is_err_and(|error| error.is_panic()));
+        }
+        assert_eq!(in_turns(async { 7 }).await, 7);
+    }
+}
