@@ -1,6 +1,6 @@
 //! One connection as its process counts it: whether its peer is authenticated, its requests, and the memory that it uses.
 
-use super::{CONNECTION_BYTES_MAX, Connections, Open, Reason, STRANGER_PATIENCE, Watch, closed};
+use super::{CONNECTION_BYTES_MAX, Connections, Open, Reason, STRANGER_PATIENCE, Watch, closed, watch::Pace};
 use crate::{
     Budget, Charge, Share,
     server::hosts::{AcceptedHost, Site},
@@ -13,7 +13,6 @@ use std::{
         Arc, OnceLock,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
-    time::Duration,
 };
 use tokio::{
     sync::Notify,
@@ -207,10 +206,10 @@ impl Connected {
         self.replies.taken()
     }
 
-    /// Returns a new watch over the connection, and the interval at which to call it.
-    pub(super) fn watch(&self) -> (Watch, Duration) {
+    /// Returns a new watch over the connection, and how often to call it.
+    pub(super) fn watch(&self) -> (Watch, Pace) {
         let pace = self.connections.0.limits.pace;
-        (Watch::new(pace), pace.interval)
+        (Watch::new(pace), pace)
     }
 
     /// Counts a request as under way until the returned value is dropped.

@@ -4,8 +4,10 @@ use super::{Connected, Reason, Seen, Watch, closed};
 use crate::Charge;
 use std::{
     future::poll_fn,
+    mem,
     sync::Arc,
     task::{Context, Poll, ready},
+    time::Duration,
 };
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
@@ -14,25 +16,37 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 pub struct Lookout {
     watch: Watch,
     timer: Interval,
+    /// The time from the last check to the next one.
+    step: Duration,
+    /// This time while a request arrives.
+    step_at_request: Duration,
 }
 
 impl Lookout {
     /// Returns a lookout for a connection that has just begun. Must be called within a tokio runtime, whose timer it uses.
     pub fn new(connected: &Connected) -> Self {
-        let (watch, every) = connected.watch();
-        let mut timer = interval_at(Instant::now() + every, every);
+        let (watch, pace) = connected.watch();
+        let (step, step_at_request) = (pace.interval, pace.interval_at_request);
+        let mut timer = interval_at(Instant::now() + step, step);
         timer.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        Self { watch, timer }
+        Self { watch, timer, step, step_at_request }
     }
 
-    /// Ready when the connection has to be checked with [`Lookout::look`].
-    pub fn poll_due(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+    /// Ready when the connection has to be checked with [`Lookout::look`]. `has_begun` says whether a request arrives; this must be
+    /// called again once one does.
+    pub fn poll_due(&mut self, cx: &mut Context<'_>, has_begun: bool) -> Poll<()> {
+        if has_begun && self.step_at_request < self.step {
+            self.step = self.step_at_request;
+            self.timer.reset_after(self.step);
+        }
         self.timer.poll_tick(cx).map(drop)
     }
 
     /// Records a check. Returns why the connection must be closed, if it must; the metrics count that.
     pub fn look(&mut self, seen: Seen) -> Option<Reason> {
-        let reason = self.watch.look(seen)?;
+        // Not the time that has passed: a process that was paused has not read meanwhile.
+        let step = mem::replace(&mut self.step, self.timer.period());
+        let reason = self.watch.look(seen, step)?;
         closed(reason.code().name());
         Some(reason)
     }
@@ -87,7 +101,7 @@ impl Arrival {
     /// `has_begun` says whether there is such a request.
     pub fn poll_too_slow(&mut self, cx: &mut Context<'_>, has_begun: bool) -> Poll<()> {
         loop {
-            ready!(self.lookout.poll_due(cx));
+            ready!(self.lookout.poll_due(cx, has_begun));
             // Only a slow request is of interest: other code ends connections that are idle.
             let seen = Seen {
                 messages: self.messages,
@@ -111,7 +125,6 @@ impl Arrival {
 #[cfg(test)]
 mod tests {
     use super::{super::testing::known_hasty, *};
-    use std::time::Duration;
     use tokio::time::timeout;
 
     #[tokio::test]
@@ -131,5 +144,18 @@ mod tests {
         };
         assert!(!trickle(true).await, "each byte is a request");
         assert!(trickle(false).await);
+    }
+
+    #[tokio::test]
+    async fn a_request_has_the_same_time_whenever_it_begins() {
+        for idle in [0, 30, 700] {
+            let mut arrival = Arrival::new(&known_hasty());
+            let not_begun = poll_fn(|cx| arrival.poll_too_slow(cx, false));
+            assert!(timeout(Duration::from_millis(idle), not_begun).await.is_err());
+            arrival.received(4);
+            let began = Instant::now();
+            assert!(timeout(Duration::from_secs(5), arrival.is_too_slow()).await.is_ok(), "after {idle} ms");
+            assert!(Duration::from_millis(200) <= began.elapsed(), "after {idle} ms");
+        }
     }
 }

@@ -42,7 +42,7 @@ impl Traffic {
     /// whoever reads its body closes it earlier.
     pub fn poll_reason(&mut self, cx: &mut Context<'_>) -> Poll<Reason> {
         loop {
-            ready!(self.lookout.poll_due(cx));
+            ready!(self.lookout.poll_due(cx, false));
             let (messages, is_under_way) = self.connected.requests();
             let (received, sent, is_unsent) = (self.received, self.sent, self.is_unsent);
             let seen = Seen { messages, received, sent, has_begun: false, is_unsent, is_under_way };

@@ -1,13 +1,15 @@
 //! Decides when an open connection is closed: because it is idle, because a request arrives too slowly, or because its peer
 //! does not read its replies.
 //!
-//! It has no clock; the owner of a watch calls it at regular intervals.
+//! It has no clock; the owner of a watch calls it at intervals, and more often while a request arrives.
 
 use kith_types::ErrorCode;
 use std::time::Duration;
 
 /// The longest interval between two checks.
 const LOOK_MAX: Duration = Duration::from_secs(10);
+/// The longest interval while a request arrives.
+const LOOK_AT_REQUEST_MAX: Duration = Duration::from_secs(1);
 /// The shortest interval, for short idle times.
 const LOOK_MIN: Duration = Duration::from_millis(50);
 /// The usual grace of a request that has begun ([`Pace`]).
@@ -56,12 +58,13 @@ pub struct Seen {
     pub is_under_way: bool,
 }
 
-/// How often a connection is checked, and after how many checks it counts as idle.
+/// How often a connection is checked, and after which time it counts as idle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pace {
-    /// The interval between two checks.
+    /// The interval between two checks, and while a request arrives.
     pub interval: Duration,
-    idle_looks: Option<u32>,
+    pub interval_at_request: Duration,
+    idle: Option<Duration>,
     /// A request that has begun must arrive completely within this time; after it, it must keep arriving at
     /// [`BYTES_PER_SECOND_MIN`] on average.
     grace: Duration,
@@ -71,19 +74,15 @@ impl Pace {
     /// Returns the pace for an idle time of `idle`. With `None`, connections may be idle for ever.
     pub fn new(idle: Option<Duration>) -> Self {
         let interval = idle.map_or(LOOK_MAX, |idle| (idle / 4).clamp(LOOK_MIN, LOOK_MAX));
-        Self { interval, idle_looks: idle.map(|idle| looks(idle, interval)), grace: GRACE }
+        let interval_at_request = interval.min(LOOK_AT_REQUEST_MAX);
+        Self { interval, interval_at_request, idle, grace: GRACE }
     }
 
     /// Returns the pace for tests that do not wait for the usual grace.
     #[cfg(any(test, feature = "testing"))]
     pub fn hasty() -> Self {
-        Self { interval: LOOK_MIN, idle_looks: None, grace: 4 * LOOK_MIN }
+        Self { interval_at_request: LOOK_MIN, grace: 4 * LOOK_MIN, ..Self::new(None) }
     }
-}
-
-/// The number of checks that cover a time, rounded up.
-fn looks(time: Duration, interval: Duration) -> u32 {
-    u32::try_from(time.as_millis().div_ceil(interval.as_millis())).unwrap_or(u32::MAX)
 }
 
 /// The state of a watch over one connection.
@@ -91,43 +90,42 @@ fn looks(time: Duration, interval: Duration) -> u32 {
 pub struct Watch {
     pace: Pace,
     last: Seen,
-    idle: u32,
-    unsent: u32,
-    /// The number of checks of the request that has begun, and how many bytes had arrived at the first of them.
-    begun: Option<(u32, u64)>,
+    idle: Duration,
+    unsent: Duration,
+    /// The time since the first check of the request that has begun, and how many bytes had arrived at it.
+    begun: Option<(Duration, u64)>,
 }
 
 impl Watch {
     /// Returns a watch over a new connection.
     pub(crate) fn new(pace: Pace) -> Self {
-        Self { pace, last: Seen::default(), idle: 0, unsent: 0, begun: None }
+        Self { pace, last: Seen::default(), idle: Duration::ZERO, unsent: Duration::ZERO, begun: None }
     }
 
-    /// Records another check. Returns why the connection must be closed, if it must.
-    pub fn look(&mut self, now: Seen) -> Option<Reason> {
+    /// Records another check, `after` the previous one. Returns why the connection must be closed, if it must.
+    pub fn look(&mut self, now: Seen, after: Duration) -> Option<Reason> {
         let last = std::mem::replace(&mut self.last, now);
         let is_idle = now.messages == last.messages && !now.is_under_way && !now.is_unsent && !now.has_begun;
-        self.idle = if is_idle { self.idle.saturating_add(1) } else { 0 };
+        self.idle = if is_idle { self.idle.saturating_add(after) } else { Duration::ZERO };
         let is_stuck = now.is_unsent && last.is_unsent && now.sent == last.sent;
-        self.unsent = if is_stuck { self.unsent.saturating_add(1) } else { 0 };
+        self.unsent = if is_stuck { self.unsent.saturating_add(after) } else { Duration::ZERO };
         self.begun = match self.begun {
             _ if !now.has_begun => None,
-            Some((looks, since)) if now.messages == last.messages => Some((looks.saturating_add(1), since)),
-            _ => Some((0, now.received)),
+            Some((time, since)) if now.messages == last.messages => Some((time.saturating_add(after), since)),
+            _ => Some((Duration::ZERO, now.received)),
         };
-        if self.begun.is_some_and(|(looks, since)| self.is_slow(looks, now.received - since)) {
+        if self.begun.is_some_and(|(time, since)| self.is_slow(time, now.received - since)) {
             return Some(Reason::SlowRequest);
         }
-        if looks(STALLED, self.pace.interval) <= self.unsent {
+        if STALLED <= self.unsent {
             return Some(Reason::Stalled);
         }
-        self.pace.idle_looks.filter(|most| *most <= self.idle).map(|_| Reason::Idle)
+        self.pace.idle.filter(|most| *most <= self.idle).map(|_| Reason::Idle)
     }
 
-    fn is_slow(&self, looks: u32, bytes: u64) -> bool {
-        let (grace, since) = (self.pace.grace, self.pace.interval * looks);
-        let (over, is_over) = (since.saturating_sub(grace), grace <= since);
-        is_over && bytes <= (over.as_secs_f64() * BYTES_PER_SECOND_MIN as f64) as u64
+    fn is_slow(&self, time: Duration, bytes: u64) -> bool {
+        let over = time.saturating_sub(self.pace.grace);
+        self.pace.grace <= time && bytes <= (over.as_secs_f64() * BYTES_PER_SECOND_MIN as f64) as u64
     }
 }
 
@@ -165,8 +163,13 @@ mod tests {
 
     /// Checks until the connection is closed: how many checks it takes, and why it is closed.
     fn closed(idle: Option<Duration>, mut at: impl FnMut(u64) -> Seen) -> Option<(u64, Reason)> {
-        let mut watch = Watch::new(Pace::new(idle));
-        (1..2_000).find_map(|look| watch.look(at(look)).map(|reason| (look, reason)))
+        let pace = Pace::new(idle);
+        let mut watch = Watch::new(pace);
+        (1..2_000).find_map(|look| {
+            let seen = at(look);
+            let after = if seen.has_begun { pace.interval_at_request } else { pace.interval };
+            watch.look(seen, after).map(|reason| (look, reason))
+        })
     }
 
     const TEN_MINUTES: Option<Duration> = Some(Duration::from_secs(600));
@@ -182,11 +185,11 @@ mod tests {
     #[test]
     fn a_message_ends_in_time_or_keeps_coming() {
         let begun = |received| Seen { has_begun: true, received, ..Seen::default() };
-        assert_eq!(closed(None, |_| begun(4)), Some((2, Reason::SlowRequest)));
-        // With a short idle time checks are frequent, but a request still gets the same time.
+        assert_eq!(closed(None, |_| begun(4)), Some((11, Reason::SlowRequest)));
+        // With a short idle time checks are more frequent, but a request still gets the same time.
         let look = closed(Some(Duration::from_secs(1)), |_| begun(4));
         assert_eq!(look, Some((41, Reason::SlowRequest)));
-        let per_look = BYTES_PER_SECOND_MIN * LOOK_MAX.as_secs();
+        let per_look = BYTES_PER_SECOND_MIN;
         assert_eq!(closed(None, |look| begun(look * per_look)), None);
         assert!(closed(None, |look| begun(look * per_look / 2)).is_some());
         // Each check sees another request.

@@ -154,7 +154,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             }
             // There is room again for unread requests and unsent answers, or for the next frame of a long reply.
             let has_room = is_sent && (was_full || !self.outbox.is_empty());
-            if read != Read::Some && !answered && !has_room {
+            // A request that has begun since is checked sooner.
+            let is_looked_at = self.inbox.has_begun() && self.poll_look(cx);
+            if read != Read::Some && !answered && !has_room && !is_looked_at {
                 return Poll::Pending;
             }
         }
@@ -168,14 +170,20 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
     }
 
-    /// Closes the connection if it is idle or its peer is too slow.
-    fn poll_look(&mut self, cx: &mut Context<'_>) {
-        while matches!(self.end, End::Open(_)) && self.lookout.poll_due(cx).is_ready() {
+    /// Closes the connection if it is idle or its peer is too slow. Returns whether it was time to check that.
+    fn poll_look(&mut self, cx: &mut Context<'_>) -> bool {
+        let mut is_looked_at = false;
+        loop {
+            let has_begun = self.may_take() && self.inbox.has_begun();
+            if !matches!(self.end, End::Open(_)) || self.lookout.poll_due(cx, has_begun).is_pending() {
+                return is_looked_at;
+            }
+            is_looked_at = true;
             let seen = Seen {
                 messages: self.taken,
                 received: self.inbox.received,
                 sent: self.outbox.sent(),
-                has_begun: self.may_take() && self.inbox.has_begun(),
+                has_begun,
                 is_unsent: !self.outbox.is_empty(),
                 is_under_way: 0 < self.under_way(),
             };
