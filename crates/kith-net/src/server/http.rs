@@ -10,11 +10,12 @@ use crate::server::{
 use axum::{
     Router,
     extract::Request,
-    http::{HeaderMap, StatusCode},
+    http::{HeaderMap, StatusCode, header},
     middleware::{self, Next},
     response::IntoResponse,
     routing::get,
 };
+use bytes::Bytes;
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     server::conn::auto,
@@ -29,7 +30,7 @@ use std::{
     },
     time::Duration,
 };
-use tokio::net::TcpStream;
+use tokio::{net::TcpStream, sync::Mutex, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 /// Whether a process answers queries, and whether its metadata is stale, so that other processes should be asked instead.
@@ -100,6 +101,7 @@ const STOP_PATIENCE: Duration = Duration::from_secs(1);
 pub fn serve(bound: Bound, front: FrontPage, readiness: Readiness, stop: CancellationToken) {
     let handle = recorder();
     tokio::spawn(keep_up(handle, stop.clone()));
+    let metrics = Arc::new(Shared::default());
     let app = Router::new()
         .route("/", get(move |headers: HeaderMap| async move { front.answer(&headers) }))
         .route("/healthz", get(|| async { "ok\n" }))
@@ -107,8 +109,11 @@ pub fn serve(bound: Bound, front: FrontPage, readiness: Readiness, stop: Cancell
         .route(
             "/metrics",
             get(move || async move {
-                handle.run_upkeep();
-                handle.render() + &process_metrics::render()
+                let render = || {
+                    handle.run_upkeep();
+                    Bytes::from(handle.render() + &process_metrics::render())
+                };
+                ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], metrics.get(render).await)
             }),
         );
     tokio::spawn(async move {
@@ -122,6 +127,36 @@ pub fn serve(bound: Bound, front: FrontPage, readiness: Readiness, stop: Cancell
         };
         listen::each(bound.listener, &room, &stop, welcome, refuse).await;
     });
+}
+
+/// What is made anew for everybody who asks, but only once for those who ask at the same time, and in at most a quarter of the time
+/// of a thread.
+#[derive(Debug, Default)]
+struct Shared<T>(Mutex<Option<Made<T>>>);
+
+#[derive(Debug)]
+struct Made<T> {
+    what: T,
+    began: Instant,
+    /// The earliest time at which it may be made again.
+    again: Instant,
+}
+
+impl<T: Clone> Shared<T> {
+    /// What was made after this call began.
+    async fn get(&self, make: impl FnOnce() -> T) -> T {
+        let asked = Instant::now();
+        let mut last = self.0.lock().await;
+        match &*last {
+            Some(made) if asked <= made.began => return made.what.clone(),
+            Some(made) => tokio::time::sleep_until(made.again).await,
+            None => {}
+        }
+        let began = Instant::now();
+        let what = make();
+        *last = Some(Made { what: what.clone(), began, again: Instant::now() + 3 * began.elapsed() });
+        what
+    }
 }
 
 /// Serves one connection. This port authenticates nobody, so every peer makes way for later connections, whatever it has sent.
@@ -172,5 +207,32 @@ async fn keep_up(handle: &'static PrometheusHandle, stop: CancellationToken) {
     let mut turns = tokio::time::interval(UPKEEP);
     while stop.run_until_cancelled(turns.tick()).await.is_some() {
         handle.run_upkeep();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{sync::atomic::AtomicU32, thread};
+
+    #[tokio::test]
+    async fn what_many_ask_for_is_made_seldom_and_always_after_they_asked() {
+        const WORK: Duration = Duration::from_millis(20);
+        let (shared, made) = (Shared::default(), AtomicU32::new(0));
+        let make = || {
+            let began = Instant::now();
+            thread::sleep(WORK);
+            made.fetch_add(1, Ordering::Relaxed);
+            Some(began)
+        };
+        let began = Instant::now();
+        let ask = async || {
+            let asked = Instant::now();
+            assert!(Some(asked) <= shared.get(make).await);
+        };
+        futures::future::join_all((0..500).map(|_| ask())).await;
+        ask().await;
+        assert_eq!(made.load(Ordering::Relaxed), 3);
+        assert!(3 * WORK + 2 * 3 * WORK <= began.elapsed(), "{:?}", began.elapsed());
     }
 }
