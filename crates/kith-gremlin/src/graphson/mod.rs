@@ -16,7 +16,7 @@ mod writer;
 pub(crate) use fields::Fields;
 pub(crate) use reader::Reader;
 pub use writer::{Version, to_json, to_json_of};
-pub(crate) use writer::{all_to_json_of, to_json_with_few_types};
+pub(crate) use writer::{all_to_text_of, to_json_with_few_types, to_text_of};
 
 use crate::{error::Result, room::Room, value::Value};
 
@@ -63,6 +63,33 @@ mod tests {
             Ok(value) => format!("{} {value}", value.type_name()),
             Err(error) => error.message,
         }
+    }
+
+    /// The text of large collections is written without the JSON of all their members.
+    #[test]
+    fn texts_are_those_of_the_json() {
+        use crate::value::{Map, Set, Value};
+        use std::sync::Arc;
+        let entries = [("a".into(), Value::list([Value::Null])), ("b".into(), Value::Double(f64::NAN))];
+        let all = [
+            Value::Int(1),
+            Value::list([]),
+            Value::list([Value::list([1.into()]), "\"x".into()]),
+            Value::Set(Arc::new(Set::from_iter([2_i64.into(), "y".into()]))),
+            Value::Map(Arc::new(Map::from_iter(entries))),
+            Value::BulkSet(Arc::new(vec![(1.into(), 2)])),
+        ];
+        for version in [Version::Two, Version::Three] {
+            for value in &all {
+                let json = to_json_of(version, value).map(|json| json.to_string());
+                assert_eq!(to_text_of(version, value), json, "{value}");
+            }
+            let list = to_json_of(version, &Value::list(&all[..])).map(|json| json.to_string());
+            assert_eq!(all_to_text_of(version, &all), list);
+        }
+        let deep = (0..10_000).fold(Value::Null, |value, _| Value::list([value]));
+        assert!(to_text_of(Version::Three, &deep).is_err());
+        std::mem::forget(deep);
     }
 
     #[test]

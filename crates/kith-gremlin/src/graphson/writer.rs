@@ -31,13 +31,27 @@ pub fn to_json_of(version: Version, value: &Value) -> Result<Json> {
     Writer { version, ..Writer::default() }.value(value)
 }
 
-/// The JSON of values of one message. The bounds are for all together.
+/// The text of a value's JSON. Unlike [`to_json_of`], it does not take the memory of the JSON of all members of a collection at
+/// once, which is many times that of the text.
 ///
 /// # Errors
 ///
 /// Those of [`to_json_of`].
-pub(crate) fn all_to_json_of(version: Version, values: &[Value]) -> Result<Vec<Json>> {
-    Writer { version, ..Writer::default() }.values(values.iter())
+pub(crate) fn to_text_of(version: Version, value: &Value) -> Result<String> {
+    let mut text = String::new();
+    Writer { version, ..Writer::default() }.text(value, &mut text)?;
+    Ok(text)
+}
+
+/// The text of the list of all values of one message. The bounds are for all together.
+///
+/// # Errors
+///
+/// Those of [`to_json_of`].
+pub(crate) fn all_to_text_of(version: Version, values: &[Value]) -> Result<String> {
+    let mut text = String::new();
+    Writer { version, ..Writer::default() }.collection_text("g:List", values.iter(), &mut text)?;
+    Ok(text)
 }
 
 /// The JSON of a value, in which everything that JSON without types expresses exactly has no type.
@@ -86,6 +100,51 @@ impl Writer {
         };
         self.depth -= 1;
         written
+    }
+
+    fn text(&mut self, value: &Value, text: &mut String) -> Result<()> {
+        let is_three = self.version == Version::Three;
+        if self.depth == DEPTH_MAX {
+            return Err(GremlinError::bad(format!("a value nests deeper than {DEPTH_MAX}")));
+        }
+        self.depth += 1;
+        let written = match value {
+            Value::List(values) => self.collection_text("g:List", values.iter(), text),
+            Value::Set(values) => self.collection_text("g:Set", values.iter(), text),
+            Value::Map(entries) if is_three => {
+                let items = entries.iter().flat_map(|(key, value)| [key, value]);
+                self.collection_text("g:Map", items, text)
+            }
+            value => {
+                self.depth -= 1;
+                let written = self.value(value).map(|json| text.push_str(&json.to_string()));
+                self.depth += 1;
+                written
+            }
+        };
+        self.depth -= 1;
+        written
+    }
+
+    fn collection_text<'v>(
+        &mut self,
+        type_name: &str,
+        values: impl Iterator<Item = &'v Value>,
+        text: &mut String,
+    ) -> Result<()> {
+        let is_three = self.version == Version::Three;
+        if is_three {
+            text.push_str(&format!("{{\"@type\":\"{type_name}\",\"@value\":"));
+        }
+        text.push('[');
+        for (at, value) in values.enumerate() {
+            if 0 < at {
+                text.push(',');
+            }
+            self.text(value, text)?;
+        }
+        text.push_str(if is_three { "]}" } else { "]" });
+        Ok(())
     }
 
     /// The JSON of a value that needs no type; `None` if it needs one.

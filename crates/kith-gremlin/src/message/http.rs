@@ -4,7 +4,7 @@
 use super::{Credentials, MEDIA_TYPES, Parts, Request, Response, Serializer};
 use crate::{
     error::{GremlinError, Result},
-    graphson::{Version, read_value, read_value_within, to_json_of},
+    graphson::{Version, read_value, read_value_within, to_text_of},
     room::Room,
     value::{Map, Value},
 };
@@ -160,7 +160,7 @@ pub fn encode_failure(response: &Response, serializer: Serializer) -> Result<Vec
 ///
 /// The coding cannot express the value.
 pub fn encode_result(value: &Value, serializer: Serializer) -> Result<Vec<u8>> {
-    Ok(to_json_of(serializer.version().unwrap_or_default(), value)?.to_string().into_bytes())
+    Ok(to_text_of(serializer.version().unwrap_or_default(), value)?.into_bytes())
 }
 
 /// What stands before and after the results of an answer; these are separated by commas.

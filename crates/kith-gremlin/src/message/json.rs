@@ -3,11 +3,11 @@
 use super::{Decoded, Parts, Response};
 use crate::{
     error::Result,
-    graphson::{Fields, Reader, Version, all_to_json_of, to_json_of},
+    graphson::{Fields, Reader, Version, all_to_text_of, to_json_of},
     room::Room,
     value::{Map, Value},
 };
-use serde_json::{Value as Json, json, value::RawValue};
+use serde_json::{json, value::RawValue};
 use std::sync::Arc;
 use uuid::Uuid;
 
@@ -54,24 +54,18 @@ pub(super) fn find_id(text: &str) -> Option<Uuid> {
 
 pub(super) fn encode(response: &Response, version: Version) -> Result<Vec<u8>> {
     let data = match &response.data {
-        None => Json::Null,
-        Some(values) => {
-            let values = all_to_json_of(version, values)?;
-            match version {
-                Version::Two => Json::Array(values),
-                Version::Three => json!({"@type": "g:List", "@value": values}),
-            }
-        }
+        None => "null".to_owned(),
+        Some(values) => all_to_text_of(version, values)?,
     };
     let map = |map: &Map| to_json_of(version, &Value::Map(Arc::new(map.clone())));
-    let message = json!({
-        "requestId": response.id.map(|id| id.to_string()),
-        "status": {
-            "message": response.message,
-            "code": response.status.code(),
-            "attributes": map(&response.attributes)?,
-        },
-        "result": {"data": data, "meta": map(&response.meta)?},
+    let id = json!(response.id.map(|id| id.to_string()));
+    let status = json!({
+        "message": response.message,
+        "code": response.status.code(),
+        "attributes": map(&response.attributes)?,
     });
-    Ok(message.to_string().into_bytes())
+    let meta = map(&response.meta)?;
+    let message =
+        format!("{{\"requestId\":{id},\"result\":{{\"data\":{data},\"meta\":{meta}}},\"status\":{status}}}");
+    Ok(message.into_bytes())
 }

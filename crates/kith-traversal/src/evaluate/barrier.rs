@@ -11,10 +11,10 @@ use crate::{
     value::{Operator, Value},
 };
 
-pub(super) fn barrier(normalises_sacks: bool, all: Batch, context: &Context<'_>) -> Result<Batch> {
+pub(super) async fn barrier(normalises_sacks: bool, all: Batch, context: &Context<'_>) -> Result<Batch> {
     let mut all = match context.source.sack.as_ref().and_then(|(_, operator)| *operator) {
-        Some(operator) => with_sacks(operator, all, context)?,
-        None => merged(all),
+        Some(operator) => with_sacks(operator, all, context).await?,
+        None => merged(all, context).await,
     };
     if !context.source.is_bulked {
         all.iter_mut().for_each(|traverser| traverser.bulk = 1);
@@ -31,17 +31,18 @@ pub(super) fn barrier(normalises_sacks: bool, all: Batch, context: &Context<'_>)
 }
 
 /// Merges traversers that only the bulk and the sack tell apart. An operator makes one sack of theirs.
-fn with_sacks(operator: Operator, all: Batch, context: &Context<'_>) -> Result<Batch> {
+async fn with_sacks(operator: Operator, all: Batch, context: &Context<'_>) -> Result<Batch> {
     let mut failure = None;
     let same = |known: &Traverser, traverser: &Traverser| known.is_same_but_for_sack(traverser);
-    let merged = merged_by(all, same, |known, traverser| {
+    let merge = |known: &mut Traverser, traverser: Traverser| {
         let sack = known.sack.take().unwrap_or_default();
         match context.applied(operator, sack, &traverser.sack.unwrap_or_default()) {
             Ok(sack) => known.sack = Some(sack),
             Err(error) => failure = Some(error),
         }
         known.bulk = known.bulk.saturating_add(traverser.bulk);
-    });
+    };
+    let merged = merged_by(all, same, merge, context).await;
     failure.map_or(Ok(merged), Err)
 }
 

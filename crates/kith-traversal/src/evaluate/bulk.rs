@@ -1,6 +1,9 @@
 //! Batches by origin, and equal traversers merged into one.
 
-use super::traverser::{Batch, Traverser};
+use super::{
+    context::Context,
+    traverser::{Batch, Traverser},
+};
 use std::collections::HashMap;
 
 /// The traversers of one origin.
@@ -13,23 +16,27 @@ pub(super) fn by_origin(batch: Batch) -> HashMap<u32, Batch> {
 }
 
 /// Merges traversers that nothing but the bulk tells apart.
-pub(super) fn merged(batch: Batch) -> Batch {
+pub(super) async fn merged(batch: Batch, context: &Context<'_>) -> Batch {
     if batch.len() < 2 || !batch.iter().all(Traverser::is_mergeable) {
         return batch;
     }
     let same = |known: &Traverser, traverser: &Traverser| known.is_same(traverser);
-    merged_by(batch, same, |known, traverser| known.bulk = known.bulk.saturating_add(traverser.bulk))
+    let merge =
+        |known: &mut Traverser, traverser: Traverser| known.bulk = known.bulk.saturating_add(traverser.bulk);
+    merged_by(batch, same, merge, context).await
 }
 
 /// Merges each traverser into the first that is the same.
-pub(super) fn merged_by(
+pub(super) async fn merged_by(
     batch: Batch,
-    same: impl Fn(&Traverser, &Traverser) -> bool,
-    mut merge: impl FnMut(&mut Traverser, Traverser),
+    same: impl Fn(&Traverser, &Traverser) -> bool + Send,
+    mut merge: impl FnMut(&mut Traverser, Traverser) + Send,
+    context: &Context<'_>,
 ) -> Batch {
     let mut places: HashMap<u64, Vec<usize>> = HashMap::with_capacity(batch.len());
     let mut merged: Vec<Traverser> = Vec::with_capacity(batch.len());
     for traverser in batch {
+        context.look_at(&traverser.value).await;
         let known = places.entry(traverser.digest()).or_default();
         match known.iter().copied().find(|at| same(&merged[*at], &traverser)) {
             Some(at) => merge(&mut merged[at], traverser),

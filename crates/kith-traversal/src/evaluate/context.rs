@@ -197,6 +197,12 @@ impl<'a> Context<'a> {
         self.since_way.fetch_add(effort, Ordering::Relaxed);
     }
 
+    /// Counts the work of looking at a value as a whole, and yields to the executor if that has become much.
+    pub async fn look_at(&self, value: &Value) {
+        self.note_effort(weight::effort(value));
+        self.pause().await;
+    }
+
     /// Yields to the executor in the middle of a step that has done much work.
     pub async fn pause(&self) {
         if PART_EFFORT_MAX < self.since_way.load(Ordering::Relaxed) {

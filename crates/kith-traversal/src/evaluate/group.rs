@@ -6,6 +6,7 @@ use super::{
     chain::Chain,
     context::Context,
     reduce::{added, single},
+    step::PART_EFFORT_MAX,
     traverser::{Batch, Traverser},
     weight,
 };
@@ -42,6 +43,7 @@ async fn grouped(group: &Group, members: Batch, context: &Context<'_>) -> Result
     let mut inputs = Batch::with_capacity(members.len());
     for (traverser, key) in members.into_iter().zip(keys) {
         let Some(key) = key else { continue };
+        context.look_at(&key).await;
         let next = groups.len() as u32;
         let origin = *groups.entry(key).or_insert(next);
         inputs.push(Traverser { origin, ..traverser });
@@ -60,6 +62,9 @@ pub(super) async fn count(by: &By, all: Batch, origins: &[u32], context: &Contex
     let keys = by::values(by, &all, context).await?;
     let mut maps: IndexMap<u32, Map> = origins.iter().map(|origin| (*origin, Map::new())).collect();
     for (traverser, key) in all.iter().zip(keys) {
+        if let Some(key) = &key {
+            context.look_at(key).await;
+        }
         if let (Some(key), Some(map)) = (key, maps.get_mut(&traverser.origin)) {
             count_up(map, key, traverser.bulk, context)?;
         }
@@ -138,18 +143,27 @@ fn joined(before: Value, more: Value, context: &Context<'_>) -> Result<Value> {
 /// `aggregate`: adds values to a side effect.
 pub(super) async fn aggregate(key: &Label, by: &By, batch: Batch, context: &Context<'_>) -> Result<Batch> {
     let values = by::values(by, &batch, context).await?;
-    context.count_values(values.iter().flatten())?;
+    for value in values.iter().flatten() {
+        context.count_values(std::iter::once(value))?;
+        context.pause().await;
+    }
     context.count_bytes(values.len() as u64 * 2 * weight::VALUE_BYTES)?;
     let operator = context.operator_of(key);
     let last = batch.last().map(|traverser| traverser.origin);
     // Of several nested traversals, the last one assigns last.
     let counts = |traverser: &Traverser| operator != Some(Operator::Assign) || Some(traverser.origin) == last;
     let added = batch.iter().zip(values).filter(|(traverser, _)| counts(traverser));
-    let added = added.filter_map(|(traverser, value)| Some((value?, traverser.bulk)));
+    let added: Vec<(Value, i64)> =
+        added.filter_map(|(traverser, value)| Some((value?, traverser.bulk))).collect();
+    let mut added = added.into_iter().peekable();
     match operator {
         None => {
-            let bulks = batch.iter().map(|traverser| usize::try_from(traverser.bulk).unwrap_or(0));
-            context.add_to_side_effect(key, bulks.fold(0, usize::saturating_add), added)?;
+            while added.peek().is_some() {
+                context.pause().await;
+                let part = part(&mut added, context);
+                let count = part.iter().map(|(_, bulk)| usize::try_from(*bulk).unwrap_or(0));
+                context.add_to_side_effect(key, count.fold(0, usize::saturating_add), part.into_iter())?;
+            }
         }
         // These take what is added as a whole.
         Some(operator @ (Operator::AddAll | Operator::Assign)) => {
@@ -173,6 +187,18 @@ pub(super) async fn aggregate(key: &Label, by: &By, batch: Batch, context: &Cont
     }
     context.give_way(batch.iter().map(|traverser| &traverser.value)).await;
     Ok(batch)
+}
+
+/// As many of these values as can be looked at before a pause.
+fn part(left: &mut impl Iterator<Item = (Value, i64)>, context: &Context<'_>) -> Vec<(Value, i64)> {
+    let (mut part, mut effort) = (Vec::new(), 0_u64);
+    while effort < PART_EFFORT_MAX {
+        let Some(next) = left.next() else { break };
+        effort = effort.saturating_add(weight::effort(&next.0));
+        part.push(next);
+    }
+    context.note_effort(effort);
+    part
 }
 
 /// Adds values to those of a bulk set.

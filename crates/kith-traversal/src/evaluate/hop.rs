@@ -151,7 +151,7 @@ async fn page(
 
 /// `out`, `in`, `both`, `outE`, `inE` and `bothE`: one expansion for the whole batch.
 pub(super) async fn hop(hop: &Hop, batch: Batch, context: &Context<'_>) -> Result<Batch> {
-    let batch = merged(batch);
+    let batch = merged(batch, context).await;
     let (expansion, places) = expansion(hop, &batch, context)?;
     let from = expansion.vertices.clone();
     let edges = context.graph.expand(expansion).await?;
@@ -165,7 +165,7 @@ pub(super) async fn hop(hop: &Hop, batch: Batch, context: &Context<'_>) -> Resul
         context.room_for(edges.len())?;
         reached.extend(edges.iter().map(|edge| traverser.to(end(hop, edge, from))));
     }
-    Ok(merged(reached))
+    Ok(merged(reached, context).await)
 }
 
 /// The expansion of the vertices of traversers, each vertex once, and the place of each traverser's vertex in it.
@@ -203,7 +203,7 @@ fn end(hop: &Hop, edge: &Arc<Edge>, from: &ElementId) -> Value {
 }
 
 /// `outV`, `inV`, `bothV` and `otherV`.
-pub(super) fn edge_vertex(which: EdgeEnd, batch: Batch) -> Result<Batch> {
+pub(super) async fn edge_vertex(which: EdgeEnd, batch: Batch, context: &Context<'_>) -> Result<Batch> {
     let mut reached = Batch::with_capacity(batch.len());
     for traverser in &batch {
         let Value::Edge(edge) = &traverser.value else {
@@ -223,7 +223,7 @@ pub(super) fn edge_vertex(which: EdgeEnd, batch: Batch) -> Result<Batch> {
             EdgeEnd::Other => push(&other_end(edge, &came_from(traverser, edge)?)),
         }
     }
-    Ok(merged(reached))
+    Ok(merged(reached, context).await)
 }
 
 /// The id of the end of the edge at which a traverser was last.

@@ -91,7 +91,12 @@ async fn sorted<T: Send>(
         keyed.shuffle(&mut *context.random.lock());
     }
     let (keys, items): (Vec<Vec<Value>>, Vec<T>) = keyed.into_iter().unzip();
-    let efforts: Vec<u64> = keys.iter().map(|key| key.iter().map(weight::effort).sum()).collect();
+    let mut efforts: Vec<u64> = Vec::with_capacity(keys.len());
+    for key in &keys {
+        efforts.push(key.iter().map(weight::effort).sum());
+        context.note_effort(key.len() as u64 + efforts.last().copied().unwrap_or_default());
+        context.pause().await;
+    }
     let compare = |a: usize, b: usize| {
         let each = by.iter().zip(keys[a].iter().zip(&keys[b])).map(|((_, order), (a, b))| match order {
             Order::Ascending => semantics::order(a, b),

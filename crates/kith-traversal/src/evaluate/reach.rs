@@ -21,7 +21,7 @@ const FEW_EDGES: u64 = 4096;
 
 /// Multiplies the bulk of each vertex by the number of its edges.
 pub(super) async fn degree(hop: &Hop, batch: Batch, context: &Context<'_>) -> Result<Batch> {
-    let batch = merged(batch);
+    let batch = merged(batch, context).await;
     let (expansion, places) = expansion(hop, &batch, context)?;
     let degrees = context.graph.degrees(expansion).await?;
     context.count_elements(degrees.len())?;

@@ -49,7 +49,7 @@ pub(super) fn single(value: Value, origin: u32, context: &Context<'_>) -> Traver
 }
 
 /// `fold`: a list, or what an operator makes of all values.
-pub(super) fn fold(
+pub(super) async fn fold(
     seed: Option<&(Value, Operator)>,
     all: Batch,
     origins: &[u32],
@@ -60,16 +60,23 @@ pub(super) fn fold(
     let places = count.fold(0, u64::saturating_add).saturating_mul(weight::VALUE_BYTES);
     let _places = context.meter.reserve(places)?;
     let mut collected = by_origin(all);
-    let one = |origin: &u32| {
+    let mut results = Batch::with_capacity(origins.len());
+    for origin in origins {
         let batch = collected.remove(origin).unwrap_or_default();
         let value = match seed {
             None => Value::list(repeated(batch).collect::<Vec<_>>()),
-            Some((seed, operator)) => repeated(batch)
-                .try_fold(seed.clone(), |folded, value| context.applied(*operator, folded, &value))?,
+            Some((seed, operator)) => {
+                let mut folded = seed.clone();
+                for value in repeated(batch) {
+                    folded = context.applied(*operator, folded, &value)?;
+                    context.pause().await;
+                }
+                folded
+            }
         };
-        Ok(single(value, *origin, context))
-    };
-    origins.iter().map(one).collect()
+        results.push(single(value, *origin, context));
+    }
+    Ok(results)
 }
 
 /// The values of traversers, each as often as its bulk says.
@@ -81,13 +88,25 @@ pub(super) fn repeated(batch: Batch) -> impl Iterator<Item = Value> {
 }
 
 /// `sum`, `mean`, `min` and `max`. Without any value there is no result.
-pub(super) fn reduce(reduction: Reduction, all: Batch, context: &Context<'_>) -> Result<Batch> {
+pub(super) async fn reduce(reduction: Reduction, all: Batch, context: &Context<'_>) -> Result<Batch> {
     let mut origins: Vec<(u32, Batch)> = by_origin(all).into_iter().collect();
     origins.sort_by_key(|(origin, _)| *origin);
     let mut results = Batch::new();
     for (origin, batch) in origins {
-        let values = batch.into_iter().map(|traverser| (traverser.value, traverser.bulk));
-        if let Some(value) = reduced(reduction, values)? {
+        let mut values = batch.into_iter().map(|traverser| (traverser.value, traverser.bulk));
+        let value = match reduction {
+            Reduction::Min | Reduction::Max => {
+                let mut best = None;
+                for next in values {
+                    context.look_at(&next.0).await;
+                    let both = best.map(|best| (best, 1)).into_iter().chain([next]);
+                    best = reduced(reduction, both)?;
+                }
+                best
+            }
+            _ => reduced(reduction, &mut values)?,
+        };
+        if let Some(value) = value {
             results.push(single(value, origin, context));
         }
     }

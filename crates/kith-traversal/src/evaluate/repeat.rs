@@ -22,7 +22,7 @@ pub(super) async fn next(
     if passes.entering.is_empty() {
         passes.is_begun = false;
         let Some(input) = input(repeat, upstream, context).await? else { return Ok(None) };
-        let mut input = merged(input);
+        let mut input = merged(input, context).await;
         input.iter_mut().for_each(|traverser| traverser.enter_loop(repeat.name.clone()));
         (passes.entering, passes.pass) = (input, 0);
     }
@@ -68,7 +68,7 @@ async fn pass(
     };
     let mut after = passes.body.insert(body).all(context).await?;
     after.iter_mut().for_each(|traverser| traverser.loops.clone_from(&loops));
-    Ok(merged(after))
+    Ok(merged(after, context).await)
 }
 
 /// The traversers that make the passes together: a batch, or all if a step of the traversal counts or collects traversers.

@@ -159,8 +159,8 @@ async fn buffered(
 /// What a step returns once it has all its input.
 async fn at_end(kind: &Kind, all: Batch, origins: &[u32], context: &Context<'_>) -> Result<Batch> {
     match kind {
-        Kind::Fold(seed) => reduce::fold(seed.as_ref(), all, origins, context),
-        Kind::Reduce(reduction) => reduce::reduce(*reduction, all, context),
+        Kind::Fold(seed) => reduce::fold(seed.as_ref(), all, origins, context).await,
+        Kind::Reduce(reduction) => reduce::reduce(*reduction, all, context).await,
         Kind::Order(by) => order::global(by, all, context).await,
         Kind::Tail(count) => Ok(cut::tail(*count, all)),
         Kind::Sample { count, by } => cut::sample(*count, by.as_ref(), all, context).await,
@@ -168,7 +168,7 @@ async fn at_end(kind: &Kind, all: Batch, origins: &[u32], context: &Context<'_>)
         Kind::GroupCount { by, .. } => group::count(by, all, origins, context).await,
         Kind::Aggregate { key, by, .. } => group::aggregate(key, by, all, context).await,
         Kind::Cap(keys) => group::cap(keys, origins, context).await,
-        Kind::Barrier { normalises_sacks } => barrier::barrier(*normalises_sacks, all, context),
+        Kind::Barrier { normalises_sacks } => barrier::barrier(*normalises_sacks, all, context).await,
         Kind::Reach(hop) => reach::reach(hop, all, context).await,
         Kind::CountReached(hop) => reach::count(hop, all, context).await,
         Kind::ShortestPath(wanted) => shortest::path(wanted, all, context).await,
@@ -185,7 +185,7 @@ async fn apply(kind: &Kind, state: &mut State, batch: Batch, context: &Context<'
         }
         (_, Kind::Hop(hop)) => hop::hop(hop, batch, context).await,
         (_, Kind::Degree(hop)) => reach::degree(hop, batch, context).await,
-        (_, Kind::EdgeVertex(end)) => hop::edge_vertex(*end, batch),
+        (_, Kind::EdgeVertex(end)) => hop::edge_vertex(*end, batch, context).await,
         (
             _,
             Kind::Token(_)

@@ -303,6 +303,37 @@ fn what_steps_remember_is_charged() {
     }
 }
 
+/// Steps that need all their input pause between values that are large.
+#[test]
+fn steps_that_collect_pause_between_large_values() {
+    // One list of lists with 16,384 numbers, which is compared and hashed as a whole, 100 times.
+    let large = "g.inject(1).repeat(local(union(identity(), identity()).fold())).times(14).as('n')";
+    let numbers = (0..100).map(|number| number.to_string()).collect::<Vec<_>>().join(",");
+    let many = format!("{large}.flatMap(constant([{numbers}]).unfold()).select('n')");
+    for step in [
+        "dedup()",
+        "groupCount()",
+        "group()",
+        "groupCount('x')",
+        "aggregate('x')",
+        "order()",
+        "max()",
+        "flatMap(identity().as('k')).barrier()",
+        "repeat(identity()).times(1)",
+        "fold([], addAll).count(local)",
+    ] {
+        let gremlin = format!("{many}.{step}.count()");
+        let (plan, graph) = (compiled(&gremlin).expect(step), toy());
+        let limits = Limits { bytes: 1 << 50, traversers: 1 << 40, ..Limits::default() };
+        let mut evaluation = Box::pin(Evaluation::new(&plan, &graph, limits).all());
+        let mut polls = 0;
+        while evaluation.as_mut().now_or_never().is_none() {
+            polls += 1;
+        }
+        assert!(20 < polls, "{step}: {polls}");
+    }
+}
+
 /// Between two pauses, at which a deadline can end a traversal, little is made, however large the values and the bounds are.
 #[test]
 fn between_two_pauses_little_is_made() {
@@ -335,7 +366,7 @@ fn between_two_pauses_little_is_made() {
         let meter = Meter::new(1 << 50);
         let mut evaluation = Box::pin(Evaluation::new(&plan, &graph, limits).with_meter(meter.clone()).all());
         let (mut before, mut pauses) = (0, 0);
-        while meter.taken() < (600 << 20) {
+        while meter.taken() < (300 << 20) {
             let done = evaluation.as_mut().now_or_never();
             let made = meter.taken().saturating_sub(before);
             assert!(made < MOST, "{made} bytes without a pause: {shown}");
