@@ -58,7 +58,7 @@ pub trait RouterView: Send + Sync + 'static {
     /// Whether queries are sent to a node now.
     fn is_up(&self, node: NodeId) -> bool;
 
-    /// The latencies of a store's answers since the router started: their number, their p50 and their p99.
+    /// The number of a store's answers since the router started, and the p50 and p99 of those of the last minutes.
     fn latencies_of(&self, store: &str) -> (u64, Duration, Duration);
 
     /// The router's counters since it started.

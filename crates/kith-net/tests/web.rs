@@ -8,7 +8,7 @@ use kith_net::server::{
     security::Security,
 };
 use std::{
-    io::{Read, Write},
+    io::{ErrorKind, Read, Write},
     net::{SocketAddr, TcpStream},
     thread,
     time::{Duration, Instant},
@@ -155,4 +155,72 @@ fn health_is_answered_within_a_second_beside_a_thousand_slow_connections() {
             thread::sleep(Duration::from_millis(50));
         }
     }
+}
+
+#[test]
+fn headers_that_do_not_end_end_their_connection_however_few_connections_there_are() {
+    let process = Process::start(&[]);
+    let begun = "GET /healthz HTTP/1.1\r\nhost: lo";
+    let mut slow: Vec<TcpStream> = ["", begun, begun]
+        .into_iter()
+        .map(|sent| {
+            let mut stream = TcpStream::connect(process.http).expect("it listens");
+            stream.write_all(sent.as_bytes()).expect("it reads");
+            stream
+        })
+        .collect();
+    // One byte after the other makes no difference.
+    let trickling = slow.pop().expect("it was opened");
+    let mut written = trickling.try_clone().expect("cloned");
+    let writer = thread::spawn(move || {
+        while written.write_all(b"x").is_ok() {
+            thread::sleep(Duration::from_millis(50));
+        }
+    });
+    slow.push(trickling);
+    for mut stream in slow {
+        stream.set_read_timeout(Some(Duration::from_secs(120))).expect("set");
+        let mut told = String::new();
+        if let Err(error) = stream.read_to_string(&mut told) {
+            assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{error}");
+        }
+        assert!(!told.starts_with("HTTP/1.1 2"), "{told}");
+    }
+    writer.join().expect("it ends with its connection");
+}
+
+/// The names of the services that one version of reflection lists.
+macro_rules! listed {
+    ($version:ident, $channel:expr) => {{
+        use tonic_reflection::pb::$version::{
+            ServerReflectionRequest, server_reflection_client::ServerReflectionClient,
+            server_reflection_request::MessageRequest, server_reflection_response::MessageResponse,
+        };
+        let message_request = Some(MessageRequest::ListServices(String::new()));
+        let asked = ServerReflectionRequest { message_request, ..Default::default() };
+        let mut client = ServerReflectionClient::new($channel);
+        let answers = client.server_reflection_info(tokio_stream::iter([asked])).await.expect("it is served");
+        let answer = answers.into_inner().message().await.expect("no error").expect("an answer");
+        let Some(MessageResponse::ListServicesResponse(list)) = answer.message_response else {
+            panic!("{answer:?}")
+        };
+        list.service.into_iter().map(|service| service.name).collect::<Vec<String>>()
+    }};
+}
+
+#[test]
+fn both_versions_of_reflection_list_the_services() {
+    let process = Process::start(&[]);
+    let addr = format!("http://{}", process.grpc);
+    let (newer, older) = process.runtime.block_on(async {
+        let channel = Endpoint::from_shared(addr).expect("an address").connect().await.expect("it listens");
+        (listed!(v1, channel.clone()), listed!(v1alpha, channel))
+    });
+    for (services, version) in [(&newer, "v1"), (&older, "v1alpha")] {
+        let own = format!("grpc.reflection.{version}.ServerReflection");
+        for expected in ["grpc.health.v1.Health", "kith.v1.Graph", &own] {
+            assert!(services.iter().any(|service| service == expected), "{expected}: {services:?}");
+        }
+    }
+    assert_eq!(newer.len(), older.len());
 }

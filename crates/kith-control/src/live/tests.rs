@@ -15,7 +15,7 @@ use kith_net::{
     server::{self, connections::Connections, security::Security},
 };
 use kith_process::topology;
-use kith_types::{LogPoint, PartitionCount, PartitionId, Term};
+use kith_types::{ErrorCode, LogPoint, PartitionCount, PartitionId, Term};
 use kith_versions::Trust;
 use kith_wire::{
     documents::{DOCUMENT_FORMAT, DatabaseDocument, Document, LiveGraphDocument},
@@ -334,6 +334,36 @@ async fn a_subject_may_have_only_so_many_types_and_the_topology_holds_none_of_th
     assert!(topology.len() < 64 << 10, "{} bytes", topology.len());
     let all = scene.metadata.read("").await.unwrap().entries;
     assert!(all.iter().map(|entry| entry.value.len()).sum::<usize>() < 64 << 10);
+}
+
+#[tokio::test]
+async fn writes_to_an_open_graph_add_types_up_to_the_bound_of_its_subject() {
+    let scene = Scene::start().await;
+    let limited = ("tenant", Trust::Proven);
+    scene.apply_as("mine", "open = true", limited).await.unwrap();
+    scene.apply_as("other", "open = true", ("other", Trust::Proven)).await.unwrap();
+    scene.apply_as("full", TYPES, limited).await.unwrap();
+    // Pretend that the types of the subject's graphs take all but a few bytes of what it may have.
+    let document = async |graph: &str| {
+        let key = keys::live_graph(graph);
+        let snapshot = scene.metadata.read(&key).await.unwrap();
+        LiveGraphDocument::decode(&snapshot.get(&key).unwrap().value).unwrap()
+    };
+    let mut full = document("full").await;
+    full.types.bytes = (4 << 20) - document("mine").await.types.bytes - 10;
+    let write = Write::put(keys::live_graph("full"), full.encode());
+    scene.metadata.commit(Vec::new(), vec![write]).await.unwrap();
+    let asked = v1::AddTypes { objects: vec!["page".to_owned()], associations: vec!["knows".to_owned()] };
+    let before = scene.store.existing("mine").await.unwrap().2;
+    let refused = scene.store.add_types("mine", &asked).await.unwrap_err();
+    assert_eq!(kith_wire::code_of(&refused), ErrorCode::OutOfRange);
+    let message = refused.message();
+    assert!(message.contains("\"tenant\" would have") && message.contains("may have 4194304"), "{message}");
+    assert_eq!(scene.store.existing("mine").await.unwrap().2.revision, before.revision);
+    // Nobody else is affected, and a subject that makes room goes on.
+    assert!(!scene.store.add_types("other", &asked).await.unwrap().changes.is_empty());
+    scene.store.drop_graph("full", false).await.unwrap();
+    assert!(!scene.store.add_types("mine", &asked).await.unwrap().changes.is_empty());
 }
 
 #[tokio::test]

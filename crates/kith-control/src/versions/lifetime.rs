@@ -156,3 +156,80 @@ impl Stores {
         QueryError::UnknownGraph { name: name.to_owned(), known }.to_status()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        UploadSettings,
+        cluster::{Shape, create_cluster},
+        versions::Coordinator,
+    };
+    use kith_metadata::{EmbeddedMetadata, MetadataStore};
+    use kith_net::security::Dialer;
+    use kith_process::topology;
+    use kith_versions::Trust;
+    use std::sync::Arc;
+    use tokio_util::sync::CancellationToken;
+
+    /// The record of a store of `tenant` whose description has so many bytes.
+    fn record(name: &str, bytes: usize) -> Write {
+        let document = StoreDocument {
+            format: DOCUMENT_FORMAT,
+            name: name.to_owned(),
+            charged_to: "tenant".to_owned(),
+            definition: DefinitionDocument { owner: Some("x".repeat(bytes)), ..definition() },
+            version_last: 0,
+            versions: Vec::new(),
+            running: None,
+            frozen: None,
+            cancelled: Vec::new(),
+            history: Vec::new(),
+        };
+        Write::put(keys::store(name), document.encode())
+    }
+
+    fn definition() -> DefinitionDocument {
+        DefinitionDocument::new(HoldsDocument::Graph)
+    }
+
+    #[tokio::test]
+    async fn a_subject_creates_no_more_stores_than_it_may_have() {
+        let (stop, folder) = (CancellationToken::new(), tempfile::tempdir().unwrap());
+        let metadata = Arc::new(EmbeddedMetadata::in_memory());
+        let shape = Shape { groups: Some(1), nodes: Some(1), partitions: Some(2), ..Shape::default() };
+        create_cluster(&*metadata, &shape, folder.path().to_str().unwrap()).await.unwrap();
+        let shared: Arc<dyn MetadataStore> = metadata.clone();
+        let followed = topology::follow(Arc::clone(&shared), None, stop.clone()).await.unwrap();
+        let (coordinator, uploads) = (Coordinator::new(0), UploadSettings::default());
+        let stores =
+            Stores::new(shared, followed.topology, coordinator, Dialer::default(), Vec::new(), uploads);
+        let cluster = stores.cluster();
+        let definition = serde_json::to_vec(&definition()).unwrap();
+        let create = async |name: &str, who: &str, standing: Trust| {
+            let created = stores.create(name, &definition, Asker { who, standing, cluster: &cluster }).await;
+            let error = created.err()?.to_status(name);
+            assert_eq!(kith_wire::code_of(&error), ErrorCode::OutOfRange, "{error}");
+            Some(error.message().to_owned())
+        };
+        let all: Vec<Write> = (0..1_023).map(|number| record(&format!("full-{number}"), 0)).collect();
+        metadata.commit(Vec::new(), all).await.unwrap();
+        assert_eq!(create("last", "tenant", Trust::Proven).await, None);
+        let refused = create("late", "tenant", Trust::Proven).await.unwrap();
+        assert!(refused.contains("would have 1025 stores; one subject may have 1024"), "{refused}");
+        assert!(read(&*metadata, "late").await.unwrap().is_none());
+        // Nobody else is affected.
+        assert_eq!(create("others", "other", Trust::Proven).await, None);
+        assert_eq!(create("late", "root", Trust::Administrator).await, None);
+
+        // A store that is dropped makes room, but not for more bytes than one subject may have.
+        let drop = Write::delete(keys::store("full-0"));
+        let large = (1..=5).map(|number| record(&format!("full-{number}"), 800 << 10));
+        metadata.commit(Vec::new(), large.chain([drop]).collect()).await.unwrap();
+        let refused = create("large", "tenant", Trust::Proven).await.unwrap();
+        assert!(refused.contains("bytes of records of stores; one subject may have 4194304"), "{refused}");
+        metadata.commit(Vec::new(), vec![record("full-5", 0)]).await.unwrap();
+        assert_eq!(create("large", "tenant", Trust::Proven).await, None);
+        stop.cancel();
+    }
+}

@@ -50,7 +50,7 @@ const WRITE_BUFFER_BYTES: usize = 32 << 10;
 /// The longest header of an HTTP request.
 const HEADER_BYTES_MAX: usize = 16 << 10;
 /// The header of an HTTP request must be complete this long after the connection was opened, or the last answer was sent.
-const HEADER_PATIENCE: Duration = Duration::from_secs(30);
+const HEADER_PATIENCE: Duration = Duration::from_secs(if cfg!(test) { 5 } else { 30 });
 /// How long a request under way may take to end when the connection has to end.
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
 

@@ -255,13 +255,12 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn a_record_that_is_nearly_full_takes_no_push_and_every_other_change() {
-        let (metadata, cluster) = (EmbeddedMetadata::in_memory(), cluster());
+    /// Writes the record of a graph that is charged to `subject`, with `bytes` bytes of columns.
+    async fn put(metadata: &EmbeddedMetadata, name: &str, subject: &str, bytes: usize) {
         let version = VersionDocument {
             version: 1,
             state: "current".to_owned(),
-            components: vec![component(800 << 10)],
+            components: vec![component(bytes)],
             records: 1,
             bytes: 1,
             pushed_at: 1,
@@ -270,8 +269,8 @@ mod tests {
         };
         let document = StoreDocument {
             format: DOCUMENT_FORMAT,
-            name: "people".to_owned(),
-            charged_to: String::new(),
+            name: name.to_owned(),
+            charged_to: subject.to_owned(),
             definition: DefinitionDocument::new(HoldsDocument::Graph),
             version_last: 1,
             versions: vec![version],
@@ -280,23 +279,49 @@ mod tests {
             cancelled: Vec::new(),
             history: Vec::new(),
         };
-        let write = Write::put(keys::store("people"), document.encode());
+        let write = Write::put(keys::store(name), document.encode());
         metadata.commit(Vec::new(), vec![write]).await.unwrap();
+    }
+
+    fn begin() -> Command {
+        let coordinator = "router 0".to_owned();
+        Command::Begin { push: PushId::from("p1"), coordinator, version: None, missing_max: 0 }
+    }
+
+    /// The code of the error with which a push of a component with `bytes` bytes of columns is refused, and its message.
+    async fn pushed(metadata: &EmbeddedMetadata, store: &str, bytes: usize) -> Option<(String, String)> {
+        let (cluster, components) = (cluster(), [component(bytes)]);
+        let known = read(metadata, store).await.unwrap().unwrap();
+        let new = New { components: &components, ..New::default() };
+        let begun = change_known(metadata, &known, Asker::own("ada", &cluster), &[begin()], new).await;
+        let status = begun.err()?.to_status(store);
+        Some((kith_wire::detail_of(&status).code, status.message().to_owned()))
+    }
+
+    #[tokio::test]
+    async fn a_record_that_is_nearly_full_takes_no_push_and_every_other_change() {
+        let (metadata, cluster) = (EmbeddedMetadata::in_memory(), cluster());
+        put(&metadata, "people", "", 800 << 10).await;
         let asker = Asker::own("ada", &cluster);
-        let begin = Command::Begin {
-            push: PushId::from("p1"),
-            coordinator: "router 0".to_owned(),
-            version: None,
-            missing_max: 0,
-        };
-        let known = read(&metadata, "people").await.unwrap().unwrap();
         for (bytes, code) in [(400 << 10, Some("record_too_large")), (100 << 10, None)] {
-            let components = [component(bytes)];
-            let new = New { components: &components, ..New::default() };
-            let begun = change_known(&metadata, &known, asker, std::slice::from_ref(&begin), new).await;
-            let told = begun.err().map(|error| kith_wire::detail_of(&error.to_status("people")).code);
+            let told = pushed(&metadata, "people", bytes).await.map(|(code, _)| code);
             assert_eq!(told.as_deref(), code);
         }
         change(&metadata, "people", asker, &[Command::Freeze]).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn records_of_one_subject_grow_by_pushes_up_to_its_bound() {
+        let metadata = EmbeddedMetadata::in_memory();
+        for number in 0..4 {
+            put(&metadata, &format!("ada-{number}"), "ada", 900 << 10).await;
+        }
+        put(&metadata, "ada-small", "ada", 100 << 10).await;
+        put(&metadata, "others", "bob", 100 << 10).await;
+        let (code, message) = pushed(&metadata, "ada-small", 400 << 10).await.expect("a bound");
+        assert!(code == "out_of_range" && message.contains("one subject may have 4194304"), "{message}");
+        assert_eq!(read(&metadata, "ada-small").await.unwrap().unwrap().document.running, None);
+        assert_eq!(pushed(&metadata, "others", 400 << 10).await, None);
+        assert_eq!(pushed(&metadata, "ada-small", 100 << 10).await, None);
     }
 }

@@ -117,6 +117,50 @@ async fn errors_are_http_statuses_with_a_message() {
 }
 
 #[tokio::test]
+async fn a_body_that_trickles_is_refused() {
+    let heads = ["content-length: 100000\r\n\r\n", "transfer-encoding: chunked\r\n\r\n"];
+    for (head, piece) in heads.into_iter().zip(["x", "1\r\nx\r\n"]) {
+        let (client, connection) = connect(Visitor::anybody(), known_hasty());
+        let (mut reader, mut writer) = tokio::io::split(client);
+        let head = format!("POST /gremlin HTTP/1.1\r\nhost: localhost\r\n{head}");
+        writer.write_all(head.as_bytes()).await.expect("it reads");
+        let trickles = async {
+            while writer.write_all(piece.as_bytes()).await.is_ok() {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+            std::future::pending::<()>().await;
+        };
+        let mut told = Vec::new();
+        let refused = async {
+            while !is_whole(&told) && reader.read_buf(&mut told).await.is_ok_and(|bytes| 0 < bytes) {}
+        };
+        let refused = async {
+            tokio::select! {
+                () = refused => {}
+                () = trickles => {}
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(60), refused).await.expect("it is refused");
+        let told = String::from_utf8_lossy(&told);
+        assert!(told.starts_with("HTTP/1.1 408") && told.contains("slow_request"), "{told}");
+        assert!(connection.graphs.asked.lock().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_header_that_does_not_end_ends_its_connection() {
+    for begun in ["", "GET /gremlin HTTP/1.1\r\nhost: lo"] {
+        let (mut client, connection) = connect(Visitor::anybody(), known());
+        client.write_all(begun.as_bytes()).await.expect("it reads");
+        let mut told = Vec::new();
+        let ended = tokio::time::timeout(Duration::from_secs(120), client.read_to_end(&mut told)).await;
+        ended.expect("it is ended").expect("no error");
+        assert!(!told.starts_with(b"HTTP/1.1 2"), "{begun}");
+        assert!(connection.task.await.expect("no panic").is_err(), "{begun}");
+    }
+}
+
+#[tokio::test]
 async fn a_body_that_breaks_off_asks_nothing() {
     let body = r#"{"gremlin":"g.inject(1)"}"#;
     let chunk = format!("{:x}\r\n{body}\r\n", body.len());

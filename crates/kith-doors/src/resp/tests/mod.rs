@@ -12,7 +12,10 @@ use kith_api::{
     BatchAnswer, BatchKeys, BatchStream, QueryError, Question, Reply, Request, Service, StoreShape,
 };
 use kith_net::server::{
-    connections::testing::{known, known_within},
+    connections::{
+        Connected,
+        testing::{known, known_hasty, known_within},
+    },
     security::{Caller, Identity, testing::gate},
 };
 use kith_ops::{RecordError, RecordsBuilder};
@@ -168,11 +171,14 @@ impl Conversation {
     }
 
     fn of(visitor: Visitor, stores: &Arc<Stores>, buffer_bytes: usize) -> Self {
+        Self::at(visitor, known(), stores, buffer_bytes)
+    }
+
+    fn at(visitor: Visitor, place: Arc<Connected>, stores: &Arc<Stores>, buffer_bytes: usize) -> Self {
         let (peer, stream) = duplex(buffer_bytes);
         let addr = SocketAddr::from(([127, 0, 0, 1], 7));
         let endpoint = Endpoint::new(Arc::clone(stores) as Arc<dyn Backend>, addr);
         let connected = endpoint.connect(addr);
-        let place = known();
         let stop = CancellationToken::new();
         let served =
             tokio::spawn(connection::serve(stream, connected, place, endpoint, visitor, stop.clone()));

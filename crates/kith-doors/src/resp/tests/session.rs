@@ -240,3 +240,36 @@ async fn stopping_answers_the_round_that_is_under_way() {
     idle.stop.cancel();
     idle.served.await.expect("no panic").expect("it ends at once");
 }
+
+#[tokio::test]
+async fn a_command_that_trickles_ends_its_connection() {
+    for begun in ["*2\r\n$3\r\nGET\r\n$1000000\r\n", "GET ids:"] {
+        let Conversation { mut peer, served, .. } =
+            Conversation::at(Visitor::anybody(), known_hasty(), &Stores::open(), 1 << 20);
+        // Whole commands may come as slowly as they like.
+        for _ in 0..40 {
+            peer.write_all(b"PING\r\n").await.expect("it reads");
+            let mut pong = [0; 7];
+            peer.read_exact(&mut pong).await.expect("it answers");
+            assert_eq!(&pong, b"+PONG\r\n");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        peer.write_all(begun.as_bytes()).await.expect("it reads");
+        let (mut reader, mut writer) = tokio::io::split(peer);
+        let trickles = async {
+            while writer.write_all(b"1").await.is_ok() {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        let mut told = String::new();
+        let ended = async {
+            tokio::select! {
+                read = reader.read_to_string(&mut told) => drop(read.expect("text")),
+                () = async { trickles.await; std::future::pending().await } => {}
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(60), ended).await.expect("it is ended");
+        assert_eq!(told, "-ERR the command did not arrive in time\r\n");
+        served.await.expect("no panic").expect("no failure of the stream");
+    }
+}

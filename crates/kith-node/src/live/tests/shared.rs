@@ -3,6 +3,7 @@
 use super::replaced::{P, graph};
 use crate::live::{graph::LiveGraph, read::ReadNeed};
 use futures::{FutureExt, future::BoxFuture};
+use kith_api::convert::operator_to_wire;
 use kith_cache::live::{Answer, Query, Start};
 use kith_database::{
     AssociationPage, BeginTerm, CommitError, Database, GraphIdentity, LogReply, ObjectPage, PartitionQueries,
@@ -12,7 +13,9 @@ use kith_live::{
     Association, AssociationKey, Batch, BatchPart, Change, ListKey, ListPlace, LoggedChange, RowQuery,
     RowWrite, RowsAt, TypeId,
 };
-use kith_types::{LogPoint, PartitionCount, PartitionId, Term};
+use kith_ops::{Operator, Value};
+use kith_types::{ErrorCode, LogPoint, PartitionCount, PartitionId, Term};
+use kith_wire::v1;
 use std::{
     path::Path,
     sync::{
@@ -230,4 +233,59 @@ async fn a_read_that_waits_for_something_else_gives_its_turn_back() {
     database.is_open.send_replace(true);
     let answered = reading.await.unwrap().expect("it is answered");
     assert!(end <= answered.until && database.pages.load(SeqCst) == 1);
+}
+
+/// A request for objects that nobody has read yet, with so much time.
+fn cold(deadline: Duration) -> v1::EvaluateRequest {
+    v1::EvaluateRequest {
+        header: Some(v1::RequestHeader { deadline_us: deadline.as_micros() as u64, ..Default::default() }),
+        keys: vec![70_001, 70_002],
+        plan: Some(operator_to_wire(&Operator::Objects { with_data: true })),
+        ..Default::default()
+    }
+}
+
+#[tokio::test]
+async fn a_read_that_waits_for_its_turn_ends_at_its_deadline() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = Gated::create(folder.path()).await;
+    let graph = warm(&database).await;
+    let turns: Vec<_> = std::iter::from_fn(|| graph.turns.now(false)).collect();
+    let late = graph.evaluate(&cold(Duration::from_millis(20))).await.err().expect("no turn comes");
+    assert_eq!(kith_wire::code_of(&late), ErrorCode::DeadlineExceeded, "{late:?}");
+    // Others wait on, and nothing of the read that gave up is left.
+    let patient = tokio::spawn({
+        let graph = Arc::clone(&graph);
+        async move { graph.evaluate(&cold(Duration::from_secs(600))).await.map(|read| read.value) }
+    });
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    assert!(!patient.is_finished());
+    drop(turns);
+    let value = patient.await.unwrap().expect("it is answered");
+    assert!(matches!(value, Value::Objects(objects) if objects.len() == 2));
+}
+
+#[tokio::test]
+async fn many_readers_far_into_a_list_leave_statements_to_others() {
+    const READERS: u32 = 16;
+    let folder = tempfile::tempdir().unwrap();
+    let database = Gated::create(folder.path()).await;
+    let graph = warm(&database).await;
+    database.is_open.send_replace(false);
+    let readers: Vec<_> = (0..READERS)
+        .map(|reader| {
+            let graph = Arc::clone(&graph);
+            let page = deep(Start::Index(8_501 + reader * 20));
+            tokio::spawn(async move { graph.read(P, page, &ReadNeed::default()).await })
+        })
+        .collect();
+    until(|| database.pages.load(SeqCst) == 2 && free_turns(&graph) == 30).await;
+    // Another read finds a statement free.
+    let other = graph.evaluate(&cold(Duration::from_secs(600))).await.expect("it is answered");
+    assert!(matches!(other.value, Value::Objects(_)));
+    assert_eq!(database.pages.load(SeqCst), 2, "the other readers wait");
+    database.is_open.send_replace(true);
+    for reader in readers {
+        reader.await.unwrap().expect("it is answered");
+    }
 }
