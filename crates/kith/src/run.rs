@@ -289,6 +289,9 @@ mod tests {
         let kinds: Vec<bool> = out.lines().map(|line| line.starts_with(r#"{"ids":"#)).collect();
         assert_eq!((kinds, exit), (vec![true, false, false, true, true], Exit::Partial));
         assert_eq!(run_over(b"", 2), (String::new(), Exit::Done));
+        let marked = format!("\u{feff}{good}\r\n{good}\n");
+        let (out, exit) = run_over(marked.as_bytes(), 2);
+        assert_eq!((out.matches(r#"{"ids":"#).count(), exit), (2, Exit::Done), "{out}");
     }
 
     #[test]

@@ -46,7 +46,7 @@ def _listed(text: str) -> list[str]:
 def _read(file: Path, direct: bool) -> list[str]:
     help = "it is there while `kith dev` runs: start it, or name a router: kith.connect('HOST:PORT')"
     try:
-        ready = json.loads(file.read_text(encoding="utf-8"))
+        ready = json.loads(file.read_text(encoding="utf-8-sig"))
         found = [ready["router"], *(router["addr"] for router in ready.get("routers", []))]
         nodes = [node["addr"] for node in ready.get("nodes", [])] if direct else []
     except OSError as error:

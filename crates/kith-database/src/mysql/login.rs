@@ -38,7 +38,13 @@ pub(super) fn options(target: &MysqlTarget) -> Result<OptsBuilder, PasswordError
         Tls::Off => None,
         Tls::Required(None) => Some(SslOpts::default()),
         Tls::Required(Some(ca)) => {
-            let roots = vec![ca.clone().into()];
+            // The driver does not find the first certificate behind a byte order mark. It reports a file that cannot be read.
+            let text = std::fs::read(ca).ok();
+            let text = text.and_then(|text| {
+                let mark = kith_types::byte_order_mark(&text).ok()?;
+                Some(text[mark..].to_vec())
+            });
+            let roots = vec![text.map_or_else(|| ca.clone().into(), Into::into)];
             Some(SslOpts::default().with_root_certs(roots).with_disable_built_in_roots(true))
         }
     };

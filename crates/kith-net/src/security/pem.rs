@@ -8,7 +8,7 @@ use rustls::{
         pem::{Error as PemError, PemObject},
     },
 };
-use std::{io, path::Path};
+use std::{fs, io, path::Path};
 
 /// Reads the certificates of a file, in their order. The first is the certificate of the process itself.
 ///
@@ -18,12 +18,21 @@ pub fn certificates(
     option: &'static str,
     path: &Path,
 ) -> Result<Vec<CertificateDer<'static>>, SecurityError> {
-    let all: Result<Vec<_>, PemError> = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
+    let all = text(path).map_err(PemError::Io);
+    let all: Result<Vec<_>, PemError> = all.and_then(|text| CertificateDer::pem_slice_iter(&text).collect());
     match all {
         Ok(all) if all.is_empty() => Err(content(option, path, "holds no certificate")),
         Ok(all) => Ok(all),
         Err(error) => Err(unreadable(option, path, error, "certificate")),
     }
+}
+
+/// The content of a file without a byte order mark, behind which its first certificate would not be found.
+fn text(path: &Path) -> io::Result<Vec<u8>> {
+    let mut text = fs::read(path)?;
+    let mark = kith_types::byte_order_mark(&text);
+    text.drain(..mark.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?);
+    Ok(text)
 }
 
 /// Reads the private key of a file.
@@ -72,5 +81,31 @@ fn unreadable(option: &'static str, path: &Path, error: PemError, what: &str) ->
         }
         PemError::NoItemsFound => content(option, path, &format!("holds no {what}")),
         error => content(option, path, &format!("is not PEM: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_certificate_is_found_behind_a_byte_order_mark() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("chain.pem");
+        // Whether the bytes are a certificate is not checked here.
+        let one = |bytes: &str| format!("-----BEGIN CERTIFICATE-----\n{bytes}\n-----END CERTIFICATE-----\n");
+        let chain = one("AAEC") + &one("AwQF");
+        for text in
+            [chain.clone(), format!("\u{feff}{chain}"), format!("\u{feff}{}", chain.replace('\n', "\r\n"))]
+        {
+            fs::write(&path, text).unwrap();
+            let read = certificates("tls-cert", &path).unwrap();
+            assert_eq!(read.iter().map(|it| it[0]).collect::<Vec<_>>(), [0, 3]);
+        }
+        fs::write(&path, b"\xff\xfe-\0").unwrap();
+        let SecurityError::File { source, .. } = certificates("tls-cert", &path).unwrap_err() else {
+            panic!()
+        };
+        assert!(source.to_string().contains("UTF-16"), "{source}");
     }
 }

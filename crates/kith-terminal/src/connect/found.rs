@@ -104,14 +104,14 @@ fn well_known(surroundings: &Surroundings) -> Vec<PathBuf> {
 fn read(file: &Path) -> Result<Found, Failure> {
     let help =
         "`kith dev` keeps it while it runs: start `kith dev`, or name a router with --router HOST:PORT";
-    let bytes = fs::read(file).map_err(|error| {
+    let text = fs::read(file).and_then(kith_types::without_mark).map_err(|error| {
         Failure::new(
             ErrorCode::ReadyFileUnreadable,
             format!("cannot read ready file {}: {error}", file.display()),
             help,
         )
     })?;
-    let ready: ReadyFile = serde_json::from_slice(&bytes).map_err(|error| {
+    let ready: ReadyFile = serde_json::from_str(&text).map_err(|error| {
         Failure::new(
             ErrorCode::ReadyFileUnreadable,
             format!("{} is not a ready file: {error}", file.display()),

@@ -132,7 +132,8 @@ fn known(text: &[u8]) -> Result<Option<Progress>, ()> {
     if text.is_empty() {
         return Ok(None);
     }
-    let progress = serde_json::from_slice::<Progress>(text).map_err(|_| ())?;
+    let mark = kith_types::byte_order_mark(text).map_err(|_| ())?;
+    let progress = serde_json::from_slice::<Progress>(&text[mark..]).map_err(|_| ())?;
     if progress.format == FORMAT { Ok(Some(progress)) } else { Err(()) }
 }
 
@@ -191,6 +192,14 @@ mod tests {
             let (_, known, notes) = open(&path, &other);
             assert!(known.is_none() && notes.contains("has changed"), "{notes}");
         }
+        // An editor may have saved it with a byte order mark.
+        let (checkpoint, ..) = open(&path, &subject("c"));
+        let progress = Progress { done: 5, ..Progress::begin(subject("c")) };
+        checkpoint.save(&progress).unwrap();
+        drop(checkpoint);
+        let text = format!("\u{feff}{}", fs::read_to_string(&path).unwrap().trim());
+        fs::write(&path, text).unwrap();
+        assert_eq!(open(&path, &subject("c")).1, Some(progress));
         fs::write(&path, "{\"format\":1").unwrap();
         let (_, known, notes) = open(&path, &subject("a"));
         assert!(known.is_none() && notes.contains("cannot be read"), "{notes}");

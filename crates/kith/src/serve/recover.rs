@@ -89,6 +89,7 @@ fn read(path: &Path) -> Result<TopologyDocument, Failure> {
         let help = "name the file topology.json in the data directory of a node or router";
         Failure::new(ErrorCode::BadInput, format!("copy {}: {error}", path.display()), help)
     };
-    let bytes = fs::read(path).map_err(|error| failed(error.to_string()))?;
-    TopologyDocument::decode(&bytes).map_err(|error| failed(error.to_string()))
+    let text =
+        fs::read(path).and_then(kith_types::without_mark).map_err(|error| failed(error.to_string()))?;
+    TopologyDocument::decode(text.as_bytes()).map_err(|error| failed(error.to_string()))
 }
