@@ -124,6 +124,32 @@ def test_a_built_store_is_pushed_and_read(cluster: Cluster, tmp_path: Path) -> N
     assert client.get_many("built", [7]).footer.versions == [later.version]
 
 
+def test_times_have_a_unit_and_fields_that_rows_lack_are_refused(cluster: Cluster, tmp_path: Path) -> None:
+    fields = [{"name": "at", "type": "timestamp"}, {"name": "n", "type": "i64", "nullable": True}]
+    partitions = json.loads(cluster.kith("cluster", "status", "-o", "json"))["partitions"]
+
+    def build(rows: dict[int, Any], schema: list[dict[str, Any]] = fields, **more: Any) -> None:
+        kith.build_store(
+            "timed", tmp_path, rows, key="id", value="record", schema={"fields": schema}, partitions=partitions, **more
+        )
+
+    build({1: {"at": 1_700_000_000, "n": 1}, 2: {"at": "2026-11-29", "n": None}}, times=["at:time-s"])
+    cluster.kith("store", "create", "timed", "--key", "id", "--value", "record")
+    cluster.kith("store", "push", "timed", str(tmp_path))
+    client = kith.connect(cluster.router)
+    assert [client.get("timed", id)["at"] for id in (1, 2)] == [1_700_000_000_000, 1_795_910_400_000]
+    with pytest.raises(kith.Refused, match="lacks field"):
+        build({1: {"at": 1}})
+    with pytest.raises(ValueError, match="FIELD:UNIT"):
+        build({1: {"at": 1, "n": 1}}, times=["at:seconds"])
+    # The push of a built version that lacks a field names it.
+    build({1: {"at": 5}}, fields[:1])
+    with pytest.raises(AssertionError, match='lacks fields.*"n"'):
+        cluster.kith("store", "push", "timed", str(tmp_path))
+    cluster.kith("store", "push", "timed", str(tmp_path), "--fill-missing")
+    assert client.get("timed", 1)["at"] == 5
+
+
 def test_graphs_are_the_files_of_the_command_line(cluster: Cluster, tmp_path: Path) -> None:
     edges = [(n, n * 7 % 400, 1_700_000_000_000 + n, n / 8) for n in range(400)]
     entities = {"school": [(1, 70, 2017), (2, 70, 2019)], "company": [(9, 3, 2020)]}

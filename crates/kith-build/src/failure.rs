@@ -91,6 +91,10 @@ pub(crate) fn rows(error: &RowsError) -> Failure {
                 --schema FILE, or store their defaults or null in every record with --fill-missing";
             Failure::new(ErrorCode::BadInput, message, help)
         }
+        RowsError::NoTimes { .. } => {
+            let help = "name a field of type timestamp; an inferred schema has them only for times of Parquet and Arrow";
+            Failure::new(ErrorCode::BadInput, message, help)
+        }
         RowsError::UnknownColumn { .. } => {
             let help = "leave the column out, or give a schema that has it with --schema FILE";
             Failure::new(ErrorCode::BadInput, message, help)

@@ -54,7 +54,7 @@ pub use kith_load::{
 };
 pub use kith_objects::{Location, Objects};
 pub use kith_rows::graph::{ColumnRef, ColumnSpec, EdgeColumns, FileOptions};
-pub use kith_rows::{Format, FormatChoice, HeaderMode, RowKey, RowValue};
+pub use kith_rows::{FieldTimes, Format, FormatChoice, HeaderMode, RowKey, RowValue, WrongTimes};
 pub use object_store::{LockedStore, ObjectStore, Work, partition_count, remove_folder, unusable};
 pub use place::{Workshop, manifest_at, next_version, now, place, publish_version, refused, version_here};
 pub use progress::{OnProgress, Progress};

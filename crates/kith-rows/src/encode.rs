@@ -4,7 +4,7 @@ use crate::error::{RowsError, ends_reading};
 use crate::fault::{RowError, RowErrors, RowFault, RowLocation};
 use crate::key::{RawKey, put_key};
 use crate::options::{RowOptions, ValueShape};
-use crate::sink::RowReport;
+use crate::sink::{RowReport, unlikely_time};
 use crate::value::{check_depth, check_size, put_json};
 use kith_schema::RecordWriter;
 use std::sync::Arc;
@@ -66,7 +66,7 @@ impl RowEncoder {
     /// files. `name` is the name of the rows in messages.
     pub fn new(name: &str, options: RowOptions) -> Self {
         let writer = match &options.value {
-            ValueShape::Record(schema) => Some(RecordWriter::new(schema)),
+            ValueShape::Record(schema) => Some(options.writer(schema)),
             ValueShape::Text | ValueShape::Bytes | ValueShape::Json => None,
         };
         let (key, value, errors) = Default::default();
@@ -110,7 +110,8 @@ impl RowEncoder {
         if !self.options.fill_missing && !missing.is_empty() {
             return Err(RowsError::MissingFields { file: "every row".into(), fields: missing });
         }
-        Ok(RowReport { rows: self.good, errors: self.errors, missing })
+        let unlikely_time = self.writer.as_ref().and_then(unlikely_time);
+        Ok(RowReport { rows: self.good, errors: self.errors, missing, unlikely_time })
     }
 
     /// The fields of the schema that no row has.

@@ -104,7 +104,7 @@ pub enum RowsError {
         found: Format,
     },
     /// The format of a file is not supported.
-    #[error("{file} is no CSV, JSON, Parquet or Arrow file: {found}")]
+    #[error("{file} is no CSV, JSON, Parquet or Arrow file: it is {found}")]
     UnknownFormat {
         file: Arc<str>,
         /// What the file seems to be.
@@ -149,6 +149,14 @@ pub enum RowsError {
         near: Option<String>,
         /// The fields of the schema for which the file has no column.
         missing: Vec<String>,
+    },
+    /// A unit of times is named for what is no field of times.
+    #[error("--times names {field:?}, which is {got} in the schema; a unit is for a timestamp")]
+    NoTimes {
+        /// The name.
+        field: String,
+        /// Its type, or `missing`.
+        got: String,
     },
     /// The rows lack fields of the schema.
     #[error("{file} lacks {} of the schema", named(fields))]

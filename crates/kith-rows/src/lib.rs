@@ -47,6 +47,7 @@ mod fault;
 mod field;
 mod field_table;
 mod folders;
+mod foreign;
 pub mod graph;
 mod id;
 mod infer;
@@ -76,7 +77,9 @@ pub use field_table::FieldTable;
 pub use infer::infer_schema;
 pub use kith_schema::{KeyType, ValueType};
 pub use limits::{ROW_BYTES_MAX, UNPACKED_FACTOR, UNPACKED_MIN};
-pub use options::{Format, FormatChoice, HeaderMode, RowOptions, UnknownFormat, ValueShape};
+pub use options::{
+    FieldTimes, Format, FormatChoice, HeaderMode, RowOptions, UnknownFormat, ValueShape, WrongTimes,
+};
 #[cfg(feature = "columnar")]
 pub use parquet_out::{ParquetRows, WriteRowsError};
 pub use read::read_rows;

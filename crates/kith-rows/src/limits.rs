@@ -11,10 +11,9 @@ pub const UNPACKED_MIN: u64 = 1 << 30;
 pub const UNPACKED_FACTOR: u64 = 1_000;
 
 /// Returns the most bytes that rows may take once they are read: the given number, or one that depends on the size of their
-/// files. Files of unknown size have no bound of their own.
-pub(crate) fn unpacked_max(given: Option<u64>, size: Option<u64>) -> u64 {
-    let usual = size.map_or(u64::MAX, |size| size.saturating_mul(UNPACKED_FACTOR).max(UNPACKED_MIN));
-    given.unwrap_or(usual)
+/// files. Of a pipe, that is what was read of it so far.
+pub(crate) fn unpacked_max(given: Option<u64>, size: u64) -> u64 {
+    given.unwrap_or(size.saturating_mul(UNPACKED_FACTOR).max(UNPACKED_MIN))
 }
 
 /// The deepest JSON that is accepted. It is less than what parsers with a bounded stack accept, with room for the reply
@@ -27,10 +26,9 @@ mod tests {
 
     #[test]
     fn what_files_may_expand_to_grows_with_them() {
-        assert_eq!(unpacked_max(None, Some(58 << 10)), UNPACKED_MIN);
-        assert_eq!(unpacked_max(None, Some(1 << 30)), 1_000 << 30);
-        assert_eq!(unpacked_max(None, Some(u64::MAX)), u64::MAX);
-        assert_eq!(unpacked_max(None, None), u64::MAX, "the size of a pipe is not known");
-        assert_eq!(unpacked_max(Some(5), None), 5);
+        assert_eq!(unpacked_max(None, 58 << 10), UNPACKED_MIN);
+        assert_eq!(unpacked_max(None, 1 << 30), 1_000 << 30);
+        assert_eq!(unpacked_max(None, u64::MAX), u64::MAX);
+        assert_eq!(unpacked_max(Some(5), 0), 5);
     }
 }

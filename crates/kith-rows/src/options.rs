@@ -1,6 +1,7 @@
 //! Options for reading files.
 
-use kith_schema::{KeyType, Schema, ValueType, nearest};
+use crate::error::RowsError;
+use kith_schema::{FieldType, KeyType, RecordWriter, ScalarType, Schema, TimeUnit, ValueType, nearest};
 use std::fmt;
 use std::str::FromStr;
 use strum::IntoStaticStr;
@@ -58,6 +59,34 @@ pub enum ValueShape {
     Record(Schema),
 }
 
+/// The unit of the times of a field that are plain numbers, written `FIELD:UNIT` with the units `time-s`, `time-us` and
+/// `time-ns` (or `time`, milliseconds).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldTimes {
+    /// The field of the records.
+    pub field: String,
+    /// Its unit.
+    pub unit: TimeUnit,
+}
+
+/// A unit of times is not written as it should be.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("{text:?} is not FIELD:UNIT (time-s, time-us or time-ns)")]
+pub struct WrongTimes {
+    /// The text as written.
+    pub text: String,
+}
+
+impl FromStr for FieldTimes {
+    type Err = WrongTimes;
+
+    fn from_str(text: &str) -> Result<Self, WrongTimes> {
+        let parsed = text.rsplit_once(':').and_then(|(field, kind)| Some((field, TimeUnit::of_kind(kind)?)));
+        let (field, unit) = parsed.ok_or_else(|| WrongTimes { text: text.to_owned() })?;
+        Ok(FieldTimes { field: field.to_owned(), unit })
+    }
+}
+
 /// Options for reading rows.
 #[derive(Clone, Debug)]
 pub struct RowOptions {
@@ -88,6 +117,8 @@ pub struct RowOptions {
     /// Whether the rows may lack fields of the schema, which then get their default or null in every record. Otherwise such
     /// rows are refused.
     pub fill_missing: bool,
+    /// The units of times that are plain numbers, by field. Other fields are in milliseconds.
+    pub times: Vec<FieldTimes>,
     /// The most decoded bytes of a Parquet or Arrow file at a time. A file that needs more is refused.
     pub memory_bytes: usize,
     /// The most bytes of all rows, decoded. `None` allows [`UNPACKED_FACTOR`](crate::UNPACKED_FACTOR) times the size of the
@@ -120,9 +151,46 @@ impl RowOptions {
             dimensions: None,
             errors_max: 0,
             fill_missing: false,
+            times: Vec::new(),
             memory_bytes: MEMORY_BYTES_DEFAULT,
             unpacked_max: None,
         }
+    }
+
+    /// A writer of records that reads times as the options say. Names that are no field are refused before: see
+    /// [`RowOptions::check_times`].
+    pub(crate) fn writer(&self, schema: &Schema) -> RecordWriter {
+        let mut writer = RecordWriter::new(schema);
+        for FieldTimes { field, unit } in &self.times {
+            if let Some(index) = schema.index_of(field) {
+                writer.set_unit(index, *unit);
+            }
+        }
+        writer
+    }
+
+    /// Refuses units for what is no field of times of the records.
+    ///
+    /// # Errors
+    /// [`RowsError::NoTimes`].
+    pub fn check_times(&self) -> Result<(), RowsError> {
+        for FieldTimes { field, .. } in &self.times {
+            let got = match &self.value {
+                ValueShape::Record(schema) => {
+                    schema.fields().iter().find(|it| it.name() == field).map(|it| it.field_type())
+                }
+                ValueShape::Text | ValueShape::Bytes | ValueShape::Json => None,
+            };
+            let is_time = got.is_some_and(|it| {
+                matches!(it, FieldType::Scalar(scalar) | FieldType::List(scalar) | FieldType::Map(scalar)
+                    if scalar == ScalarType::Timestamp)
+            });
+            if !is_time {
+                let got = got.map_or("missing".to_owned(), |it| it.to_string());
+                return Err(RowsError::NoTimes { field: field.clone(), got });
+            }
+        }
+        Ok(())
     }
 
     pub(crate) fn key_name(&self) -> &str {

@@ -9,6 +9,7 @@ use crate::source::RowSource;
 use crate::text::{csv, json};
 use crate::unpack::Unpacked;
 use crate::vectors;
+use std::sync::Arc;
 
 /// Calls `each(key bytes, value bytes)` for every good row of `sources`, in order. An error of `each` ends the reading.
 /// Memory: one row (with Parquet and Arrow: one batch), whatever the size of the files.
@@ -29,7 +30,7 @@ pub fn read_rows<E>(
             false
         }
     };
-    let size = sources.iter().map(|source| source.as_ref().size()).sum();
+    let size = sources.iter().filter_map(|source| source.as_ref().size()).sum();
     let mut sink = RowSink::new(options, size, &mut deliver);
     let read = sources.iter().try_for_each(|source| read_source(source.as_ref(), options, &mut sink));
     let halted = read.and_then(|()| sink.finish());
@@ -45,6 +46,9 @@ fn read_source(source: &dyn RowSource, options: &RowOptions, sink: &mut RowSink<
     folders::begin(source.name(), options, sink.writer())?;
     let unpacked = Unpacked::open(source)?;
     sink.file = source.name().into();
+    if source.size().is_none() {
+        sink.begin_pipe(Arc::clone(&unpacked.packed));
+    }
     match format_of(&unpacked, options)? {
         Format::Csv => csv::read(unpacked, options, sink),
         Format::Json => json::read(unpacked, options, sink),

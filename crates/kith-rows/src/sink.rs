@@ -6,8 +6,9 @@ use crate::limits::unpacked_max;
 use crate::options::{RowOptions, ValueShape};
 use crate::text::columns::{Columns, ValueColumns};
 use crate::value::check_size;
-use kith_schema::RecordWriter;
+use kith_schema::{RecordWriter, TimeUnit};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The report on all files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,6 +20,14 @@ pub struct RowReport {
     /// The fields of the schema that a file lacks, and JSON lines lack in every row. Their default or null is stored. Empty
     /// unless such rows are allowed.
     pub missing: Vec<String>,
+    /// What to say about the first number in a field of times that is unlikely to be in milliseconds.
+    pub unlikely_time: Option<String>,
+}
+
+/// What to say about a number that `writer` took as a time and that is unlikely to be in milliseconds.
+pub(crate) fn unlikely_time(writer: &RecordWriter) -> Option<String> {
+    let (field, number) = writer.unlikely_time()?;
+    TimeUnit::doubt(field, number, |kind| format!("use --times {field}:{kind}"))
 }
 
 /// Why the reading of a source ended early.
@@ -42,6 +51,10 @@ pub(crate) struct RowSink<'a> {
     rows: u64,
     /// The bytes of the good rows so far, and the most that they may have.
     unpacked: (u64, u64),
+    /// The size of all sources whose size is known.
+    size: u64,
+    /// What was read so far of each source whose size is not known.
+    pipes: Vec<Arc<AtomicU64>>,
     /// The name of the current source.
     pub(crate) file: Arc<str>,
     errors: RowErrors,
@@ -64,14 +77,14 @@ pub(crate) struct Row {
 }
 
 impl<'a> RowSink<'a> {
-    /// `size` is that of all sources, if it is known.
+    /// `size` is that of all sources whose size is known.
     pub(crate) fn new(
         options: &'a RowOptions,
-        size: Option<u64>,
+        size: u64,
         deliver: &'a mut dyn FnMut(&[u8], &[u8]) -> bool,
     ) -> Self {
         let writer = match &options.value {
-            ValueShape::Record(schema) => Some(RecordWriter::new(schema)),
+            ValueShape::Record(schema) => Some(options.writer(schema)),
             ValueShape::Text | ValueShape::Bytes | ValueShape::Json => None,
         };
         let missing = writer.as_ref().map_or_else(Vec::new, |it| vec![false; it.schema().fields().len()]);
@@ -84,6 +97,8 @@ impl<'a> RowSink<'a> {
             row,
             rows,
             unpacked,
+            size,
+            pipes: Vec::new(),
             file,
             errors,
             missing,
@@ -172,12 +187,31 @@ impl<'a> RowSink<'a> {
             return Ok(());
         }
         self.rows += 1;
-        let (unpacked, max) = &mut self.unpacked;
-        *unpacked += (self.row.key.len() + self.row.value.len()) as u64;
-        if *max < *unpacked {
-            return Err(RowsError::Expands { file: Arc::clone(&self.file), max: *max }.into());
+        self.unpacked.0 += (self.row.key.len() + self.row.value.len()) as u64;
+        if self.unpacked.1 < self.unpacked.0 {
+            self.expand()?;
         }
         if (self.deliver)(&self.row.key, &self.row.value) { Ok(()) } else { Err(Halt::Caller) }
+    }
+
+    /// Allows more bytes if more was read from pipes since the last time.
+    ///
+    /// # Errors
+    /// [`RowsError::Expands`] if the rows take more than that.
+    #[cold]
+    fn expand(&mut self) -> Result<(), RowsError> {
+        let read = self.pipes.iter().map(|pipe| pipe.load(Ordering::Relaxed)).sum();
+        let max = unpacked_max(self.options.unpacked_max, self.size.saturating_add(read));
+        self.unpacked.1 = max;
+        if max < self.unpacked.0 {
+            return Err(RowsError::Expands { file: Arc::clone(&self.file), max });
+        }
+        Ok(())
+    }
+
+    /// Begins a source of unknown size. `read` is what was read of it so far.
+    pub(crate) fn begin_pipe(&mut self, read: Arc<AtomicU64>) {
+        self.pipes.push(read);
     }
 
     fn refuse(&mut self, place: RowLocation, fault: RowFault) -> Result<(), Halt> {
@@ -201,6 +235,8 @@ impl<'a> RowSink<'a> {
         if let Some(seen) = self.in_objects.take() {
             self.fields(&Arc::from("every row"), |field| seen[field])?;
         }
-        Ok(RowReport { rows: self.rows, errors, missing: self.names(&self.missing) })
+        let (missing, unlikely_time) =
+            (self.names(&self.missing), self.row.writer.as_ref().and_then(unlikely_time));
+        Ok(RowReport { rows: self.rows, errors, missing, unlikely_time })
     }
 }

@@ -2,12 +2,14 @@
 
 use crate::codec::{Codec, LARGE_WINDOW, is_large_window};
 use crate::error::RowsError;
+use crate::foreign;
 use crate::options::Format;
 use crate::source::RowSource;
 use kith_types::{Utf16, byte_order_mark};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Seek};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The size of one read from a source. It is large enough that a call costs nothing per row.
 const BUFFER_BYTES: usize = 256 << 10;
@@ -22,6 +24,22 @@ pub(crate) struct Unpacked {
     /// The first bytes, at most [`HEAD_BYTES`]. `bytes` returns them again.
     pub(crate) head: Vec<u8>,
     bytes: Box<dyn Read + Send>,
+    /// How many bytes of the source were read so far, before they were decompressed.
+    pub(crate) packed: Arc<AtomicU64>,
+}
+
+/// Counts the bytes of a source.
+struct Counted<R> {
+    inner: R,
+    bytes: Arc<AtomicU64>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let count = self.inner.read(out)?;
+        self.bytes.fetch_add(count as u64, Ordering::Relaxed);
+        Ok(count)
+    }
 }
 
 impl Unpacked {
@@ -29,10 +47,15 @@ impl Unpacked {
         let file: Arc<str> = source.name().into();
         let opened = source.open().map_err(|source| RowsError::Open { file: Arc::clone(&file), source })?;
         let failed = |source| RowsError::Read { file: Arc::clone(&file), source };
+        let packed = Arc::new(AtomicU64::new(0));
+        let opened = Counted { inner: opened, bytes: Arc::clone(&packed) };
         let (head, raw) = peek(opened, 4).map_err(failed)?;
+        if let Some(why) = foreign::empty(&file).filter(|_| head.is_empty()) {
+            return Err(RowsError::Damaged { file, detail: format!("it is empty, and {why}") });
+        }
         let codec = Codec::of(&head);
         let bytes = codec.unpack(BufReader::with_capacity(BUFFER_BYTES, raw)).map_err(failed)?;
-        let mut unpacked = Unpacked { file, codec, head: Vec::new(), bytes: Box::new(io::empty()) };
+        let mut unpacked = Unpacked { file, codec, head: Vec::new(), bytes: Box::new(io::empty()), packed };
         let (head, bytes) = peek(bytes, HEAD_BYTES).map_err(|error| unpacked.failed(error))?;
         unpacked.head = head;
         unpacked.bytes = Box::new(bytes);
@@ -48,20 +71,16 @@ impl Unpacked {
         };
         match head {
             [b'P', b'A', b'R', b'1', ..] => Ok(Format::Parquet),
-            [b'P', b'A', b'R', b'E', ..] => Err(unknown("it is an encrypted Parquet file")),
             [b'A', b'R', b'R', b'O', b'W', b'1', ..] | [0xff, 0xff, 0xff, 0xff, ..] => Ok(Format::Arrow),
-            [b'O', b'R', b'C', ..] => Err(unknown("it is an ORC file")),
-            [b'O', b'b', b'j', 1, ..] => Err(unknown("it is an Avro file")),
-            [b'P', b'K', 3, 4, ..] => Err(unknown("it is a ZIP archive")),
-            [b'B', b'Z', b'h', ..] => Err(unknown("it is compressed by bzip2")),
-            [0xfd, b'7', b'z', b'X', b'Z', ..] => Err(unknown("it is compressed by xz")),
             _ => match head.iter().find(|byte| !byte.is_ascii_whitespace()) {
                 Some(b'{') => Ok(Format::Json),
-                Some(b'[') => Err(unknown("it is a JSON list; write one object a line")),
-                _ if !begins_as_text(head) => {
-                    Err(unknown("it is no text; raw vectors of f32 need --format f32le and --dims"))
-                }
-                _ => Ok(Format::Csv),
+                _ => match foreign::named(head) {
+                    Some(found) => Err(unknown(found)),
+                    None if !begins_as_text(head) => {
+                        Err(unknown("no text; raw vectors of f32 need --format f32le and --dims"))
+                    }
+                    None => Ok(Format::Csv),
+                },
             },
         }
     }
@@ -109,7 +128,7 @@ fn begins_as_text(head: &[u8]) -> bool {
 }
 
 /// What a file is that begins with a mark of UTF-16.
-const UTF_16: &str = "it is UTF-16 text; write it as UTF-8";
+const UTF_16: &str = "UTF-16 text (write it as UTF-8)";
 
 /// The beginning of a text without a byte order mark.
 pub(crate) fn unmarked(head: &[u8]) -> &[u8] {

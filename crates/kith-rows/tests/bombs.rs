@@ -141,6 +141,23 @@ fn arrow_batches_that_unpack_to_more_than_allowed_are_refused() {
     }
 }
 
+/// A source that can be read, and whose size is not known.
+struct Pipe(Vec<u8>);
+
+impl RowSource for Pipe {
+    fn name(&self) -> &str {
+        "pipe"
+    }
+
+    fn size(&self) -> Option<u64> {
+        None
+    }
+
+    fn open(&self) -> std::io::Result<Box<dyn std::io::Read + Send>> {
+        Ok(Box::new(std::io::Cursor::new(self.0.clone())))
+    }
+}
+
 /// What a file expands to would be sorted on the disk.
 #[test]
 fn a_small_file_that_expands_to_a_multiple_of_its_size_is_refused() {
@@ -158,6 +175,10 @@ fn a_small_file_that_expands_to_a_multiple_of_its_size_is_refused() {
     assert!(message.contains("small.parquet expands") && message.contains("--unpacked-max"), "{message}");
     assert_eq!(told(Some(20 << 20)).expect_err("less is allowed").0, 20 << 20);
     assert_eq!(told(Some(2 << 30)), Ok((1_536, 1_536 * MIB)));
+    // Of a pipe, only what was read is known.
+    let pipe: [Box<dyn RowSource>; 1] = [Box::new(Pipe(file.clone()))];
+    let read = read_rows(&pipe, &text(64 * MIB), |_, _| Ok::<(), ()>(()));
+    assert!(matches!(read, Err(ReadError::Input(RowsError::Expands { max, .. })) if max == 1 << 30));
     // Text is compressed as well.
     let mut lines = b"key,value\n".to_vec();
     (0..40_000).for_each(|key: u32| lines.extend(format!("{key},{}\n", "x".repeat(1_000)).into_bytes()));

@@ -5,7 +5,7 @@
 mod support;
 
 use arrow_array::{
-    ArrayRef, Decimal128Array, DurationSecondArray, Float64Array, RecordBatch, StringArray,
+    ArrayRef, Decimal128Array, DurationSecondArray, Float64Array, Int64Array, RecordBatch, StringArray,
     TimestampSecondArray, UInt64Array,
 };
 use kith_rows::graph::{EdgeColumns, FileOptions, read_edges};
@@ -229,4 +229,145 @@ fn numbers_that_are_not_finite_are_refused_by_name_in_every_format() {
     let words = records(&[("a.csv", b"id,name\n1,Nan\n2,inf\n3,Ada\n")]).unwrap();
     assert_eq!(words[0], r#"1 {"name":"Nan"}"#);
     assert_eq!(records(&[("a.csv", b"id,name\n1,Nan\n")]).unwrap(), [r#"1 {"name":"Nan"}"#]);
+}
+
+/// Rows of one timestamp, list or map of them, read with these units; with what is said about unlikely times.
+fn timed(file: impl AsRef<[u8]>, times: &[&str]) -> Result<(Vec<String>, Option<String>), String> {
+    let fields = r#"{"name":"at","type":"timestamp","nullable":true},
+        {"name":"all","type":"list<timestamp>","nullable":true},
+        {"name":"by","type":"map<text,timestamp>","nullable":true}"#;
+    let times = times.iter().map(|text| text.parse().unwrap()).collect();
+    let options = RowOptions { times, fill_missing: true, ..named("id", record(fields)) };
+    let read = support::read(&source("in", file), &options).map_err(|error| error.to_string())?;
+    Ok((shown(&read.0), read.1.unlikely_time))
+}
+
+#[test]
+fn timestamps_of_records_are_numbers_in_a_unit_or_dates() {
+    let csv =
+        "id,at\n1,1766000000000\n2,2025-12-17T19:33:20Z\n3,2025-12-17 20:33:20+01\n4,2025-12-17\n5,\n6,-1\n";
+    let json = "{\"id\":1,\"at\":1766000000000}\n{\"id\":2,\"at\":\"2025-12-17T19:33:20Z\"}\n\
+        {\"id\":3,\"at\":\"2025-12-17 20:33:20+0100\"}\n{\"id\":4,\"at\":\"2025-12-17\"}\n{\"id\":5,\"at\":null}\n\
+        {\"id\":6,\"at\":-1}\n";
+    let expected = ["1766000000000", "1766000000000", "1766000000000", "1765929600000", "null", "-1"];
+    for text in [csv, json] {
+        let (rows, doubt) = timed(text, &[]).unwrap();
+        let times = rows.iter().map(|row| row.split([':', ',']).nth(1).unwrap());
+        assert_eq!((times.collect::<Vec<_>>(), doubt), (expected.to_vec(), None), "{text}");
+    }
+    for (unit, number, kind) in [
+        ("seconds", "1766000000", "time-s"),
+        ("microseconds", "1766000000000000", "time-us"),
+        ("nanoseconds", "1766000000000000000", "time-ns"),
+    ] {
+        let typed = Int64Array::from(vec![number.parse::<i64>().unwrap()]);
+        let typed = batch(vec![("id", Arc::new(UInt64Array::from(vec![1]))), ("at", Arc::new(typed))]);
+        let texts = [
+            format!("id,at\n1,{number}\n").into_bytes(),
+            format!("{{\"id\":1,\"at\":{number}}}\n").into_bytes(),
+            parquet(&typed, Compression::UNCOMPRESSED),
+        ];
+        for text in texts {
+            let doubt = timed(&text, &[]).unwrap().1.unwrap();
+            assert!(doubt.contains(unit) && doubt.contains(&format!("--times at:{kind}")), "{doubt}");
+            let (rows, doubt) = timed(&text, &[&format!("at:{kind}")]).unwrap();
+            assert_eq!(rows, [r#"1 {"at":1766000000000,"all":null,"by":null}"#]);
+            assert_eq!(doubt, None);
+        }
+        let many = format!("{{\"id\":1,\"all\":[{number},\"2025-12-17\"],\"by\":{{\"k\":{number}}}}}\n");
+        assert!(timed(&many, &[]).unwrap().1.is_some_and(|doubt| doubt.starts_with("all ")));
+        let (rows, _) = timed(&many, &[&format!("all:{kind}"), &format!("by:{kind}")]).unwrap();
+        let expected = r#"1 {"at":null,"all":[1766000000000,1765929600000],"by":{"k":1766000000000}}"#;
+        assert_eq!(rows, [expected]);
+    }
+    for (wrong, times) in [
+        ("id,at\n1,yesterday\n", &[][..]),
+        ("id,at\n1,2025-12-17T19:33:20\n", &[]),
+        ("id,at\n1,9223372036854775808\n", &[]),
+        ("id,at\n1,9223372036854775807\n", &["at:time-s"]),
+        ("id,at\n1,1.5\n", &[]),
+        ("{\"id\":1,\"at\":true}\n", &[]),
+    ] {
+        let error = timed(wrong, times).unwrap_err();
+        assert!(error.contains("timestamp (") || error.contains("does not fit"), "{wrong}: {error}");
+    }
+    let options = RowOptions {
+        times: vec!["n:time-s".parse().unwrap()],
+        ..named("id", record(r#"{"name":"n","type":"i64"}"#))
+    };
+    assert!(options.check_times().unwrap_err().to_string().contains("\"n\", which is i64"));
+    assert!("at:seconds".parse::<kith_rows::FieldTimes>().is_err());
+}
+
+#[test]
+fn every_unit_of_times_is_exact_or_refused_at_its_extremes() {
+    use arrow_array::{Date32Array, Date64Array, TimestampMicrosecondArray, TimestampMillisecondArray};
+    use arrow_array::{Time32SecondArray, Time64MicrosecondArray, TimestampNanosecondArray};
+    const MAX: i64 = i64::MAX;
+    type Case = (&'static str, ArrayRef, [Option<i64>; 2]);
+    let cases: Vec<Case> = vec![
+        (
+            "s",
+            Arc::new(TimestampSecondArray::from(vec![MAX / 1_000, -MAX / 1_000])),
+            [Some(MAX / 1_000 * 1_000), Some(-(MAX / 1_000) * 1_000)],
+        ),
+        ("s", Arc::new(TimestampSecondArray::from(vec![MAX, i64::MIN])), [None, None]),
+        ("ms", Arc::new(TimestampMillisecondArray::from(vec![MAX, i64::MIN])), [Some(MAX), Some(i64::MIN)]),
+        ("us", Arc::new(TimestampMicrosecondArray::from(vec![MAX, -1])), [Some(MAX / 1_000), Some(-1)]),
+        ("ns", Arc::new(TimestampNanosecondArray::from(vec![MAX, -1])), [Some(MAX / 1_000_000), Some(-1)]),
+        (
+            "date32",
+            Arc::new(Date32Array::from(vec![i32::MAX, i32::MIN])),
+            [Some(i64::from(i32::MAX) * 86_400_000), Some(i64::from(i32::MIN) * 86_400_000)],
+        ),
+        ("date64", Arc::new(Date64Array::from(vec![MAX, 0])), [Some(MAX), Some(0)]),
+        ("time32", Arc::new(Time32SecondArray::from(vec![1, 2])), [None, None]),
+        ("time64", Arc::new(Time64MicrosecondArray::from(vec![1, 2])), [None, None]),
+    ];
+    for (unit, array, expected) in cases {
+        for (row, expected) in expected.into_iter().enumerate() {
+            let one = batch(vec![("id", Arc::new(UInt64Array::from(vec![7]))), ("at", array.slice(row, 1))]);
+            let edge = batch(vec![
+                ("src", Arc::new(UInt64Array::from(vec![1]))),
+                ("dst", Arc::new(UInt64Array::from(vec![2]))),
+                ("at", array.slice(row, 1)),
+            ]);
+            let columns = EdgeColumns { columns: vec!["at:time".parse().unwrap()], ..EdgeColumns::default() };
+            let mut files = vec![(arrow_file(&one), arrow_file(&edge))];
+            let parquet = |batch| parquet(batch, Compression::UNCOMPRESSED);
+            files.push((parquet(&one), parquet(&edge)));
+            for (store, graph) in files {
+                let read = timed(&store, &[]).ok().map(|(rows, _)| rows[0].clone());
+                let shown = expected.map(|at| format!("7 {{\"at\":{at},\"all\":null,\"by\":null}}"));
+                assert_eq!(read, shown, "{unit} row {row}");
+                let inferred = read_inferred(&source("in", &store), &by_id()).ok();
+                let shown = expected.map(|at| format!("7 {{\"at\":{at}}}"));
+                assert_eq!(inferred.map(|rows| support::shown(&rows)[0].clone()), shown, "inferred, {unit}");
+                let stored = expected.and_then(|at| u64::try_from(at).ok());
+                let read = edges(&graph, &columns).ok().map(|edges| edges[0].2[0]);
+                assert_eq!(read, stored, "edges, {unit} row {row}");
+            }
+        }
+    }
+    // The same for numbers in text, in every unit of the flags.
+    for (kind, number, expected) in [
+        ("time", u64::MAX, None),
+        ("time", MAX as u64, Some(MAX as u64)),
+        ("time-s", MAX as u64 / 1_000, Some(MAX as u64 / 1_000 * 1_000)),
+        ("time-s", MAX as u64, None),
+        ("time-us", MAX as u64, Some(MAX as u64 / 1_000)),
+        ("time-ns", u64::MAX, Some(u64::MAX / 1_000_000)),
+    ] {
+        let columns =
+            EdgeColumns { columns: vec![format!("at:{kind}").parse().unwrap()], ..EdgeColumns::default() };
+        let edge = format!("src,dst,at\n1,2,{number}\n");
+        let read = edges(edge.as_bytes(), &columns).ok().map(|edges| edges[0].2[0]);
+        // Times of edges are 0 to 2^64 - 1, those of records are signed.
+        let of_edge = expected.or(Some(number).filter(|_| kind == "time"));
+        assert_eq!(read, of_edge, "edges, {kind} {number}");
+        let row = format!("id,at\n1,{number}\n");
+        let read = timed(&row, &[&format!("at:{kind}")]).ok().map(|(rows, _)| rows[0].clone());
+        let shown = expected.map(|at| format!("1 {{\"at\":{at},\"all\":null,\"by\":null}}"));
+        assert_eq!(read, shown, "{kind} {number}");
+    }
 }

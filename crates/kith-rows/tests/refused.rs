@@ -226,3 +226,195 @@ fn rows_that_lack_fields_of_the_schema_are_refused_unless_the_fields_may_be_fill
     // A file without rows lacks nothing.
     assert_eq!(read(&source("empty", ""), &strict).unwrap().1.rows, 0);
 }
+
+/// A file, with the number of its good rows or a part of the refusal.
+type Odd = (&'static str, Vec<u8>, Result<usize, &'static str>);
+
+/// Files that programs and mistakes make. `rows` is a table of the wanted columns, with a header and two rows.
+fn odd_files(rows: &str) -> Vec<Odd> {
+    let (header, data) = rows.split_once('\n').unwrap();
+    let first = data.split_inclusive('\n').next().unwrap();
+    let text = rows.as_bytes();
+    let zstd = |text: &[u8]| zstd::encode_all(text, 1).unwrap();
+    let skippable = [&[0x5a, 0x2a, 0x4d, 0x18, 3, 0, 0, 0][..], b"abc"].concat();
+    let half = |packed: Vec<u8>| packed[..packed.len() / 2].to_vec();
+    let utf16: Vec<u8> = rows.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let mut tar = vec![0; 512];
+    tar[..5].copy_from_slice(b"a.csv");
+    tar[257..262].copy_from_slice(b"ustar");
+    tar.extend_from_slice(text);
+    vec![
+        ("plain", text.to_vec(), Ok(2)),
+        ("no newline at the end", text.trim_ascii_end().to_vec(), Ok(2)),
+        ("windows", rows.replace('\n', "\r\n").into_bytes(), Ok(2)),
+        ("mark", format!("\u{feff}{rows}").into_bytes(), Ok(2)),
+        (
+            "gzip members",
+            [support::gzip(format!("{header}\n").as_bytes()), support::gzip(data.as_bytes())].concat(),
+            Ok(2),
+        ),
+        ("gzip padded", [support::gzip(text), vec![0; 512]].concat(), Ok(2)),
+        ("gzip and rubbish", [support::gzip(text), b"rubbish".to_vec()].concat(), Err("")),
+        ("gzip cut", half(support::gzip(text)), Err("cut off")),
+        (
+            "zstd frames",
+            [zstd(format!("{header}\n").as_bytes()), skippable.clone(), zstd(data.as_bytes())].concat(),
+            Ok(2),
+        ),
+        ("zstd ends in a skippable frame", [zstd(text), skippable.clone()].concat(), Ok(2)),
+        ("zstd and rubbish", [zstd(text), b"rubbish".to_vec()].concat(), Err("")),
+        ("zstd cut", half(zstd(text)), Err("cut off")),
+        ("zstd cut in the second frame", [zstd(text), half(zstd(first.as_bytes()))].concat(), Err("cut off")),
+        ("gzip of bzip2", support::gzip(b"BZh91AY&SY"), Err("bzip2")),
+        ("gzip of tar", support::gzip(&tar), Err("tar archive")),
+        ("tar", tar, Err("tar archive")),
+        ("lz4", b"\x04\x22\x4d\x18d@\xa7".to_vec(), Err("lz4")),
+        ("snappy", b"\xff\x06\x00\x00sNaPpY".to_vec(), Err("snappy")),
+        ("xz", b"\xfd7zXZ\x00\x00".to_vec(), Err("xz")),
+        ("7z", b"7z\xbc\xaf\x27\x1c".to_vec(), Err("7z")),
+        ("utf-16", [b"\xff\xfe".to_vec(), utf16.clone()].concat(), Err("UTF-16")),
+        ("utf-16 without a mark", utf16, Err("UTF-16")),
+        ("json list", b"[\n{\"a\":1}\n]\n".to_vec(), Err("JSON list")),
+        ("json over lines", b"{\n \"a\": 1\n}\n".to_vec(), Err("")),
+        ("nul", rows.replacen('1', "\0", 1).into_bytes(), Err("")),
+        ("latin-1", [text, b"\xe9,\xe9,\xe9\n"].concat(), Err("")),
+        ("unclosed quote", format!("{rows}\"1").into_bytes(), Err("")),
+        ("one column too many", format!("{rows}{},7\n", first.trim_end()).into_bytes(), Err("")),
+    ]
+}
+
+fn outcome(door: &str, odd: &Odd, got: Result<usize, String>) {
+    let (name, _, expected) = odd;
+    match (&got, expected) {
+        (Ok(rows), Ok(expected)) => assert_eq!(rows, expected, "{door}: {name}"),
+        (Err(error), Err(part)) => assert!(error.contains(part), "{door}: {name}: {error}"),
+        _ => panic!("{door}: {name}: {got:?}, expected {expected:?}"),
+    }
+}
+
+#[test]
+fn odd_files_are_read_or_refused_wherever_rows_are_read() {
+    use kith_rows::graph::{
+        FileOptions, TimeUnit, read_associations, read_edges, read_entities, read_members, read_objects,
+    };
+    use std::convert::Infallible;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("odd");
+    let options = FileOptions { line_bytes_max: 1 << 20, ..FileOptions::default() };
+    type Door<'d> = (&'d str, &'d str, Box<dyn Fn() -> Result<usize, String> + 'd>);
+    let said = |error: &dyn std::fmt::Display| error.to_string();
+    let path = &path;
+    let options = &options;
+    let doors: Vec<Door<'_>> = vec![
+        (
+            "edges",
+            "src,dst\n1,2\n3,4\n",
+            Box::new(|| {
+                let mut rows = 0;
+                let each = |_, _, _: &[u64]| {
+                    rows += 1;
+                    Ok::<(), Infallible>(())
+                };
+                let read = read_edges(path, options, &Default::default(), &mut |_| {}, each);
+                read.map(|_| rows).map_err(|error| said(&error))
+            }),
+        ),
+        (
+            "entities",
+            "member,kind,entity\n1,school,2\n3,school,4\n",
+            Box::new(|| {
+                let mut rows = 0;
+                let each = |_, _: &str, _, _: &[u64]| {
+                    rows += 1;
+                    Ok::<(), Infallible>(())
+                };
+                let read = read_entities(path, options, &[], &mut |_| {}, each);
+                read.map(|_| rows).map_err(|error| said(&error))
+            }),
+        ),
+        (
+            "members",
+            "id,name\n1,a\n3,b\n",
+            Box::new(|| {
+                let mut rows = 0;
+                let each = |_| {
+                    rows += 1;
+                    Ok::<(), Infallible>(())
+                };
+                let read = read_members(path, options, None, &mut |_| {}, each);
+                read.map(|_| rows).map_err(|error| said(&error))
+            }),
+        ),
+        (
+            "objects",
+            "id,data\n1,\n3,\n",
+            Box::new(|| {
+                let mut rows = 0;
+                let each = |_| {
+                    rows += 1;
+                    Ok::<_, Infallible>(Ok(()))
+                };
+                let read = read_objects(path, options, &[], &mut |_| {}, each);
+                read.map(|_| rows).map_err(|error| said(&error))
+            }),
+        ),
+        (
+            "associations",
+            "id1,id2,time\n1,2,3\n3,4,5\n",
+            Box::new(|| {
+                let mut rows = 0;
+                let each = |_| {
+                    rows += 1;
+                    Ok::<_, Infallible>(Ok(()))
+                };
+                let read = read_associations(path, options, &[], TimeUnit::Millis, &mut |_| {}, each);
+                read.map(|_| rows).map_err(|error| said(&error))
+            }),
+        ),
+        (
+            "store",
+            "key,value\n1,a\n3,b\n",
+            Box::new(|| {
+                let bytes = std::fs::read(path).unwrap();
+                read(&source("odd", bytes), &ids()).map(|(rows, _)| rows.len()).map_err(|error| said(&error))
+            }),
+        ),
+        (
+            "inferred",
+            "id,value\n1,a\n3,b\n",
+            Box::new(|| {
+                let bytes = std::fs::read(path).unwrap();
+                let read = support::read_inferred(&source("odd", bytes), &named("id", ValueShape::Json));
+                read.map(|rows| rows.len()).map_err(|error| said(&error))
+            }),
+        ),
+    ];
+    for (door, rows, run) in &doors {
+        for odd in &odd_files(rows) {
+            std::fs::write(path, &odd.1).unwrap();
+            outcome(door, odd, run());
+        }
+        // Only the end of a line decides what a line is. With old line ends, graphs have one line, and stores have them all.
+        std::fs::write(path, rows.replace('\n', "\r")).unwrap();
+        assert!(run().map_or(true, |read| read == 2 && matches!(*door, "store" | "inferred")), "{door}");
+        for (name, text) in
+            [("nothing", String::new()), ("header only", format!("{}\n", rows.lines().next().unwrap()))]
+        {
+            std::fs::write(path, text).unwrap();
+            let read = run();
+            assert!(read == Ok(0) || *door == "inferred" && read.is_err(), "{door}: {name}: {read:?}");
+        }
+        std::fs::write(path, "1".repeat(3 << 20)).unwrap();
+        assert!(run().is_err(), "{door}: a long line");
+    }
+    // An empty file that is named as a format with a header was cut off.
+    for name in ["a.csv.gz", "a.zst", "a.parquet", "a.arrow"] {
+        let path = folder.path().join(name);
+        std::fs::write(&path, "").unwrap();
+        let edges =
+            read_edges(&path, options, &Default::default(), &mut |_| {}, |_, _, _| Ok::<(), Infallible>(()));
+        assert!(edges.unwrap_err().to_string().contains("is empty"), "{name}");
+        let refused = read(&source(name, ""), &ids()).unwrap_err().to_string();
+        assert!(refused.contains("it is empty"), "{name}: {refused}");
+    }
+}

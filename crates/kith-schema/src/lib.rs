@@ -51,6 +51,7 @@ mod projection;
 mod record;
 mod schema;
 mod source;
+mod time;
 mod types;
 
 pub use column::{Column, ColumnKind, ColumnNumber};
@@ -72,4 +73,5 @@ pub use source::{
     EachEdges, EachLength, EachList, EdgeList, LookupKeys, NeighbourSource, SourceError, SourceResult,
     SourceValue, ValueSource,
 };
+pub use time::{TimeUnit, text_of_time, time_of_text};
 pub use types::{DIMENSIONS_MAX, ElementType, FieldType, ScalarType};

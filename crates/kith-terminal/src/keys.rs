@@ -66,6 +66,10 @@ fn keys_of(
         if line.pop_if(|byte| *byte == b'\n').is_some() {
             line.pop_if(|byte| *byte == b'\r');
         }
+        if let Some(why) = kith_types::odd_line(&line) {
+            let help = "ask for keys with such characters with `kith run`, in JSON";
+            return Err(Failure::new(ErrorCode::BadRequest, format!("line {number}: {why}"), help).into());
+        }
         let key = String::from_utf8(line).map_err(|_| {
             let help = "write keys that are not text in base64, with --key-encoding base64";
             Failure::new(ErrorCode::BadRequest, format!("line {number} is not UTF-8 text"), help)
@@ -91,6 +95,8 @@ mod tests {
         assert_eq!(keys(b"\xef\xbb\xbfa\nb"), Ok(["a", "b"].map(Value::from).to_vec()));
         assert!(keys(b"\xff\xfea\0").unwrap_err().contains("UTF-16"));
         assert!(keys(b"a\n\xff\n").unwrap_err().contains("line 2"));
+        assert!(keys(b"a\n\rb\rc").unwrap_err().contains("line 2: it has a carriage return"));
+        assert!(keys(b"a\0b\0\n").unwrap_err().contains("NUL"));
         assert!(keys(&vec![b'x'; LINE_BYTES_MAX + 1]).unwrap_err().contains("line 1"));
         assert!(keys(&b"\n".repeat(BATCH_KEYS_MAX + 1)).unwrap_err().contains("more than"));
         assert_eq!(keys(&b"\n".repeat(BATCH_KEYS_MAX)).map(|keys| keys.len()), Ok(BATCH_KEYS_MAX));

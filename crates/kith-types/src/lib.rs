@@ -44,7 +44,7 @@ pub use hash::{
 };
 pub use ids::{Epoch, GroupId, LogPoint, NodeId, PartitionCount, PartitionId, Position, StoreVersion, Term};
 pub use keys::{ByteKeys, KeyRef};
-pub use mark::{Utf16, byte_order_mark, without_mark};
+pub use mark::{Utf16, byte_order_mark, odd_line, without_mark};
 pub use names::{
     COMPONENT_NAME_CHARS_MAX, InvalidName, LABEL_BYTES_MAX, STORE_NAME_CHARS_MAX, check_component_name,
     check_folder_name, check_key, check_label, check_store_name, file_part,

@@ -51,3 +51,21 @@ pub fn without_mark(mut text: Vec<u8>) -> std::io::Result<String> {
     text.drain(..mark);
     String::from_utf8(text).map_err(|error| invalid(error.into()))
 }
+
+/// Why a line of a list, without its end, is probably not what the list should hold; `None` for usual lines. Taken as they
+/// are, such lines would name things that do not exist.
+///
+/// ```
+/// assert_eq!(kith_types::odd_line(b"ada"), None);
+/// assert!(kith_types::odd_line(b"ada\rbob").unwrap().contains("line feed"));
+/// assert!(kith_types::odd_line(b"a\0d\0").unwrap().contains("NUL"));
+/// ```
+pub fn odd_line(line: &[u8]) -> Option<&'static str> {
+    if line.contains(&0) {
+        Some("it has a NUL byte, as binary files and UTF-16 do; write UTF-8 text")
+    } else if line.contains(&b'\r') {
+        Some("it has a carriage return inside; end every line with a line feed")
+    } else {
+        None
+    }
+}

@@ -118,6 +118,7 @@ def build_store(
     delimiter: str | None = None,
     dims: int | None = None,
     unpacked_max: int | None = None,
+    times: Sequence[str] = (),
 ) -> BuiltStore:
     """Builds a version of ``store`` into the folder or URL ``out``, which may contain several versions, each under its number.
 
@@ -127,7 +128,8 @@ def build_store(
     rest on disk. Instead of rows, ``files`` may name files, folders, patterns or URLs. The options from ``key_field`` on apply to
     files only. Records in files need no schema. Files may expand to ``unpacked_max`` bytes of rows, by default to 1,000 times their
     size and at least 1 GiB. Rows that all lack a field of the schema are refused, unless ``fill_missing`` says
-    that its default, or null, is stored.
+    that its default, or null, is stored. ``times=["born:time-s"]`` names fields whose plain numbers are seconds (``time-us``,
+    ``time-ns``) instead of milliseconds.
 
     ``partitions`` is the number that ``kith cluster status`` shows. By default, ``version`` is the current time. Equal input gives
     equal files, also on the command line. Raises ``kith.Refused`` if more than ``max_errors`` rows are wrong or a key is repeated,
@@ -139,7 +141,7 @@ def build_store(
         "schema": schema if isinstance(schema, str | None) else json.dumps(schema), "schema_file": schema_file,
         "compress": compress, "max_errors": max_errors, "fill_missing": fill_missing, "memory": memory, "threads": threads,
         "key_field": key_field, "value_field": value_field, "format": format, "header": header, "delimiter": delimiter, "dims": dims,
-        "unpacked_max": unpacked_max,
+        "unpacked_max": unpacked_max, "times": list(times),
     }  # fmt: skip
     if files is None:
         _only_of_files(key_field=key_field, value_field=value_field, format=format, header=header, delimiter=delimiter, dims=dims)

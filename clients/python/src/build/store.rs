@@ -5,8 +5,9 @@ use super::{
     rows::{BATCH_BYTES, BATCH_ROWS, Cell, parts},
 };
 use kith_build::{
-    Built, Destination, Dropped, Duplicates, Failure, Format, FormatChoice, HeaderMode, Objects, RowSettings,
-    Rows, SchemaFrom, Shape, StoreBuilder, Target, Workshop, next_version, publish_version, version_dir,
+    Built, Destination, Dropped, Duplicates, Failure, FieldTimes, Format, FormatChoice, HeaderMode, Objects,
+    RowSettings, Rows, SchemaFrom, Shape, StoreBuilder, Target, Workshop, WrongTimes, next_version,
+    publish_version, version_dir,
 };
 use kith_schema::{KeyType, Schema, ValueType};
 use kith_types::StoreVersion;
@@ -127,6 +128,11 @@ fn pair(row: &Bound<'_, PyAny>) -> PyResult<(Cell, Cell)> {
     }
 }
 
+fn times(named: &[String]) -> PyResult<Vec<FieldTimes>> {
+    let parsed: Result<Vec<FieldTimes>, _> = named.iter().map(|text| text.parse()).collect();
+    parsed.map_err(|error: WrongTimes| PyValueError::new_err(error.to_string()))
+}
+
 fn settings(given: &Given<'_, '_>) -> PyResult<RowSettings> {
     let usual = RowSettings::default();
     let schema = match (given.get::<PathBuf>("schema_file")?, given.word::<Schema>("schema")?) {
@@ -158,6 +164,7 @@ fn settings(given: &Given<'_, '_>) -> PyResult<RowSettings> {
         compress,
         errors_max: given.get("max_errors")?.unwrap_or_default(),
         fill_missing: given.get("fill_missing")?.unwrap_or_default(),
+        times: times(&given.get::<Vec<String>>("times")?.unwrap_or_default())?,
         memory_bytes: given.memory()?.unwrap_or(usual.memory_bytes),
         unpacked_max: given.get("unpacked_max")?,
         threads: given.threads()?.unwrap_or(usual.threads),

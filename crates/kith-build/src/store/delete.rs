@@ -44,7 +44,8 @@ fn delete_all(file: &dyn RowSource, key: KeyType, builder: &mut DeltaBuilder) ->
         }
         let text = line.strip_suffix(b"\n").unwrap_or(&line);
         let text = text.strip_suffix(b"\r").unwrap_or(text);
-        let bytes = key_bytes(key, text).map_err(|why| {
+        let odd = kith_types::odd_line(text).map(str::to_owned);
+        let bytes = odd.map_or_else(|| key_bytes(key, text), Err).map_err(|why| {
             let message = format!("{} line {number}: {why}", file.name());
             Failure::new(ErrorCode::BadRows, message, "give one key a line, and nothing else")
         })?;

@@ -19,7 +19,7 @@ use std::{
     fs,
     path::Path,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -36,6 +36,7 @@ pub struct Rows {
     options: RowOptions,
     read: Arc<AtomicU64>,
     bytes: u64,
+    warning: OnceLock<String>,
     /// The effects of the schema compared with the current one, as text.
     pub notes: Vec<String>,
 }
@@ -77,7 +78,16 @@ impl Rows {
     ) -> Result<Self, Failure> {
         let (options, notes) = shape.row_options(settings, &sources, force)?;
         let (shape, settings) = (shape.clone(), settings.clone());
-        Ok(Self { sources, shape, settings, options, read: Arc::default(), bytes: 0, notes })
+        Ok(Self {
+            sources,
+            shape,
+            settings,
+            options,
+            read: Arc::default(),
+            bytes: 0,
+            notes,
+            warning: OnceLock::new(),
+        })
     }
 
     /// Reads and checks everything without building a version.
@@ -94,6 +104,11 @@ impl Rows {
         let missing = missing
             .map(|field| format!("field {field:?} is missing in rows: its default, or null, is stored"));
         self.notes.iter().cloned().chain(missing).collect()
+    }
+
+    /// What to say about the first number in a field of times that is unlikely to be in milliseconds, once the rows are read.
+    pub fn warning(&self) -> Option<String> {
+        self.warning.get().cloned()
     }
 
     /// The failure for refused rows. If they do not have the fields of the schema, it also lists what the schema changes.
@@ -243,7 +258,7 @@ impl Rows {
         mut row: impl FnMut(&[u8], &[u8]) -> Result<(), ValuesBuildError>,
     ) -> Result<RowReport, ReadError<ValuesBuildError>> {
         let (mut rows, mut unseen) = (0_u64, 0);
-        read_rows(&self.sources, &self.options, |key, value| {
+        let report = read_rows(&self.sources, &self.options, |key, value| {
             self.settings.stop.check()?;
             row(key, value)?;
             rows += 1;
@@ -254,6 +269,11 @@ impl Rows {
                 told(Progress::Rows { stage: "reading", rows, done, total });
             }
             Ok(())
-        })
+        })?;
+        if let Some(warning) = &report.unlikely_time {
+            // The first reading says the same as all others.
+            let _ = self.warning.set(warning.clone());
+        }
+        Ok(report)
     }
 }

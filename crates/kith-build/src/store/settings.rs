@@ -1,7 +1,7 @@
 //! The settings for reading rows that the store's definition does not determine.
 
 use kith_load::{Duplicates, MEMORY_BYTES_DEFAULT, Stop};
-use kith_rows::{FormatChoice, HeaderMode, RowOptions};
+use kith_rows::{FieldTimes, FormatChoice, HeaderMode, RowOptions};
 use kith_schema::Schema;
 use std::path::PathBuf;
 
@@ -41,6 +41,8 @@ pub struct RowSettings {
     pub errors_max: u64,
     /// Whether the rows may lack fields of the schema, which then get their default or null in every record.
     pub fill_missing: bool,
+    /// The units of times that are plain numbers, by field ([`RowOptions::times`]).
+    pub times: Vec<FieldTimes>,
     /// The memory for sorting in bytes; at least 16 MiB. Decoding Parquet and Arrow files may take as much again.
     pub memory_bytes: usize,
     /// The most bytes of all rows, decoded ([`RowOptions::unpacked_max`]).
@@ -65,6 +67,7 @@ impl Default for RowSettings {
             compress: None,
             errors_max: 0,
             fill_missing: false,
+            times: Vec::new(),
             memory_bytes: MEMORY_BYTES_DEFAULT,
             unpacked_max: None,
             threads: std::thread::available_parallelism().map_or(1, usize::from),
@@ -82,6 +85,7 @@ impl RowSettings {
         options.dimensions = self.dimensions;
         options.errors_max = self.errors_max;
         options.fill_missing = self.fill_missing;
+        options.times.clone_from(&self.times);
         options.memory_bytes = self.memory_bytes;
         options.unpacked_max = self.unpacked_max;
         options.value_field.clone_from(&self.value_field);

@@ -138,6 +138,7 @@ impl Shape {
                 ValueShape::Record(schema)
             }
         };
+        options.check_times().map_err(|error| failure::rows(&error))?;
         Ok((options, notes))
     }
 

@@ -4,7 +4,7 @@ use super::{TypeKind, open_record};
 use crate::{ASSOCIATION_BYTES_MAX, AssociationType, Data, GraphTypes, OBJECT_BYTES_MAX, ObjectType, TypeId};
 use kith_gremlin::GremlinError;
 use kith_schema::{
-    EncodeError, Incompatible, Projection, RecordError, RecordView, RecordWriter, Schema, nearest,
+    EncodeError, Incompatible, Projection, RecordError, RecordView, RecordWriter, Schema, TimeUnit, nearest,
 };
 use serde_json::{Map, Value};
 use thiserror::Error;
@@ -131,6 +131,16 @@ impl GraphTypes {
         let mut bytes = Vec::new();
         RecordWriter::new(latest).write_json(fields, &mut bytes)?;
         limited(schema, bytes, max)
+    }
+
+    /// What to say about the first number in a field of times of a JSON object that is unlikely to be in milliseconds.
+    pub fn unlikely_time(&self, kind: TypeId, fields: &str) -> Option<String> {
+        let Coding { schemas, open, .. } = self.coding(kind).ok()?;
+        let (_, latest) = last(schemas).filter(|_| !open)?;
+        let mut writer = RecordWriter::new(latest);
+        writer.write_json(fields, &mut Vec::new()).ok()?;
+        let (field, number) = writer.unlikely_time()?;
+        TimeUnit::doubt(field, number, |_| "write milliseconds or a date".to_owned())
     }
 
     /// Encodes a record with the latest schema of a type: it has the fields of a JSON object, and those of `base` that the

@@ -2,7 +2,7 @@
 
 use super::budget::batch_rows;
 use super::cells::Cells;
-use super::times::{is_duration, with_far_times};
+use super::times::{has_no_date, with_exact_times};
 use super::{messages, pages};
 use crate::error::RowsError;
 use crate::source::RowSource;
@@ -69,11 +69,11 @@ impl Batches {
         Cells::of(batch.column(index)).map_err(|got| self.column_type(index, got))
     }
 
-    /// Refuses a column that the writer declared as one of durations. Parquet stores them as plain numbers.
+    /// Refuses a column that the writer declared as one of durations or times of day. Parquet may store them as plain numbers.
     pub(super) fn check(&self, index: usize) -> Result<(), RowsError> {
         let written = self.declared.field_with_name(self.schema.field(index).name());
-        match written.ok().map(|field| field.data_type()).filter(|it| is_duration(it)) {
-            Some(duration) => Err(self.column_type(index, duration.to_string())),
+        match written.ok().map(|field| field.data_type()).filter(|it| has_no_date(it)) {
+            Some(declared) => Err(self.column_type(index, declared.to_string())),
             None => Ok(()),
         }
     }
@@ -109,7 +109,9 @@ fn parquet(file: File, memory_bytes: u64) -> Result<Bounded, ArrowError> {
     // Without the writer's Arrow schema every column has its plain type: there are no dictionaries and no views.
     let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
     let mut known = ArrowReaderMetadata::load(&file, options.clone())?;
-    if let Some(schema) = with_far_times(known.schema(), known.parquet_schema()) {
+    let written = known.metadata().file_metadata().key_value_metadata();
+    let declared = parquet_to_arrow_schema(known.parquet_schema(), written).ok();
+    if let Some(schema) = with_exact_times(known.schema(), declared.as_ref(), known.parquet_schema()) {
         known = ArrowReaderMetadata::try_new(Arc::clone(known.metadata()), options.with_schema(schema))?;
     }
     let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file.try_clone()?, known);
@@ -120,11 +122,9 @@ fn parquet(file: File, memory_bytes: u64) -> Result<Bounded, ArrowError> {
             Err(needed) => return Ok(Err(needed)),
         }
     }
-    let written = builder.metadata().file_metadata().key_value_metadata();
-    let declared = parquet_to_arrow_schema(builder.parquet_schema(), written).ok().map(Arc::new);
     let reader = builder.with_batch_size(rows).build()?;
     let schema = arrow_array::RecordBatchReader::schema(&reader);
-    let declared = declared.unwrap_or_else(|| Arc::clone(&schema));
+    let declared = declared.map_or_else(|| Arc::clone(&schema), Arc::new);
     Ok(Ok(Opened { schema, declared, next: Box::new(reader) }))
 }
 

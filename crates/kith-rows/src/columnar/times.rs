@@ -5,48 +5,75 @@ use parquet::basic::Type;
 use parquet::schema::types::SchemaDescriptor;
 use std::sync::Arc;
 
-/// The schema of a Parquet file with its INT96 times in milliseconds; `None` if it has none. Decoded in nanoseconds, a
-/// time before 1677 or after 2262 would become another date.
-pub(super) fn with_far_times(schema: &SchemaRef, parquet: &SchemaDescriptor) -> Option<SchemaRef> {
+/// The schema of a Parquet file with the times that Parquet itself does not describe: INT96 in milliseconds, and the
+/// seconds and days that the writer `declared` for plain numbers. `None` if it has none of these. Decoded in nanoseconds, an
+/// INT96 before 1677 or after 2262 would become another date.
+pub(super) fn with_exact_times(
+    schema: &SchemaRef,
+    declared: Option<&Schema>,
+    parquet: &SchemaDescriptor,
+) -> Option<SchemaRef> {
     let leaves = parquet.columns().iter().enumerate();
     let int96: Vec<usize> = leaves
         .filter(|(_, column)| column.physical_type() == Type::INT96)
         .map(|(leaf, _)| parquet.get_column_root_idx(leaf))
         .collect();
-    if int96.is_empty() {
-        return None;
-    }
-    let fields = schema.fields().iter().enumerate();
-    let fields =
-        fields.map(|(root, field)| if int96.contains(&root) { millis(field) } else { Arc::clone(field) });
-    Some(Arc::new(Schema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone())))
+    let exact = schema.fields().iter().enumerate().map(|(root, field)| {
+        let declared = declared.and_then(|declared| declared.field_with_name(field.name()).ok());
+        let data_type = exact(field.data_type(), declared.map(Field::data_type), int96.contains(&root));
+        Arc::new(Field::clone(field).with_data_type(data_type))
+    });
+    let exact = Schema::new_with_metadata(exact.collect::<Vec<FieldRef>>(), schema.metadata().clone());
+    (exact != **schema).then(|| Arc::new(exact))
 }
 
-/// The field with its times in milliseconds instead of nanoseconds.
-fn millis(field: &FieldRef) -> FieldRef {
-    let data_type = match field.data_type() {
-        DataType::Timestamp(TimeUnit::Nanosecond, zone) => {
+/// The type with its times in milliseconds instead of nanoseconds if they are `int96`, and as they were declared if Parquet
+/// knows only their numbers.
+fn exact(known: &DataType, declared: Option<&DataType>, int96: bool) -> DataType {
+    let item = |item: &FieldRef, declared: Option<&FieldRef>| {
+        let data_type = exact(item.data_type(), declared.map(|it| it.data_type()), int96);
+        Arc::new(Field::clone(item).with_data_type(data_type))
+    };
+    let declared_item = match declared {
+        Some(
+            DataType::List(item)
+            | DataType::LargeList(item)
+            | DataType::FixedSizeList(item, _)
+            | DataType::Map(item, _),
+        ) => Some(item),
+        _ => None,
+    };
+    match (known, declared) {
+        (DataType::Timestamp(TimeUnit::Nanosecond, zone), _) if int96 => {
             DataType::Timestamp(TimeUnit::Millisecond, zone.clone())
         }
-        DataType::List(item) => DataType::List(millis(item)),
-        DataType::LargeList(item) => DataType::LargeList(millis(item)),
-        DataType::FixedSizeList(item, length) => DataType::FixedSizeList(millis(item), *length),
-        DataType::Map(entries, is_sorted) => DataType::Map(millis(entries), *is_sorted),
-        DataType::Struct(fields) => DataType::Struct(fields.iter().map(millis).collect()),
-        other => other.clone(),
-    };
-    Arc::new(Field::clone(field).with_data_type(data_type))
+        (DataType::Int64, Some(told @ (DataType::Timestamp(TimeUnit::Second, _) | DataType::Date64))) => {
+            told.clone()
+        }
+        (DataType::List(it), _) => DataType::List(item(it, declared_item)),
+        (DataType::LargeList(it), _) => DataType::LargeList(item(it, declared_item)),
+        (DataType::FixedSizeList(it, length), _) => DataType::FixedSizeList(item(it, declared_item), *length),
+        (DataType::Map(it, is_sorted), _) => DataType::Map(item(it, declared_item), *is_sorted),
+        (DataType::Struct(fields), _) => {
+            let told = |name: &str| match declared {
+                Some(DataType::Struct(told)) => told.iter().find(|field| field.name() == name),
+                _ => None,
+            };
+            DataType::Struct(fields.iter().map(|field| item(field, told(field.name()))).collect())
+        }
+        (other, _) => other.clone(),
+    }
 }
 
-/// Whether values of this type are durations, or lists of them.
-pub(super) fn is_duration(column: &DataType) -> bool {
+/// Whether values of this type are durations or times of day, or lists of them. No field can hold these.
+pub(super) fn has_no_date(column: &DataType) -> bool {
     match column {
-        DataType::Duration(_) | DataType::Interval(_) => true,
+        DataType::Duration(_) | DataType::Interval(_) | DataType::Time32(_) | DataType::Time64(_) => true,
         DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
-            is_duration(item.data_type())
+            has_no_date(item.data_type())
         }
-        DataType::Map(item, _) => is_duration(item.data_type()),
-        DataType::Struct(fields) => fields.iter().any(|field| is_duration(field.data_type())),
+        DataType::Map(item, _) => has_no_date(item.data_type()),
+        DataType::Struct(fields) => fields.iter().any(|field| has_no_date(field.data_type())),
         _ => false,
     }
 }

@@ -1,7 +1,6 @@
 //! The columns of a text file that are read, and the conversion of their texts to stored values.
 
-use chrono::{DateTime, NaiveDate};
-use kith_schema::{Column, ColumnKind, ColumnNumber};
+use kith_schema::{Column, ColumnKind, ColumnNumber, TimeUnit, time_of_text};
 use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
@@ -10,7 +9,7 @@ use thiserror::Error;
 /// 3339 from 1970 on; other numbers are decimal.
 pub fn store_text(kind: ColumnKind, text: &str) -> Option<u64> {
     kind.store(match kind {
-        ColumnKind::Time if text.contains('-') => ColumnNumber::I64(date_millis(text)?),
+        ColumnKind::Time if text.contains('-') => ColumnNumber::I64(time_of_text(text)?),
         ColumnKind::Time | ColumnKind::U64 => ColumnNumber::U64(digits_only(text)?.parse().ok()?),
         ColumnKind::I64 => ColumnNumber::I64(text.parse().ok()?),
         ColumnKind::F64 => ColumnNumber::F64(exact_f64(text)?),
@@ -27,23 +26,6 @@ pub fn store_number(kind: ColumnKind, number: ColumnNumber) -> Option<u64> {
     kind.store(number).filter(|_| is_exact)
 }
 
-/// A date (its midnight UTC), or RFC 3339, in which offsets may also be written as `+01` and `+0100`.
-fn date_millis(text: &str) -> Option<i64> {
-    if let Ok(date) = NaiveDate::parse_from_str(text, "%Y-%m-%d") {
-        return Some(date.and_hms_opt(0, 0, 0)?.and_utc().timestamp_millis());
-    }
-    if let Ok(time) = DateTime::parse_from_rfc3339(text) {
-        return Some(time.timestamp_millis());
-    }
-    let (time, offset) = text.split_at_checked(text.rfind(['+', '-'])?)?;
-    let offset = match offset.len() {
-        3 => format!("{offset}:00"),
-        5 => format!("{}:{}", offset.get(..3)?, offset.get(3..)?),
-        _ => return None,
-    };
-    DateTime::parse_from_rfc3339(&format!("{time}{offset}")).ok().map(|time| time.timestamp_millis())
-}
-
 /// The number that a text spells; `None` for a whole number that an `f64` would round.
 fn exact_f64(text: &str) -> Option<f64> {
     let number: f64 = text.parse().ok()?;
@@ -56,60 +38,6 @@ fn exact_f64(text: &str) -> Option<f64> {
 /// `str::parse` would accept a plus sign, but ids and columns consist of decimal digits only.
 fn digits_only(text: &str) -> Option<&str> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then_some(text)
-}
-
-/// The unit of times that are plain numbers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum TimeUnit {
-    /// Milliseconds, as they are stored.
-    #[default]
-    Millis,
-    /// Seconds.
-    Seconds,
-    /// Microseconds.
-    Micros,
-    /// Nanoseconds.
-    Nanos,
-}
-
-impl TimeUnit {
-    /// The unit that a kind of columns names, as in `since:time-s`.
-    pub fn of_kind(kind: &str) -> Option<Self> {
-        match kind {
-            "time" => Some(TimeUnit::Millis),
-            "time-s" => Some(TimeUnit::Seconds),
-            "time-us" => Some(TimeUnit::Micros),
-            "time-ns" => Some(TimeUnit::Nanos),
-            _ => None,
-        }
-    }
-
-    /// A number in this unit in milliseconds; `None` if it is out of range.
-    pub fn millis(self, number: u64) -> Option<u64> {
-        match self {
-            TimeUnit::Millis => Some(number),
-            TimeUnit::Seconds => number.checked_mul(1_000),
-            TimeUnit::Micros => Some(number / 1_000),
-            TimeUnit::Nanos => Some(number / 1_000_000),
-        }
-    }
-
-    /// What to say about a number that is unlikely to be a time in milliseconds: one before 1973, or after 2200.
-    pub(super) fn doubt(column: &str, number: u64) -> Option<String> {
-        let unit = match number {
-            100_000_000..100_000_000_000 => ("seconds", "time-s"),
-            7_258_118_400_000..100_000_000_000_000_000 => ("microseconds", "time-us"),
-            100_000_000_000_000_000.. => ("nanoseconds", "time-ns"),
-            _ => return None,
-        };
-        let millis = i64::try_from(number).ok().and_then(DateTime::from_timestamp_millis);
-        let date = millis
-            .map_or("a time that is out of range".to_owned(), |time| time.format("%Y-%m-%d").to_string());
-        Some(format!(
-            "{column} {number} is {date} in milliseconds; if it is in {}, write the column as {column}:{}",
-            unit.0, unit.1
-        ))
-    }
 }
 
 /// A column to keep beside the ids: `name[=position][:kind]`, as in `created_ms:time` or `weight=3:f64`.
@@ -159,9 +87,14 @@ impl ColumnSpec {
     /// column. Notes the first one in `doubt` that is unlikely to be in milliseconds.
     pub fn of_number(&self, stored: u64, doubt: &mut Option<String>) -> Option<u64> {
         if self.kind == ColumnKind::Time && self.unit == TimeUnit::Millis && doubt.is_none() {
-            *doubt = TimeUnit::doubt(&self.name, stored);
+            *doubt = TimeUnit::doubt(&self.name, stored.into(), |kind| {
+                format!("write the column as {}:{kind}", self.name)
+            });
         }
-        if self.kind == ColumnKind::Time { self.unit.millis(stored) } else { Some(stored) }
+        if self.kind != ColumnKind::Time {
+            return Some(stored);
+        }
+        self.unit.millis(stored.into()).and_then(|millis| u64::try_from(millis).ok())
     }
 }
 
@@ -233,14 +166,6 @@ mod tests {
         };
         let seconds = spec("since:time-s").unwrap();
         assert_eq!((seconds.kind, seconds.unit), (ColumnKind::Time, TimeUnit::Seconds));
-        assert_eq!(TimeUnit::Seconds.millis(1_700_000_000), Some(1_700_000_000_000));
-        assert_eq!(TimeUnit::Seconds.millis(u64::MAX), None);
-        assert_eq!(TimeUnit::Micros.millis(1_700_000_000_000_000), Some(1_700_000_000_000));
-        assert!(TimeUnit::doubt("since", 1_700_000_000).unwrap().contains("1970-01-20"));
-        assert!(TimeUnit::doubt("since", 1_700_000_000_000_000).unwrap().contains("time-us"));
-        assert!(TimeUnit::doubt("since", 1_700_000_000_000_000_000).unwrap().contains("time-ns"));
-        assert_eq!(TimeUnit::Nanos.millis(1_700_000_000_000_000_000), Some(1_700_000_000_000));
-        assert_eq!(TimeUnit::doubt("since", 1_700_000_000_000), None);
         assert_eq!(spec("created_ms:time"), of("created_ms", ColumnKind::Time, None));
         assert_eq!(spec("weight=3:f64"), of("weight", ColumnKind::F64, Some(2)));
         assert_eq!(spec("year"), of("year", ColumnKind::U64, None));

@@ -69,6 +69,13 @@ pub enum FileError {
         /// What the file seems to be.
         found: &'static str,
     },
+    /// The file has no bytes, which its format does not allow.
+    #[error("{} is empty, and {why}; fetch or write it again", path.display())]
+    Empty {
+        path: PathBuf,
+        /// What a file of the format has.
+        why: &'static str,
+    },
     /// A file of rows cannot be read to its end.
     #[error(transparent)]
     Rows(#[from] RowsError),
@@ -141,6 +148,7 @@ impl FileError {
             FileError::Truncated { .. } | FileError::Damaged { .. } => {
                 "fetch or write the file again; `gzip -t` or `zstd -t` checks it"
             }
+            FileError::Empty { .. } => "fetch or write the file again",
             FileError::NotCompressed { .. } => "rename the file if it is plain text, or fetch it again",
             FileError::NotText { .. } => {
                 "convert it to CSV, TSV, JSON lines, Parquet or Arrow first; of a pipe only text is read"

@@ -29,10 +29,11 @@ mod tally;
 mod tests;
 mod text;
 
-pub use columns::{ColumnRef, ColumnSpec, ColumnSpecError, TimeUnit, store_number, store_text};
+pub use columns::{ColumnRef, ColumnSpec, ColumnSpecError, store_number, store_text};
 pub use error::FileError;
 pub use fault::{LineError, LineErrors, LineFault};
 pub use files::{EdgeColumns, read_edges, read_entities, read_members};
+pub use kith_schema::TimeUnit;
 pub use live::{AssociationRow, ObjectRow, read_associations, read_objects};
 pub use options::FileOptions;
 pub use report::{FileReport, ReadProgress, columns_taken};

@@ -69,7 +69,7 @@ impl RowTable {
             }
             let place = (unit, number);
             let counted = match fields.map(|fields| (fields, each(&Row::Fields { number, fields }))) {
-                Ok((_, Ok(Ok(())))) => tally.good().map_err(ReadError::Input),
+                Ok((_, Ok(Ok(())))) => tally.good(|| bytes).map_err(ReadError::Input),
                 Ok((fields, Ok(Err(ColumnFault(column, fault))))) => {
                     tally.fault(place, Some(column), fault, || excerpt_of(fields)).map_err(ReadError::Input)
                 }

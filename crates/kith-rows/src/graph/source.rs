@@ -7,6 +7,7 @@
 use super::FileError;
 use crate::codec::{Codec, LARGE_WINDOW, is_large_window};
 use crate::error::RowsError;
+use crate::foreign;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -108,16 +109,6 @@ impl Read for CountedFile {
     }
 }
 
-/// Formats that are often given by mistake, with their first bytes.
-const REFUSED: [(&[u8], &str); 6] = [
-    (b"PAR1", "a Parquet file"),
-    (b"PK\x03\x04", "a zip archive"),
-    (b"BZh", "a bzip2 file"),
-    (b"\xfd7zXZ\x00", "an xz file"),
-    (b"\xff\xfe", "UTF-16 text"),
-    (b"\xfe\xff", "UTF-16 text"),
-];
-
 fn detect(path: &Path, head: &[u8]) -> Result<Codec, FileError> {
     let named = match path.extension().and_then(|extension| extension.to_str()) {
         Some("gz") => Codec::Gzip,
@@ -125,13 +116,26 @@ fn detect(path: &Path, head: &[u8]) -> Result<Codec, FileError> {
         _ => Codec::Plain,
     };
     let found = Codec::of(head);
-    if let Some((_, found)) = REFUSED.iter().find(|(magic, _)| head.starts_with(magic)) {
+    if let Some(found) = other_than_text(head).filter(|_| found == Codec::Plain) {
         return Err(FileError::NotText { path: path.to_owned(), found });
+    }
+    if let Some(why) = foreign::empty(&path.to_string_lossy()).filter(|_| head.is_empty()) {
+        return Err(FileError::Empty { path: path.to_owned(), why });
     }
     if found == Codec::Plain && named != Codec::Plain {
         return Err(FileError::NotCompressed { path: path.to_owned(), codec: named });
     }
     Ok(found)
+}
+
+/// What a file with this beginning is, if it is no delimited text.
+pub(super) fn other_than_text(head: &[u8]) -> Option<&'static str> {
+    match head {
+        // A file of these formats is read elsewhere. Here it is a pipe, or they are not built in.
+        [b'P', b'A', b'R', b'1', ..] => Some("a Parquet file"),
+        [b'A', b'R', b'R', b'O', b'W', b'1', ..] | [0xff, 0xff, 0xff, 0xff, ..] => Some("an Arrow file"),
+        _ => foreign::named(head),
+    }
 }
 
 /// Runs on the reading thread. Fills blocks until the end, an error, or the end of the parser.

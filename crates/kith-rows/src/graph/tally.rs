@@ -15,6 +15,8 @@ pub(super) struct Tally {
     /// Columns that folders give, so that the file must not have them.
     pub(super) elsewhere: Vec<String>,
     max_errors: u64,
+    /// The most bytes that the rows may take, if the user says that.
+    unpacked_told: Option<u64>,
     /// The most bytes of the rows, and how many rows those are.
     unpacked_max: u64,
     rows_max: u64,
@@ -24,14 +26,20 @@ pub(super) struct Tally {
 /// The bytes of a number of a row.
 const NUMBER_BYTES: u64 = 8;
 
+/// How many rows of the wanted columns take this many bytes.
+fn rows_of(bytes: u64, wanted: &[Wanted]) -> u64 {
+    bytes / (NUMBER_BYTES * wanted.len().max(1) as u64)
+}
+
 impl Tally {
     pub(super) fn new(path: &Path, options: &FileOptions, wanted: Vec<Wanted>) -> Self {
         let report = FileReport { path: path.to_owned(), ..FileReport::default() };
-        // Of a pipe, no size is known.
-        let size = path.metadata().ok().filter(Metadata::is_file).map(|file| file.len());
+        // Of a pipe, no size is known until it is read.
+        let size = path.metadata().ok().filter(Metadata::is_file).map_or(0, |file| file.len());
         let unpacked_max = unpacked_max(options.unpacked_max, size);
-        let rows_max = unpacked_max / (NUMBER_BYTES * wanted.len().max(1) as u64);
+        let rows_max = rows_of(unpacked_max, &wanted);
         Tally {
+            unpacked_told: options.unpacked_max,
             wanted,
             elsewhere: Vec::new(),
             max_errors: options.max_errors,
@@ -41,17 +49,24 @@ impl Tally {
         }
     }
 
-    /// Counts a good row. Fails if the rows take too much.
+    /// Counts a good row. Fails if the rows take too much. `read` is how many bytes of the file were read, before they were
+    /// decompressed.
     #[inline]
-    pub(super) fn good(&mut self) -> Result<(), FileError> {
+    pub(super) fn good(&mut self, read: impl FnOnce() -> u64) -> Result<(), FileError> {
         self.report.rows += 1;
-        if self.report.rows <= self.rows_max { Ok(()) } else { Err(self.expands()) }
+        if self.report.rows <= self.rows_max { Ok(()) } else { self.expand(read()) }
     }
 
+    /// Allows more rows if more of a pipe was read since the last time.
     #[cold]
-    fn expands(&self) -> FileError {
+    fn expand(&mut self, read: u64) -> Result<(), FileError> {
+        self.unpacked_max = self.unpacked_max.max(unpacked_max(self.unpacked_told, read));
+        self.rows_max = rows_of(self.unpacked_max, &self.wanted);
+        if self.report.rows <= self.rows_max {
+            return Ok(());
+        }
         let file = self.report.path.display().to_string().into();
-        FileError::Rows(RowsError::Expands { file, max: self.unpacked_max })
+        Err(FileError::Rows(RowsError::Expands { file, max: self.unpacked_max }))
     }
 
     /// The index of each wanted column, in a file with these column names and `width` columns.
@@ -128,5 +143,28 @@ impl Tally {
         self.check_errors(true)?;
         (self.report.lines, self.report.bytes) = (lines, bytes);
         Ok(self.report)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rows_of_a_pipe_are_bounded_by_what_is_read_of_it() {
+        let two = || vec![Wanted::id("src", None, 0), Wanted::id("dst", None, 1)];
+        let tally = |unpacked_max| {
+            let options = FileOptions { unpacked_max, ..FileOptions::default() };
+            Tally::new(Path::new("/dev/null"), &options, two())
+        };
+        let mut pipe = tally(None);
+        pipe.report.rows = crate::UNPACKED_MIN / 16;
+        assert!(pipe.good(|| 1 << 10).is_err(), "1 KiB does not expand to 1 GiB");
+        assert!(pipe.good(|| 2 << 20).is_ok());
+        pipe.report.rows = (2 << 20) * crate::UNPACKED_FACTOR / 16;
+        assert!(pipe.good(|| 2 << 20).is_err());
+        let mut told = tally(Some(32));
+        assert!(told.good(|| u64::MAX).and_then(|()| told.good(|| u64::MAX)).is_ok());
+        assert!(told.good(|| u64::MAX).is_err());
     }
 }

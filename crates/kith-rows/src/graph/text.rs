@@ -4,7 +4,7 @@ use super::fault::{LineFault, excerpt};
 use super::header::{self, detect_delimiter};
 use super::record::{Next, RecordReader};
 use super::row::{ColumnFault, Row, pair};
-use super::source::Source;
+use super::source::{Source, other_than_text};
 use super::tally::Tally;
 use super::{FileError, FileOptions, FileReport, ReadProgress};
 use crate::error::ReadError;
@@ -52,6 +52,9 @@ impl TextTable {
                 continue;
             }
             if is_start {
+                if let Some(found) = other_than_text(bytes) {
+                    return Err(FileError::NotText { path: self.tally.report.path.clone(), found });
+                }
                 let mark = bytes.len() - unmarked(bytes).len();
                 self.reader.skip(mark);
             }
@@ -139,7 +142,7 @@ impl TextTable {
         while self.next_block(progress)? {
             loop {
                 while let Some((src, dst)) = self.reader.next_plain_pair() {
-                    self.tally.good()?;
+                    self.tally.good(|| self.reader.source.bytes_read())?;
                     each(src, dst).map_err(ReadError::Caller)?;
                 }
                 match self.reader.next() {
@@ -176,7 +179,7 @@ impl TextTable {
         }
         let row = Row::Text { reader: &self.reader, places: &self.places };
         match each(&row).map_err(ReadError::Caller)? {
-            Ok(()) => self.tally.good()?,
+            Ok(()) => self.tally.good(|| self.reader.source.bytes_read())?,
             Err(ColumnFault(column, fault)) => self.line_fault(Some(column), fault)?,
         }
         Ok(())

@@ -6,7 +6,9 @@ use thiserror::Error;
 /// A type for messages, with the unit of its values if the name does not tell it.
 fn spelled(kind: &str) -> &str {
     match kind {
-        "timestamp" => "timestamp (a whole number of milliseconds since 1970)",
+        "timestamp" => {
+            "timestamp (a whole number of milliseconds since 1970, a date, or RFC 3339 with an offset)"
+        }
         kind => kind,
     }
 }

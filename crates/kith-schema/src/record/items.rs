@@ -1,6 +1,6 @@
 //! Encodes lists, vectors and maps.
 
-use super::number::{put_element, put_scalar};
+use super::number::{Clock, put_element, put_scalar};
 use super::{Scalar, ValueFault};
 use crate::{ElementType, FieldType, ScalarType, VALUE_BYTES_MAX};
 use base64::Engine;
@@ -8,11 +8,16 @@ use base64::engine::general_purpose::STANDARD;
 use std::collections::BTreeMap;
 
 /// Appends text from JSON: decodes base64 for bytes, copies text, and refuses it for other types.
-pub(super) fn put_text(scalar: ScalarType, text: &str, out: &mut Vec<u8>) -> Result<(), ValueFault> {
+pub(super) fn put_text(
+    scalar: ScalarType,
+    text: &str,
+    clock: &mut Clock,
+    out: &mut Vec<u8>,
+) -> Result<(), ValueFault> {
     if scalar == ScalarType::Bytes {
         return STANDARD.decode_vec(text, out).map_err(|_| ValueFault::NotBase64);
     }
-    put_scalar(scalar, Scalar::Text(text), out)
+    put_scalar(scalar, Scalar::Text(text), clock, out)
 }
 
 /// The type of the items of a list or vector.
@@ -30,12 +35,14 @@ pub(super) struct Items<'w> {
     count: u64,
     /// The end offsets of items of variable size.
     ends: Option<Vec<u32>>,
+    /// How items that are times are read.
+    pub(super) clock: Clock,
     out: &'w mut Vec<u8>,
 }
 
 impl<'w> Items<'w> {
     /// Begins to fill `out`, which is cleared first; `None` if the type has no items.
-    pub(super) fn begin(field_type: FieldType, out: &'w mut Vec<u8>) -> Option<Self> {
+    pub(super) fn begin(field_type: FieldType, clock: Clock, out: &'w mut Vec<u8>) -> Option<Self> {
         out.clear();
         let (item, dimensions) = match field_type {
             FieldType::List(scalar) => (Item::Scalar(scalar), None),
@@ -43,7 +50,7 @@ impl<'w> Items<'w> {
             FieldType::Scalar(_) | FieldType::Map(_) => return None,
         };
         let variable = matches!(item, Item::Scalar(scalar) if scalar.width().is_none());
-        Some(Items { item, dimensions, count: 0, ends: variable.then(Vec::new), out })
+        Some(Items { item, dimensions, count: 0, ends: variable.then(Vec::new), clock, out })
     }
 
     /// The number of items so far. After a fault, it is the number of the faulty item.
@@ -54,7 +61,7 @@ impl<'w> Items<'w> {
     pub(super) fn push(&mut self, value: Scalar<'_>) -> Result<(), ValueFault> {
         self.next()?;
         match self.item {
-            Item::Scalar(scalar) => put_scalar(scalar, value, self.out)?,
+            Item::Scalar(scalar) => put_scalar(scalar, value, &mut self.clock, self.out)?,
             Item::Element(element) => put_element(element, value, self.out)?,
         }
         self.ended()
@@ -65,7 +72,7 @@ impl<'w> Items<'w> {
         match self.item {
             Item::Scalar(scalar) => {
                 self.next()?;
-                put_text(scalar, text, self.out)?;
+                put_text(scalar, text, &mut self.clock, self.out)?;
                 self.ended()
             }
             Item::Element(_) => self.push(Scalar::Text(text)),
@@ -110,14 +117,16 @@ impl<'w> Items<'w> {
 /// Collects the entries of one map.
 pub(super) struct Entries {
     value: ScalarType,
+    /// How values that are times are read.
+    pub(super) clock: Clock,
     entries: BTreeMap<String, Vec<u8>>,
 }
 
 impl Entries {
     /// Begins a map; `None` if the type is not a map.
-    pub(super) fn begin(field_type: FieldType) -> Option<Self> {
+    pub(super) fn begin(field_type: FieldType, clock: Clock) -> Option<Self> {
         match field_type {
-            FieldType::Map(value) => Some(Entries { value, entries: BTreeMap::new() }),
+            FieldType::Map(value) => Some(Entries { value, clock, entries: BTreeMap::new() }),
             _ => None,
         }
     }
@@ -129,13 +138,13 @@ impl Entries {
 
     pub(super) fn push(&mut self, key: &str, value: Scalar<'_>) -> Result<(), ValueFault> {
         let mut bytes = Vec::new();
-        put_scalar(self.value, value, &mut bytes)?;
+        put_scalar(self.value, value, &mut self.clock, &mut bytes)?;
         self.insert(key, bytes)
     }
 
     pub(super) fn push_json_text(&mut self, key: &str, text: &str) -> Result<(), ValueFault> {
         let mut bytes = Vec::new();
-        put_text(self.value, text, &mut bytes)?;
+        put_text(self.value, text, &mut self.clock, &mut bytes)?;
         self.insert(key, bytes)
     }
 

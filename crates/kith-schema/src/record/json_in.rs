@@ -11,8 +11,8 @@ use std::borrow::Cow;
 use std::fmt;
 
 impl RecordWriter {
-    /// Appends the record of a JSON object to `out`. Bytes are base64 text, timestamps are milliseconds. Numbers keep all
-    /// digits of their field's type.
+    /// Appends the record of a JSON object to `out`. Bytes are base64 text; timestamps are numbers, dates
+    /// or RFC 3339. Numbers keep all digits of their field's type.
     ///
     /// # Errors
     /// [`EncodeError`] if the object does not fit; `out` is unchanged then.
@@ -150,9 +150,10 @@ impl<'de> Taker<'de> for FieldTaker<'_, '_> {
             return self.scalar(Scalar::Text(text));
         };
         self.sink.writer.claim(self.index).map_err(|error| self.sink.fail(error))?;
-        let value = &mut self.sink.writer.values[self.index];
+        let writer = &mut *self.sink.writer;
+        let (value, clock) = (&mut writer.values[self.index], &mut writer.clocks[self.index]);
         value.clear();
-        put_text(scalar, text, value).map_err(|fault| self.sink.fail_at(self.index, None, fault))
+        put_text(scalar, text, clock, value).map_err(|fault| self.sink.fail_at(self.index, None, fault))
     }
 
     fn null<E: Error>(self) -> Result<(), E> {
@@ -164,7 +165,8 @@ impl<'de> Taker<'de> for FieldTaker<'_, '_> {
         let field_type = self.sink.writer.field_type(self.index);
         // The items borrow the buffer while the parser holds the sink.
         let mut buffer = std::mem::take(&mut self.sink.writer.values[self.index]);
-        let Some(mut items) = Items::begin(field_type, &mut buffer) else {
+        let Some(mut items) = Items::begin(field_type, self.sink.writer.clocks[self.index], &mut buffer)
+        else {
             let error = self.sink.writer.wrong_type(self.index, "a list".to_owned());
             return Err(self.sink.fail(error));
         };
@@ -181,6 +183,7 @@ impl<'de> Taker<'de> for FieldTaker<'_, '_> {
             return Err(self.sink.fail_at(self.index, Some(item), fault));
         }
         read?;
+        self.sink.writer.clocks[self.index] = items.clock;
         items.finish().map_err(|fault| self.sink.fail_at(self.index, None, fault))?;
         self.sink.writer.values[self.index] = buffer;
         Ok(())
@@ -188,7 +191,9 @@ impl<'de> Taker<'de> for FieldTaker<'_, '_> {
 
     fn object<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         self.sink.writer.claim(self.index).map_err(|error| self.sink.fail(error))?;
-        let Some(mut entries) = Entries::begin(self.sink.writer.field_type(self.index)) else {
+        let writer = &*self.sink.writer;
+        let begun = Entries::begin(writer.field_type(self.index), writer.clocks[self.index]);
+        let Some(mut entries) = begun else {
             let error = self.sink.writer.wrong_type(self.index, "an object".to_owned());
             return Err(self.sink.fail(error));
         };
@@ -201,6 +206,7 @@ impl<'de> Taker<'de> for FieldTaker<'_, '_> {
             }
             read?;
         }
+        self.sink.writer.clocks[self.index] = entries.clock;
         let value = &mut self.sink.writer.values[self.index];
         entries.finish(value).map_err(|fault| self.sink.fail_at(self.index, None, fault))
     }

@@ -2,18 +2,21 @@
 //! floating-point numbers as the shortest text that reads back as the same number, bytes as base64.
 
 use super::{FieldView, RecordError, RecordView, Scalar};
+use crate::text_of_time;
 use base64::engine::general_purpose::STANDARD;
 use std::io::Write;
 
 const NOT_FINITE: &str = "it is not a finite number";
 
-/// The treatment of numbers that JSON does not have.
+/// How values are spelled that JSON does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum NonFinite {
-    /// They count as damage, because no writer of records produces them.
-    Refused,
-    /// `"NaN"`, `"Infinity"` or `"-Infinity"`: read compute can produce these.
-    Spelled,
+enum Spelling {
+    /// Times are numbers. Numbers that are not finite count as damage, because no writer of records produces them.
+    Plain,
+    /// Numbers that are not finite are `"NaN"`, `"Infinity"` or `"-Infinity"`: read compute can produce these.
+    Results,
+    /// Times are RFC 3339, for people.
+    Dates,
 }
 
 impl RecordView<'_> {
@@ -35,7 +38,17 @@ impl RecordView<'_> {
     /// [`RecordError::DamagedField`] if a field is damaged.
     pub fn to_result_json(&self) -> Result<String, RecordError> {
         let mut out = Vec::with_capacity(2 * self.bytes().len() + 16);
-        self.write_fields(NonFinite::Spelled, &mut out)?;
+        self.write_fields(Spelling::Results, &mut out)?;
+        Ok(String::from_utf8(out).expect("JSON of text is text"))
+    }
+
+    /// The record as one line of JSON for people: times are dates.
+    ///
+    /// # Errors
+    /// Those of [`RecordView::to_json`].
+    pub fn to_dated_json(&self) -> Result<String, RecordError> {
+        let mut out = Vec::with_capacity(2 * self.bytes().len() + 16);
+        self.write_fields(Spelling::Dates, &mut out)?;
         Ok(String::from_utf8(out).expect("JSON of text is text"))
     }
 
@@ -44,10 +57,10 @@ impl RecordView<'_> {
     /// # Errors
     /// Those of [`RecordView::to_json`]; `out` then contains the part written so far.
     pub fn write_json(&self, out: &mut Vec<u8>) -> Result<(), RecordError> {
-        self.write_fields(NonFinite::Refused, out)
+        self.write_fields(Spelling::Plain, out)
     }
 
-    fn write_fields(&self, non_finite: NonFinite, out: &mut Vec<u8>) -> Result<(), RecordError> {
+    fn write_fields(&self, spelling: Spelling, out: &mut Vec<u8>) -> Result<(), RecordError> {
         out.push(b'{');
         for (index, field) in self.schema().fields().iter().enumerate() {
             if 0 < index {
@@ -56,7 +69,7 @@ impl RecordView<'_> {
             put_text(field.name(), out);
             out.push(b':');
             match self.at(index)? {
-                Some(value) => put_field(&value, non_finite, out).map_err(|why| self.damaged(index, why))?,
+                Some(value) => put_field(&value, spelling, out).map_err(|why| self.damaged(index, why))?,
                 None => out.extend_from_slice(b"null"),
             }
         }
@@ -67,16 +80,23 @@ impl RecordView<'_> {
 
 /// Appends one value as JSON. The error describes the fault if the value is damaged.
 pub(crate) fn write_field_json(value: &FieldView<'_>, out: &mut Vec<u8>) -> Result<(), &'static str> {
-    put_field(value, NonFinite::Refused, out)
+    put_field(value, Spelling::Plain, out)
 }
 
-fn put_field(value: &FieldView<'_>, non_finite: NonFinite, out: &mut Vec<u8>) -> Result<(), &'static str> {
-    let put_scalar = |scalar: Scalar<'_>, out: &mut Vec<u8>| match (non_finite, spelled(scalar)) {
-        (NonFinite::Spelled, Some(text)) => {
-            put_text(text, out);
-            Ok(())
+fn put_field(value: &FieldView<'_>, spelling: Spelling, out: &mut Vec<u8>) -> Result<(), &'static str> {
+    let put_scalar = |scalar: Scalar<'_>, out: &mut Vec<u8>| {
+        let text = match (spelling, scalar) {
+            (Spelling::Results, _) => spelled(scalar).map(str::to_owned),
+            (Spelling::Dates, Scalar::Timestamp(millis)) => text_of_time(millis),
+            _ => None,
+        };
+        match text {
+            Some(text) => {
+                put_text(&text, out);
+                Ok(())
+            }
+            None => put_scalar(scalar, out),
         }
-        _ => put_scalar(scalar, out),
     };
     match value {
         FieldView::Scalar(scalar) => put_scalar(*scalar, out),

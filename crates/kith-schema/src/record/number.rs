@@ -5,7 +5,7 @@
 //! are rounded, to a narrower floating-point type that the schema asks for.
 
 use super::{Scalar, ValueFault};
-use crate::{ElementType, ScalarType, f16_from_f32};
+use crate::{ElementType, ScalarType, TimeUnit, f16_from_f32, time_of_text};
 
 /// Every whole number up to this is exact as an `f64`.
 const WHOLE_F64_MAX: i128 = 1 << 53;
@@ -14,8 +14,43 @@ const WHOLE_F32_MAX: i128 = 1 << 24;
 /// Every whole number up to this is exact as a binary16.
 const WHOLE_F16_MAX: i128 = 1 << 11;
 
+/// How the times of a field are read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Clock {
+    /// The unit of times that are plain numbers.
+    pub(super) unit: TimeUnit,
+    /// The first number that is unlikely to be in milliseconds, if that is the unit.
+    pub(super) doubtful: Option<i128>,
+}
+
+impl Clock {
+    /// A time, which may be a number, a date or RFC 3339, in milliseconds.
+    fn time(&mut self, value: Scalar<'_>) -> Result<i128, ValueFault> {
+        let expected = ScalarType::Timestamp.name();
+        match value {
+            Scalar::Timestamp(value) => Ok(value.into()),
+            Scalar::Text(text) => {
+                time_of_text(text).map(i128::from).ok_or_else(|| wrong_type(expected, value))
+            }
+            _ => {
+                let number = whole(expected, value)?;
+                let is_doubtful = || TimeUnit::doubt("", number, |_| String::new()).is_some();
+                if self.unit == TimeUnit::Millis && self.doubtful.is_none() && is_doubtful() {
+                    self.doubtful = Some(number);
+                }
+                self.unit.millis(number).ok_or_else(|| out_of_range(expected, value))
+            }
+        }
+    }
+}
+
 /// Appends `value` as `scalar`.
-pub(super) fn put_scalar(scalar: ScalarType, value: Scalar<'_>, out: &mut Vec<u8>) -> Result<(), ValueFault> {
+pub(super) fn put_scalar(
+    scalar: ScalarType,
+    value: Scalar<'_>,
+    clock: &mut Clock,
+    out: &mut Vec<u8>,
+) -> Result<(), ValueFault> {
     let wrong = || ValueFault::WrongType { expected: scalar.to_string(), got: value.describe() };
     match (scalar, value) {
         (ScalarType::Bool, Scalar::Bool(value)) => out.push(u8::from(value)),
@@ -25,7 +60,12 @@ pub(super) fn put_scalar(scalar: ScalarType, value: Scalar<'_>, out: &mut Vec<u8
         (ScalarType::I32, _) => {
             put_whole(scalar, value, |value| i32::try_from(value).ok().map(i32::to_le_bytes), out)?
         }
-        (ScalarType::I64 | ScalarType::Timestamp, _) => {
+        (ScalarType::Timestamp, _) => {
+            let millis = clock.time(value)?;
+            let millis = i64::try_from(millis).map_err(|_| out_of_range(scalar.name(), value))?;
+            out.extend_from_slice(&millis.to_le_bytes());
+        }
+        (ScalarType::I64, _) => {
             put_whole(scalar, value, |value| i64::try_from(value).ok().map(i64::to_le_bytes), out)?;
         }
         (ScalarType::U64, _) => {

@@ -2,9 +2,9 @@
 
 use super::items::{Entries, Items};
 use super::layout::{Piece, assemble};
-use super::number::put_scalar;
+use super::number::{Clock, put_scalar};
 use super::{EncodeError, Scalar, ValueFault};
-use crate::{ElementType, FieldType, ProjectedView, Schema};
+use crate::{ElementType, FieldType, ProjectedView, Schema, TimeUnit};
 
 /// Writes records of one schema, one after the other; its buffers are reused. Fields may be set in any order, each once.
 /// [`RecordWriter::finish`] adds defaults and nulls.
@@ -14,6 +14,8 @@ pub struct RecordWriter {
     schema: Schema,
     /// The encoded value of each field whose state is [`State::Set`].
     pub(super) values: Vec<Vec<u8>>,
+    /// How the times of each field are read.
+    pub(super) clocks: Vec<Clock>,
     states: Vec<State>,
     /// For each field, whether a record has set it, even to null, since [`RecordWriter::forget`].
     was_set: Vec<bool>,
@@ -35,6 +37,7 @@ impl RecordWriter {
         RecordWriter {
             schema: schema.clone(),
             values: vec![Vec::new(); fields],
+            clocks: vec![Clock::default(); fields],
             states: vec![State::Absent; fields],
             was_set: vec![false; fields],
             constants: vec![None; fields],
@@ -44,6 +47,18 @@ impl RecordWriter {
     /// The schema of its records.
     pub fn schema(&self) -> &Schema {
         &self.schema
+    }
+
+    /// Reads plain numbers in a field of times as numbers of this unit. Milliseconds are the default.
+    pub fn set_unit(&mut self, index: usize, unit: TimeUnit) {
+        self.clocks[index].unit = unit;
+    }
+
+    /// The first field with a number that is unlikely to be a time in milliseconds, and that number.
+    pub fn unlikely_time(&self) -> Option<(&str, i128)> {
+        let doubtful = self.clocks.iter().map(|clock| clock.doubtful);
+        let named = self.schema.fields().iter().zip(doubtful);
+        named.filter_map(|(field, number)| Some((field.name(), number?))).next()
     }
 
     /// Drops the fields that were set.
@@ -96,7 +111,7 @@ impl RecordWriter {
             return Err(self.wrong_type(index, value.describe()));
         };
         self.values[index].clear();
-        let put = put_scalar(scalar, value, &mut self.values[index]);
+        let put = put_scalar(scalar, value, &mut self.clocks[index], &mut self.values[index]);
         put.map_err(|fault| self.fault(index, None, fault))
     }
 
@@ -126,10 +141,12 @@ impl RecordWriter {
     ) -> Result<(), EncodeError> {
         self.claim(index)?;
         let field_type = self.field_type(index);
-        let Some(mut items) = Items::begin(field_type, &mut self.values[index]) else {
+        let Some(mut items) = Items::begin(field_type, self.clocks[index], &mut self.values[index]) else {
             return Err(self.wrong_type(index, "a list".to_owned()));
         };
-        let (pushed, at) = (values.into_iter().try_for_each(|value| items.push(value)), items.count());
+        let pushed = values.into_iter().try_for_each(|value| items.push(value));
+        let at = items.count();
+        self.clocks[index] = items.clock;
         let finished =
             pushed.map_err(|fault| (Some(at), fault)).and_then(|()| items.finish().map_err(|f| (None, f)));
         finished.map_err(|(item, fault)| self.fault(index, item, fault))
@@ -166,13 +183,14 @@ impl RecordWriter {
         entries: impl IntoIterator<Item = (&'v str, Scalar<'v>)>,
     ) -> Result<(), EncodeError> {
         self.claim(index)?;
-        let Some(mut map) = Entries::begin(self.field_type(index)) else {
+        let Some(mut map) = Entries::begin(self.field_type(index), self.clocks[index]) else {
             return Err(self.wrong_type(index, "a map".to_owned()));
         };
         for (key, value) in entries {
             let pushed = map.push(key, value);
             pushed.map_err(|fault| self.fault(index, Some(map.count()), fault))?;
         }
+        self.clocks[index] = map.clock;
         map.finish(&mut self.values[index]).map_err(|fault| self.fault(index, None, fault))
     }
 

@@ -38,7 +38,13 @@ pub enum ValueReply {
     /// Text, or JSON as text.
     Text { value: Option<String> },
     /// Bytes, or a record. `value` is the record as JSON; it is null for bytes and for a record without a schema.
-    Bytes { value: Option<Json>, value_base64: Option<String> },
+    Bytes {
+        value: Option<Json>,
+        value_base64: Option<String>,
+        /// The record as people read it, if that differs from `value`: its times are dates.
+        #[serde(skip)]
+        dated: Option<String>,
+    },
 }
 
 /// JSON text that is written unchanged.
@@ -151,7 +157,7 @@ impl KeyReply {
             Err(fault) => {
                 let detail = fault.to_string();
                 let error = Failure::from(&QueryError::Damaged { store: values.store.to_owned(), detail });
-                let value = ValueReply::Bytes { value: None, value_base64: None };
+                let value = ValueReply::Bytes { value: None, value_base64: None, dated: None };
                 Self { key, state: ERROR, value, error: Some(error.into()) }
             }
         }
@@ -168,21 +174,25 @@ impl ValueReply {
         if let Some(text) = text {
             return Ok(ValueReply::Text { value: text.map(str::to_owned) });
         }
-        let json = match (bytes, values.schema) {
+        let (value, dated) = match (bytes, values.schema) {
             (Some(bytes), Some(schema)) => {
-                let json = RecordView::new(schema, bytes)?.to_json()?;
-                Some(Json::of(json))
+                let record = RecordView::new(schema, bytes)?;
+                let (json, dated) = (record.to_json()?, record.to_dated_json()?);
+                let dated = Some(dated).filter(|dated| *dated != json);
+                (Some(Json::of(json)), dated)
             }
-            _ => None,
+            _ => (None, None),
         };
-        Ok(ValueReply::Bytes { value: json, value_base64: bytes.map(|bytes| BASE64.encode(bytes)) })
+        Ok(ValueReply::Bytes { value, value_base64: bytes.map(|bytes| BASE64.encode(bytes)), dated })
     }
 
-    /// Returns the value as people read it: a record as JSON, bytes in base64.
+    /// Returns the value as people read it: a record as JSON whose times are dates, bytes in base64.
     pub fn text(&self) -> Option<&str> {
         match self {
             ValueReply::Text { value } => value.as_deref(),
-            ValueReply::Bytes { value_base64, .. } => self.json().or(value_base64.as_deref()),
+            ValueReply::Bytes { value_base64, dated, .. } => {
+                dated.as_deref().or(self.json()).or(value_base64.as_deref())
+            }
         }
     }
 

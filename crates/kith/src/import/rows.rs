@@ -120,8 +120,14 @@ impl Rows {
     ) -> Result<FileReport, ReadEnd> {
         let (path, options, columns) = (self.flags.file(), self.flags.files(), self.flags.columns());
         let unit = self.flags.time_unit();
-        let fits = |data: &Option<String>| match self.types.encode(self.kind, data.as_deref()) {
-            Ok(_) => Ok(()),
+        let mut doubt = None;
+        let mut fits = |data: &Option<String>| match self.types.encode(self.kind, data.as_deref()) {
+            Ok(_) => {
+                if doubt.is_none() {
+                    doubt = data.as_deref().and_then(|data| self.types.unlikely_time(self.kind, data));
+                }
+                Ok(())
+            }
             Err(fault) => Err(LineFault::Fields(fault.to_string())),
         };
         let mut hand = |fits: Result<(), LineFault>, row: Row| match fits {
@@ -138,10 +144,12 @@ impl Rows {
                 })
             }
         };
-        read.map_err(|error| match error {
+        let mut report = read.map_err(|error| match error {
             ReadError::Input(error) => ReadEnd::File(error),
             ReadError::Caller(()) => ReadEnd::Stopped,
-        })
+        })?;
+        report.unlikely_time = report.unlikely_time.or(doubt);
+        Ok(report)
     }
 }
 

@@ -10,6 +10,7 @@ pub fn built(reply: &BuildReply) -> String {
     for change in &reply.schema_changes {
         text += &format!("{change}\n");
     }
+    text += &warned(reply.warning.as_deref());
     let records = plural(reply.records, "record");
     let (Some(version), Some(folder)) = (reply.version, &reply.folder) else {
         return text
@@ -35,6 +36,7 @@ pub fn pushed(reply: &PushReply) -> String {
     for change in &reply.schema_changes {
         text += &format!("{change}\n");
     }
+    text += &warned(reply.warning.as_deref());
     text += &format!(
         "store {} now serves version {}: {}, {}{}, {:.1} s{}\n",
         reply.store,
@@ -66,20 +68,25 @@ pub fn cancelled(reply: &CancelReply) -> String {
 
 /// Returns a line about the partition that was built.
 pub fn partition(reply: &PartitionReply) -> String {
-    format!(
-        "built partition {} of version {} of store {} in {}: {}, {}\n",
-        reply.partition,
-        reply.version,
-        reply.store,
-        reply.folder,
-        plural(reply.records, "record"),
-        bytes(reply.bytes)
-    )
+    warned(reply.warning.as_deref())
+        + &format!(
+            "built partition {} of version {} of store {} in {}: {}, {}\n",
+            reply.partition,
+            reply.version,
+            reply.store,
+            reply.folder,
+            plural(reply.records, "record"),
+            bytes(reply.bytes)
+        )
 }
 
 /// Returns a line about the partitions that were removed.
 pub fn discarded(reply: &DiscardReply) -> String {
     format!("removed {} from {}\n", plural(reply.removed, "partition"), reply.parts)
+}
+
+fn warned(warning: Option<&str>) -> String {
+    warning.map_or_else(String::new, |warning| format!("warning: {warning}\n"))
 }
 
 fn changes(changes: Option<&ChangesReply>) -> String {

@@ -110,6 +110,32 @@ fn a_folder_with_a_built_graph_is_loaded_like_files_and_replaces_what_it_has() {
     assert_eq!(connections(&cluster, "connection", 2), json!([9]));
 }
 
+/// A graph with a column on its edges, then the same without it: from files and as a built version.
+#[test]
+fn a_load_that_lacks_columns_names_them_and_needs_leave() {
+    let cluster = Cluster::start(&["--groups", "1", "--nodes", "1", "--partitions", &PARTITIONS.to_string()]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("edges.csv");
+    fs::write(&file, "src,dst,weight\n1,2,5\n").expect("written");
+    let file = file.to_str().expect("UTF-8");
+    let load = ["load", "graph", file, "--graph", "village"];
+    cluster.must(&[&load[..], &["--columns", "weight"]].concat());
+    let out = folder.path().join("out");
+    build(&out, 5, PARTITIONS, &[("connection", KindRole::Undirected, &[(1, 3)])]);
+    let built = ["load", "graph", "--built", out.to_str().expect("UTF-8"), "--graph", "village"];
+    for load in [&load[..], &built] {
+        let output = cluster.kith(load).output().expect("kith runs");
+        let said = text(&output);
+        assert!(!output.status.success() && said.contains("incompatible_schema"), "{said}");
+        assert!(said.contains("\"weight\" of connection") && said.contains("--drop-columns"), "{said}");
+        assert_eq!(connections(&cluster, "connection", 1), json!([2]), "a refused load changes nothing");
+    }
+    let output = cluster.kith(&[&built[..], &["--drop-columns"]].concat()).output().expect("kith runs");
+    assert!(output.status.success(), "{}", text(&output));
+    assert!(text(&output).contains("column \"weight\" is gone"), "{}", text(&output));
+    assert_eq!(connections(&cluster, "connection", 1), json!([3]));
+}
+
 /// Copies the files of a folder into a bucket.
 fn upload(server: &S3, folder: &Path, object: &str) {
     for entry in fs::read_dir(folder).expect("a folder") {

@@ -72,8 +72,8 @@ fn damage_inside_a_compressed_file_is_an_error() {
 fn other_formats_are_refused_by_name() {
     let folder = Folder::new();
     for (bytes, words) in [
-        (&b"PK\x03\x04xxxx"[..], "e is a zip archive, not CSV or TSV text (plain, .gz or .zst)"),
-        (b"\xff\xfe1\0", "e is UTF-16 text, not CSV or TSV text (plain, .gz or .zst)"),
+        (&b"PK\x03\x04xxxx"[..], "e is a ZIP archive, not CSV or TSV text (plain, .gz or .zst)"),
+        (b"\xff\xfe1\0", "e is UTF-16 text (write it as UTF-8), not CSV or TSV text (plain, .gz or .zst)"),
     ] {
         assert_eq!(message(&folder, &edges(&folder.file("e", bytes)).unwrap_err()), words);
     }

@@ -7,7 +7,7 @@ use crate::{
 };
 use clap::{Args, ValueEnum};
 use kith_build::{Duplicates, Location, MEMORY_BYTES_DEFAULT, RowSettings, SchemaFrom};
-use kith_rows::{Format, FormatChoice, HeaderMode, KeyType, ValueType};
+use kith_rows::{FieldTimes, Format, FormatChoice, HeaderMode, KeyType, ValueType};
 use kith_types::{PartitionCount, StoreVersion};
 use std::path::PathBuf;
 
@@ -90,6 +90,10 @@ pub struct RowFlags {
     /// or null, in every record
     #[arg(long)]
     pub fill_missing: bool,
+    /// The unit of times that are numbers but not milliseconds: a field of type timestamp, with `:time-s` (seconds), `:time-us`
+    /// or `:time-ns`
+    #[arg(long, value_name = "FIELD:UNIT", value_delimiter = ',')]
+    times: Vec<FieldTimes>,
     /// Memory for sorting, such as 512MiB; decoding Parquet and Arrow files may take as much again
     #[arg(long, value_name = "SIZE", value_parser = memory, default_value_t = MEMORY_BYTES_DEFAULT, hide_default_value = true)]
     pub memory: usize,
@@ -116,6 +120,7 @@ impl Default for RowFlags {
             compress: None,
             max_errors: 0,
             fill_missing: false,
+            times: Vec::new(),
             memory: MEMORY_BYTES_DEFAULT,
             unpacked_max: None,
             threads: None,
@@ -171,6 +176,7 @@ impl RowFlags {
             compress: self.compress,
             errors_max: self.max_errors,
             fill_missing: self.fill_missing,
+            times: self.times.clone(),
             memory_bytes: self.memory,
             unpacked_max: self.unpacked_max.map(|most| most as u64),
             threads: self.threads.map_or(usual.threads, usize::from),

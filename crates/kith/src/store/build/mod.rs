@@ -101,7 +101,7 @@ fn build(
     let built = metered(|progress| rows.build_into(&destination, base, progress)).map_err(told)?;
     let shown = out.join(&built.manifest.version.0.to_string()).to_string();
     let reply = BuildReply::built(&flags.store, &built, shown, started.elapsed());
-    Ok(BuildReply { schema_changes: rows.changes(&built.report), ..reply })
+    Ok(BuildReply { schema_changes: rows.changes(&built.report), warning: rows.warning(), ..reply })
 }
 
 async fn asked(target: &TargetFlags, store: &str) -> anyhow::Result<Shape> {

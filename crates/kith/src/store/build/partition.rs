@@ -71,6 +71,8 @@ pub struct PartitionReply {
     pub folder: String,
     pub records: u64,
     pub bytes: u64,
+    /// A time that is probably in another unit than milliseconds.
+    pub warning: Option<String>,
     pub seconds: f64,
 }
 
@@ -125,7 +127,8 @@ pub fn build_partition(format: Format, flags: &PartitionFlags) -> anyhow::Result
             sent.location().to_string()
         }
     };
-    output::print(format, &replied(flags, shown, &summary, started), table::push::partition)
+    let reply = PartitionReply { warning: rows.warning(), ..replied(flags, shown, &summary, started) };
+    output::print(format, &reply, table::push::partition)
 }
 
 fn replied(
@@ -141,6 +144,7 @@ fn replied(
         folder,
         records: summary.counts.records,
         bytes: summary.files.iter().map(|file| file.bytes).sum(),
+        warning: None,
         seconds: seconds(started.elapsed()),
     }
 }

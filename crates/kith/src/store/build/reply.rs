@@ -22,6 +22,8 @@ pub struct BuildReply {
     pub dropped: Vec<Dropped>,
     /// The differences from the previous schema of records, and the fields that the rows lack.
     pub schema_changes: Vec<String>,
+    /// A time that is probably in another unit than milliseconds.
+    pub warning: Option<String>,
     /// The hash of the manifest, which identifies the version; `null` after a dry run.
     pub manifest_hash: Option<String>,
     /// `null` unless the version was derived from another one.
@@ -68,6 +70,7 @@ impl BuildReply {
             duplicates: built.duplicates,
             dropped: dropped(&built.report.errors),
             schema_changes: Vec::new(),
+            warning: None,
             manifest_hash: Some(built.manifest.hash()),
             changes: built.changes.map(ChangesReply::from),
             seconds: seconds(took),
@@ -85,6 +88,7 @@ impl BuildReply {
             duplicates: 0,
             dropped: dropped(&report.errors),
             schema_changes,
+            warning: report.unlikely_time.clone(),
             manifest_hash: None,
             changes: None,
             seconds: seconds(took),

@@ -116,6 +116,7 @@ async fn replied(
         duplicates: offer.duplicates,
         dropped: dropped(&offer.errors),
         schema_changes: offer.schema_changes,
+        warning: offer.warning,
         changes: offer.changes,
         flip_us,
         routers,

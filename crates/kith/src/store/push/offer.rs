@@ -26,6 +26,8 @@ pub struct Offer {
     pub duplicates: u64,
     pub errors: RowErrors,
     pub schema_changes: Vec<String>,
+    /// A time that is probably in another unit than milliseconds.
+    pub warning: Option<String>,
     pub changes: Option<ChangesReply>,
     /// Its folder in the cluster's object store; `None` if the folder is named by the version number.
     pub folder: Option<String>,
@@ -91,6 +93,7 @@ fn build(
         manifest: built.manifest,
         errors: built.report.errors,
         schema_changes,
+        warning: rows.warning(),
     })
 }
 
@@ -133,7 +136,19 @@ fn take(
     let (folder, url) = found_at(locked, document, &manifest, place)?;
     let records = manifest.values().map_or(0, |values| values.counts.records);
     let (duplicates, errors) = (0, RowErrors::default());
-    Ok(Offer { manifest, version, records, duplicates, errors, schema_changes, changes: None, folder, url })
+    let (warning, changes) = (None, None);
+    Ok(Offer {
+        manifest,
+        version,
+        records,
+        duplicates,
+        errors,
+        schema_changes,
+        warning,
+        changes,
+        folder,
+        url,
+    })
 }
 
 /// Returns where nodes find a version that was built elsewhere: its folder in the cluster's object store, or its URL. A

@@ -30,6 +30,8 @@ pub struct PushReply {
     pub dropped: Vec<Dropped>,
     /// The differences from the previous schema of records, and the fields that the rows lack.
     pub schema_changes: Vec<String>,
+    /// A time that is probably in another unit than milliseconds.
+    pub warning: Option<String>,
     /// `null` unless the push was a delta.
     pub changes: Option<ChangesReply>,
     /// The duration in microseconds of the one write that made it current; `null` if an earlier call made it current.

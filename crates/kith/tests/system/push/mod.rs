@@ -2,6 +2,7 @@
 
 mod builds;
 mod deltas;
+mod fields;
 mod refusals;
 
 use crate::support;
