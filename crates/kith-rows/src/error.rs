@@ -110,6 +110,9 @@ pub enum RowsError {
         /// What the file seems to be.
         found: &'static str,
     },
+    /// Text follows the quote that closes a field, as where quotes inside it are escaped by a backslash.
+    #[error("{place} has text after a closing quote; quotes inside a quoted field are written twice (\"\")")]
+    TextAfterQuote { place: RowLocation },
     /// A row of a text file is longer than any row that could be stored.
     #[error("{place} is longer than {limit} bytes: is a quote not closed, or the file not text?")]
     RowTooLong {

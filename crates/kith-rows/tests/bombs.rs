@@ -177,8 +177,8 @@ fn a_small_file_that_expands_to_a_multiple_of_its_size_is_refused() {
     assert_eq!(told(Some(2 << 30)), Ok((1_536, 1_536 * MIB)));
     // Of a pipe, only what was read is known.
     let pipe: [Box<dyn RowSource>; 1] = [Box::new(Pipe(file.clone()))];
-    let read = read_rows(&pipe, &text(64 * MIB), |_, _| Ok::<(), ()>(()));
-    assert!(matches!(read, Err(ReadError::Input(RowsError::Expands { max, .. })) if max == 1 << 30));
+    let piped = read_rows(&pipe, &text(64 * MIB), |_, _| Ok::<(), ()>(()));
+    assert!(matches!(piped, Err(ReadError::Input(RowsError::Expands { max, .. })) if max == 1 << 30));
     // Text is compressed as well.
     let mut lines = b"key,value\n".to_vec();
     (0..40_000).for_each(|key: u32| lines.extend(format!("{key},{}\n", "x".repeat(1_000)).into_bytes()));

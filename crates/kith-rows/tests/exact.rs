@@ -66,6 +66,8 @@ fn floats_that_may_be_rounded_are_no_ids_and_no_whole_columns() {
     let json = b"{\"src\":1,\"dst\":2,\"w\":18446744073709551617}\n";
     let columns = EdgeColumns { columns: vec!["w:f64".parse().unwrap()], ..plain };
     assert!(edges(json, &columns).is_err(), "an f64 would round it");
+    let refused = records(&[("a.jsonl", b"{\"id\":1,\"n\":123456789012345678901234567890}\n")]).unwrap_err();
+    assert!(refused.to_string().contains("would be rounded"), "{refused}");
 }
 
 #[test]
@@ -139,6 +141,7 @@ fn layouts_of_other_programs_are_read() {
         "\u{feff}sep=;\r\nsrc;dst\r\n1;2\r\n2;3\r\n",
         "target,source\n2,1\n3,2\n",
         "creationDate|Person1Id|Person2Id\n9|1|2\n9|2|3\n",
+        ",src,dst\n0,1,2\n1,2,3\n",
         "{\"weight\":5,\"source\":1,\"target\":2}\n{\"weight\":6,\"source\":2,\"target\":3}\n",
     ] {
         assert_eq!(edges(text.as_bytes(), &EdgeColumns::default()).unwrap(), two, "{text}");
@@ -225,6 +228,12 @@ fn numbers_that_are_not_finite_are_refused_by_name_in_every_format() {
         assert!(error.contains("score") && error.contains("not a finite number"), "{word}: {error}");
     }
     assert!(records(&[("a.jsonl", b"{\"id\":1,\"score\":NaN}\n")]).is_err());
+    for word in ["NULL", "null", "None", "NA", "<NA>"] {
+        let error = records(&[("a.csv", format!("id,score\n1,5\n2,{word}\n").as_bytes())]).unwrap_err();
+        assert!(error.to_string().contains("score"), "{word}: {error}");
+        let words = records(&[("a.csv", format!("id,name\n1,Ada\n2,{word}\n").as_bytes())]).unwrap();
+        assert_eq!(words[1], format!("2 {{\"name\":\"{word}\"}}"));
+    }
     // These are also words.
     let words = records(&[("a.csv", b"id,name\n1,Nan\n2,inf\n3,Ada\n")]).unwrap();
     assert_eq!(words[0], r#"1 {"name":"Nan"}"#);

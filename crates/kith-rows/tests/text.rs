@@ -118,3 +118,16 @@ fn folders_and_patterns_are_read_in_order_without_marks() {
     let sources: Vec<Box<dyn kith_rows::RowSource>> = vec![Box::new(file[0].clone())];
     assert_eq!(shown(&read(&sources, &ids()).unwrap().0), ["1 a"]);
 }
+
+#[test]
+fn cells_of_databases_are_null_and_quotes_of_other_programs_are_refused() {
+    let text = "id\tname\tage\n1\tAda\t36\n2\t\\N\t\\N\n";
+    let inferred = read_inferred(&source("in", text), &named("id", ValueShape::Json)).unwrap();
+    assert_eq!(shown(&inferred), [r#"1 {"name":"Ada","age":36}"#, r#"2 {"name":"","age":null}"#]);
+    for text in ["id,name\n1,\"say \\\"hi\\\", ok\"\n", "id,name\n1,\"a\"b\n", "sep=,\nid,name\n\"1\" ,a\n"] {
+        let refused =
+            read_inferred(&source("in", text), &named("id", ValueShape::Json)).unwrap_err().to_string();
+        let line = if text.starts_with("sep") { 3 } else { 2 };
+        assert!(refused.starts_with(&format!("in line {line} has text after a closing quote")), "{refused}");
+    }
+}

@@ -73,7 +73,21 @@ fn looks_like_header(fields: &[Vec<u8>], wanted: &[Wanted]) -> bool {
         Some(ColumnRef::Position(place)) => fields.get(place),
         _ => column.default.and_then(|(_, place)| fields.get(place)),
     });
-    texts.all(|text| !looks_numeric(text))
+    texts.all(|text| !looks_numeric(text)) || names_all(fields, wanted)
+}
+
+/// Whether a line holds the usual names of all ids and no number. The first name may then be empty, as pandas writes that of
+/// its index.
+fn names_all(fields: &[Vec<u8>], wanted: &[Wanted]) -> bool {
+    let is_number = |field: &Vec<u8>| !field.trim_ascii().is_empty() && looks_numeric(field);
+    let names: Vec<String> =
+        fields.iter().map(|name| String::from_utf8_lossy(name).trim().to_owned()).collect();
+    let mut ids = wanted.iter().filter(|column| column.is_id);
+    let is_named = |column: &Wanted| {
+        let label = column.default.map(|(label, _)| label);
+        label.is_some_and(|label| matches!(usual(&names, label, |_| false), Ok(Some(_))))
+    };
+    !fields.iter().any(is_number) && ids.all(is_named)
 }
 
 /// Whether a field of the first line looks like a value and not like a column's name.

@@ -128,12 +128,19 @@ fn detect(path: &Path, head: &[u8]) -> Result<Codec, FileError> {
     Ok(found)
 }
 
+/// Whether a file with this beginning has one line for those who look for line feeds, and several for who wrote it.
+fn has_old_line_ends(head: &[u8]) -> bool {
+    let inner = head.strip_suffix(b"\r").unwrap_or(head);
+    inner.contains(&b'\r') && !head.contains(&b'\n')
+}
+
 /// What a file with this beginning is, if it is no delimited text.
 pub(super) fn other_than_text(head: &[u8]) -> Option<&'static str> {
     match head {
         // A file of these formats is read elsewhere. Here it is a pipe, or they are not built in.
         [b'P', b'A', b'R', b'1', ..] => Some("a Parquet file"),
         [b'A', b'R', b'R', b'O', b'W', b'1', ..] | [0xff, 0xff, 0xff, 0xff, ..] => Some("an Arrow file"),
+        _ if has_old_line_ends(head) => Some("text whose lines end in carriage returns (write line feeds)"),
         _ => foreign::named(head),
     }
 }

@@ -53,8 +53,10 @@ pub(crate) fn infer(unpacked: Unpacked, options: &RowOptions, seen: &mut Seen) -
         let Some(cells) = cells.ok().filter(|cells| cells.len() == names.len()) else { continue };
         let place = RowLocation { file: Arc::clone(&file), row, unit: "line" };
         let fields = names.iter().map(String::as_str).zip(cells).enumerate();
-        seen.inference
-            .observe_cells(&place, fields.filter(|(index, _)| *index != key).map(|(_, cell)| cell))?;
+        seen.inference.observe_cells(
+            &place,
+            fields.filter(|(index, _)| *index != key).map(|(_, (name, cell))| (name, guessed(cell))),
+        )?;
     }
     Ok(())
 }
@@ -110,7 +112,7 @@ fn fill(record: &ByteRecord, columns: &Columns, options: &RowOptions, out: &mut 
             for (index, field) in fields.iter().enumerate() {
                 let Some(field) = *field else { continue };
                 let name = || format!("field {:?}", writer.schema().fields()[field].name());
-                let cell = text(index, &name)?;
+                let cell = cell_of(text(index, &name)?);
                 set_cell(writer, field, cell)?;
             }
             Ok(writer.finish(&mut out.value)?)
@@ -128,6 +130,20 @@ fn fill(record: &ByteRecord, columns: &Columns, options: &RowOptions, out: &mut 
         }
         (ValueColumns::Fields(_), None) => unreachable!("columns are fields only where values are records"),
     }
+}
+
+/// A cell as its type is guessed. Words for a missing value count as the number that is none: one of them among numbers must
+/// not make the column text, and is refused when it is read. A column of nothing but words is text.
+fn guessed(text: &str) -> &str {
+    match text {
+        "NULL" | "Null" | "null" | "None" | "NA" | "N/A" | "<NA>" => "NaN",
+        text => cell_of(text),
+    }
+}
+
+/// A cell of a record. `\N` is how MySQL, Hive and PostgreSQL write null.
+fn cell_of(text: &str) -> &str {
+    if text == "\\N" { "" } else { text }
 }
 
 /// Sets a field from a cell. An empty cell means null, or the default, or empty text, depending on the field.

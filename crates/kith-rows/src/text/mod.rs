@@ -3,4 +3,5 @@
 pub(crate) mod columns;
 pub(crate) mod csv;
 pub(crate) mod json;
+mod quotes;
 pub(crate) mod table;

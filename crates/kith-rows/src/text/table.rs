@@ -4,6 +4,7 @@
 //! it counts the bytes of a record, and adds a line after the end of the file. A record that includes this line was inside
 //! quotes when the file ended.
 
+use super::quotes::Quotes;
 use crate::error::RowsError;
 use crate::fault::{RowFault, RowLocation};
 use crate::limits::ROW_BYTES_MAX;
@@ -33,11 +34,14 @@ pub(crate) struct Table {
 /// The line in which a record begins, and the record.
 pub(crate) type Numbered<'a> = (u64, Result<&'a ByteRecord, RowFault>);
 
+#[derive(Default)]
 struct State {
     /// The bytes that the current record may still take.
     left: Cell<u64>,
     /// The length of the file, once its end is reached.
     end: Cell<Option<u64>>,
+    /// The line of text that follows a closing quote, once it was read.
+    after_quote: Cell<Option<u64>>,
 }
 
 struct Guarded {
@@ -45,6 +49,7 @@ struct Guarded {
     state: Rc<State>,
     read: u64,
     mark: &'static [u8],
+    quotes: Quotes,
 }
 
 impl Read for Guarded {
@@ -56,6 +61,10 @@ impl Read for Guarded {
             let count = self.bytes.read(out)?;
             self.read += count as u64;
             self.state.left.set(self.state.left.get().saturating_sub(count as u64));
+            if let Err(line) = self.quotes.look(&out[..count]) {
+                self.state.after_quote.set(Some(line));
+                return Err(io::Error::from(io::ErrorKind::InvalidInput));
+            }
             if 0 < count {
                 return Ok(count);
             }
@@ -77,8 +86,14 @@ impl Table {
         let (errors, mut bytes) = unpacked.into_text();
         // These bytes were read before and are in memory.
         let _ = bytes.read_exact(&mut vec![0; preamble]);
-        let state = Rc::new(State { left: Cell::new(ROW_BYTES_MAX), end: Cell::new(None) });
-        let guarded = Guarded { bytes: Box::new(bytes), state: Rc::clone(&state), read: 0, mark: MARK };
+        let state = Rc::new(State { left: Cell::new(ROW_BYTES_MAX), ..State::default() });
+        let guarded = Guarded {
+            bytes: Box::new(bytes),
+            state: Rc::clone(&state),
+            read: 0,
+            mark: MARK,
+            quotes: Quotes::new(delimiter),
+        };
         let mut builder = ReaderBuilder::new();
         builder.has_headers(false).flexible(true).delimiter(delimiter).buffer_capacity(256 << 10);
         let reader = builder.from_reader(guarded);
@@ -126,6 +141,11 @@ impl Table {
     }
 
     fn failed(&self, line: u64, error: csv::Error) -> RowsError {
+        if let Some(line) = self.state.after_quote.get() {
+            let place =
+                RowLocation { file: self.errors.file.clone(), row: line + self.skipped, unit: "line" };
+            return RowsError::TextAfterQuote { place };
+        }
         match error.into_kind() {
             csv::ErrorKind::Io(error) if error.kind() == io::ErrorKind::FileTooLarge => {
                 let place = RowLocation { file: self.errors.file.clone(), row: line, unit: "line" };

@@ -69,6 +69,10 @@ impl RecordWriter {
             &mut serde_json::Deserializer<serde_json::de::StrRead<'de>>,
         ) -> Result<(), serde_json::Error>,
     ) -> Result<(), EncodeError> {
+        if let Some(column) = rounded_whole(text) {
+            let detail = "a whole number has more digits than 64 bits hold, and would be rounded: write it as text, or with an exponent";
+            return Err(EncodeError::Json { detail: detail.to_owned(), column });
+        }
         let mut json = serde_json::Deserializer::from_str(text);
         let mut sink = Sink { writer: self, fault: None };
         let done = read(&mut sink, &mut json).and_then(|()| json.end());
@@ -81,6 +85,50 @@ impl RecordWriter {
             })
         })
     }
+}
+
+/// The digits of the shortest whole number beyond 64 bits.
+const DIGITS_MANY: usize = 19;
+
+/// The byte position, from 1, of a whole number in JSON that the parser would round: it is beyond 64 bits, and no `f64` has
+/// exactly its value.
+fn rounded_whole(json: &str) -> Option<usize> {
+    let bytes = json.as_bytes();
+    // A run of so many digits has one at every such place.
+    let mut places = bytes.iter().skip(DIGITS_MANY - 1).step_by(DIGITS_MANY);
+    if !places.any(u8::is_ascii_digit) {
+        return None;
+    }
+    let is_known = |whole: i128| u64::try_from(whole).is_ok() || i64::try_from(whole).is_ok();
+    let mut at = 0;
+    while at < bytes.len() {
+        let rest = &bytes[at..];
+        let length = match bytes[at] {
+            b'"' => text_length(rest),
+            b'0'..=b'9' | b'-' => rest.iter().take_while(|byte| b"0123456789+-.eE".contains(byte)).count(),
+            _ => 1,
+        };
+        if DIGITS_MANY <= length && bytes[at] != b'"' {
+            let number = &json[at..at + length];
+            let is_whole = !number.contains(['.', 'e', 'E']);
+            let is_exact =
+                number.parse::<i128>().is_ok_and(|whole| is_known(whole) || whole as f64 as i128 == whole);
+            if is_whole && !is_exact {
+                return Some(at + 1);
+            }
+        }
+        at += length;
+    }
+    None
+}
+
+/// The length of the JSON text that begins here, with its quotes.
+fn text_length(bytes: &[u8]) -> usize {
+    let mut at = 1;
+    while at < bytes.len() && bytes[at] != b'"' {
+        at += if bytes[at] == b'\\' { 2 } else { 1 };
+    }
+    (at + 1).min(bytes.len())
 }
 
 struct Sink<'w> {

@@ -218,3 +218,29 @@ fn a_record_beyond_the_limit_is_refused() {
     writer.finish(&mut out).unwrap();
     assert_eq!(out.len(), crate::VALUE_BYTES_MAX);
 }
+
+#[test]
+fn whole_numbers_that_a_parser_would_round_are_refused() {
+    let fields = r#"{"name":"x","type":"f64","nullable":true},{"name":"t","type":"text","default":""},{"name":"l","type":"list<f64>","nullable":true},
+        {"name":"i","type":"i64","nullable":true}"#;
+    for number in [
+        "123456789012345678901234567890",
+        "18446744073709551617",
+        "-9223372036854775809",
+        "1".repeat(400).as_str(),
+    ] {
+        for json in [format!("{{\"x\":{number}}}"), format!("{{\"t\":\"a\\\"\",\"l\":[1, {number} ]}}")] {
+            let error = refusal(fields, &json);
+            assert!(error.contains("would be rounded"), "{json}: {error}");
+            let place: usize = error.split(['(', ')', ' ']).rev().nth(1).unwrap().parse().unwrap();
+            assert_eq!(Some(place - 1), json.find(number), "{error}");
+        }
+        assert!(written(&schema(fields), &format!("{{\"t\":\"{number}\"}}")).is_ok());
+    }
+    for number in
+        ["100000000000000000000", "1.23456789012345678901234567890", "1234567890123456789012e3", "1e300"]
+    {
+        assert!(written(&schema(fields), &format!("{{\"x\":{number}}}")).is_ok(), "{number}");
+    }
+    assert!(written(&schema(fields), "{\"i\":-9223372036854775807}").is_ok());
+}

@@ -34,7 +34,11 @@ fn every_cut_of_a_compressed_file_is_an_error() {
         for end in 0..bytes.len() {
             let path = folder.file(name, &bytes[..end]);
             let error = edges(&path).expect_err("a cut file is no shorter file");
-            let expected = if end < 4 { "does not begin like it" } else { "is cut off" };
+            let expected = match end {
+                0 => "is empty",
+                1..4 => "does not begin like it",
+                _ => "is cut off",
+            };
             let text = message(&folder, &error);
             assert!(text.contains(expected) || end < 4 && text.contains("is cut off"), "{end}: {text}");
         }
