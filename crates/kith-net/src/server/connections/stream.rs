@@ -19,6 +19,8 @@ use tokio_util::sync::WaitForCancellationFutureOwned;
 const FULL_PATIENCE: Duration = Duration::from_secs(1);
 /// The most bytes that one read takes from a stranger.
 const PIECE_BYTES: usize = 1 << 10;
+/// After this many bytes that arrived faster than they were read, others have their turn: they may be a thousand requests.
+const READ_AT_ONCE: usize = 64 << 10;
 
 /// A stream that ends, as if its peer had closed it, once its connection must be closed. From a stranger (a peer that has
 /// not shown who it is), only a limited number of bytes and of HTTP/2 streams is read.
@@ -29,6 +31,8 @@ pub(crate) struct Watched<S> {
     stranger: Option<Stranger>,
     /// Ready once a known peer must leave.
     leave: Pin<Box<WaitForCancellationFutureOwned>>,
+    /// The bytes that were read since the reader last had to wait.
+    at_once: usize,
     /// How the stream has ended, for its reader. Writes do not wait for the peer any more.
     over: Option<Over>,
 }
@@ -63,7 +67,7 @@ impl<S: Unpin> Watched<S> {
     pub fn new(stream: S, connected: Arc<Connected>) -> Self {
         let stranger = (!connected.is_known()).then(|| Stranger::new(&connected));
         let leave = Box::pin(connected.has_to_leave());
-        Self { stream, traffic: Traffic::new(connected), stranger, leave, over: None }
+        Self { stream, traffic: Traffic::new(connected), stranger, leave, at_once: 0, over: None }
     }
 
     /// Ready once the connection must be closed.
@@ -151,8 +155,16 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
         if self.stranger.is_some() {
             return self.poll_stranger(cx, buffer);
         }
-        let Self { stream, traffic, .. } = &mut *self;
-        traffic.poll_read(Pin::new(stream), cx, buffer)
+        if READ_AT_ONCE <= self.at_once {
+            self.at_once = 0;
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let Self { stream, traffic, at_once, .. } = &mut *self;
+        let before = buffer.filled().len();
+        let read = traffic.poll_read(Pin::new(stream), cx, buffer);
+        *at_once = if read.is_pending() { 0 } else { *at_once + buffer.filled().len() - before };
+        read
     }
 }
 
@@ -183,5 +195,31 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let shut = Pin::new(&mut self.stream).poll_shutdown(cx);
         self.sent(cx, shut)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::testing::known, *};
+    use futures::task::noop_waker;
+    use tokio::io::repeat;
+
+    #[tokio::test]
+    async fn a_connection_whose_bytes_never_end_lets_others_have_their_turn() {
+        let mut watched = Watched::new(repeat(7), known());
+        let (waker, mut bytes) = (noop_waker(), vec![0; 4 << 10]);
+        let mut cx = Context::from_waker(&waker);
+        for _ in 0..2 {
+            let mut read = 0;
+            loop {
+                let mut buffer = ReadBuf::new(&mut bytes);
+                match Pin::new(&mut watched).poll_read(&mut cx, &mut buffer) {
+                    Poll::Ready(done) => done.expect("it is open"),
+                    Poll::Pending => break,
+                }
+                read += buffer.filled().len();
+            }
+            assert_eq!(read, READ_AT_ONCE);
+        }
     }
 }
