@@ -4,8 +4,13 @@
 
 mod support;
 
+use kith_rows::graph::{
+    FileOptions, TimeUnit, read_associations, read_edges, read_entities, read_members, read_objects,
+};
 use kith_rows::{HeaderMode, KeyType, ROW_ERRORS_SHOWN, RowOptions, RowsError, ValueShape, infer_schema};
 use kith_schema::Schema;
+use std::convert::Infallible;
+use std::path::Path;
 use support::{gzip, ids, named, options, read, record, refusal, rows, source};
 
 #[test]
@@ -292,103 +297,106 @@ fn outcome(door: &str, odd: &Odd, got: Result<usize, String>) {
     }
 }
 
-#[test]
-fn odd_files_are_read_or_refused_wherever_rows_are_read() {
-    use kith_rows::graph::{
-        FileOptions, TimeUnit, read_associations, read_edges, read_entities, read_members, read_objects,
-    };
-    use std::convert::Infallible;
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("odd");
-    let options = FileOptions { line_bytes_max: 1 << 20, ..FileOptions::default() };
-    type Door<'d> = (&'d str, &'d str, Box<dyn Fn() -> Result<usize, String> + 'd>);
-    let said = |error: &dyn std::fmt::Display| error.to_string();
-    let path = &path;
-    let options = &options;
-    let doors: Vec<Door<'_>> = vec![
+/// A way in which rows are read: its name, two good rows, and the number of rows of the file.
+type Door<'d> = (&'d str, &'d str, Box<dyn Fn() -> Result<usize, String> + 'd>);
+
+/// Everything that reads rows, from the file at `path`.
+fn doors<'d>(path: &'d Path, options: &'d FileOptions) -> Vec<Door<'d>> {
+    vec![
         (
             "edges",
             "src,dst\n1,2\n3,4\n",
-            Box::new(|| {
+            Box::new(move || {
                 let mut rows = 0;
                 let each = |_, _, _: &[u64]| {
                     rows += 1;
                     Ok::<(), Infallible>(())
                 };
                 let read = read_edges(path, options, &Default::default(), &mut |_| {}, each);
-                read.map(|_| rows).map_err(|error| said(&error))
+                read.map(|_| rows).map_err(|error| error.to_string())
             }),
         ),
         (
             "entities",
             "member,kind,entity\n1,school,2\n3,school,4\n",
-            Box::new(|| {
+            Box::new(move || {
                 let mut rows = 0;
                 let each = |_, _: &str, _, _: &[u64]| {
                     rows += 1;
                     Ok::<(), Infallible>(())
                 };
                 let read = read_entities(path, options, &[], &mut |_| {}, each);
-                read.map(|_| rows).map_err(|error| said(&error))
+                read.map(|_| rows).map_err(|error| error.to_string())
             }),
         ),
         (
             "members",
             "id,name\n1,a\n3,b\n",
-            Box::new(|| {
+            Box::new(move || {
                 let mut rows = 0;
                 let each = |_| {
                     rows += 1;
                     Ok::<(), Infallible>(())
                 };
                 let read = read_members(path, options, None, &mut |_| {}, each);
-                read.map(|_| rows).map_err(|error| said(&error))
+                read.map(|_| rows).map_err(|error| error.to_string())
             }),
         ),
         (
             "objects",
             "id,data\n1,\n3,\n",
-            Box::new(|| {
+            Box::new(move || {
                 let mut rows = 0;
                 let each = |_| {
                     rows += 1;
                     Ok::<_, Infallible>(Ok(()))
                 };
                 let read = read_objects(path, options, &[], &mut |_| {}, each);
-                read.map(|_| rows).map_err(|error| said(&error))
+                read.map(|_| rows).map_err(|error| error.to_string())
             }),
         ),
         (
             "associations",
             "id1,id2,time\n1,2,3\n3,4,5\n",
-            Box::new(|| {
+            Box::new(move || {
                 let mut rows = 0;
                 let each = |_| {
                     rows += 1;
                     Ok::<_, Infallible>(Ok(()))
                 };
                 let read = read_associations(path, options, &[], TimeUnit::Millis, &mut |_| {}, each);
-                read.map(|_| rows).map_err(|error| said(&error))
+                read.map(|_| rows).map_err(|error| error.to_string())
             }),
         ),
         (
             "store",
             "key,value\n1,a\n3,b\n",
-            Box::new(|| {
+            Box::new(move || {
                 let bytes = std::fs::read(path).unwrap();
-                read(&source("odd", bytes), &ids()).map(|(rows, _)| rows.len()).map_err(|error| said(&error))
+                read(&source("odd", bytes), &ids())
+                    .map(|(rows, _)| rows.len())
+                    .map_err(|error| error.to_string())
             }),
         ),
         (
             "inferred",
             "id,value\n1,a\n3,b\n",
-            Box::new(|| {
+            Box::new(move || {
                 let bytes = std::fs::read(path).unwrap();
                 let read = support::read_inferred(&source("odd", bytes), &named("id", ValueShape::Json));
-                read.map(|rows| rows.len()).map_err(|error| said(&error))
+                read.map(|rows| rows.len()).map_err(|error| error.to_string())
             }),
         ),
-    ];
+    ]
+}
+
+#[test]
+fn odd_files_are_read_or_refused_wherever_rows_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("odd");
+    let options = FileOptions { line_bytes_max: 1 << 20, ..FileOptions::default() };
+    let (path, options) = (path.as_path(), &options);
+    let doors = doors(path, options);
     for (door, rows, run) in &doors {
         for odd in &odd_files(rows) {
             std::fs::write(path, &odd.1).unwrap();
