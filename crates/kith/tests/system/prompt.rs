@@ -10,7 +10,7 @@ use std::{
     fs::{self, File},
     io::{Read, Write},
     path::Path,
-    process::{Child, Stdio},
+    process::{Child, Command, Stdio},
     sync::mpsc::{Receiver, channel},
     thread,
     time::Duration,
@@ -40,9 +40,13 @@ struct Terminal {
 
 impl Terminal {
     fn open(cluster: &Cluster, state: &Path) -> Self {
-        let size = Winsize { ws_row: 24, ws_col: 200, ws_xpixel: 0, ws_ypixel: 0 };
+        Self::of(cluster.kith(&["gremlin", "--graph", "people"]), state, 200)
+    }
+
+    /// Runs a command on a terminal with so many columns.
+    fn of(mut command: Command, state: &Path, columns: u16) -> Self {
+        let size = Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
         let pty = openpty(&size, None::<&Termios>).expect("a pseudo-terminal");
-        let mut command = cluster.kith(&["gremlin", "--graph", "people"]);
         let slave = || Stdio::from(pty.slave.try_clone().expect("cloned"));
         command.stdin(slave()).stdout(slave()).stderr(slave());
         command.env("TERM", "xterm").env("XDG_STATE_HOME", state);
@@ -80,7 +84,7 @@ impl Terminal {
 }
 
 #[test]
-fn a_prompt_completes_goes_on_and_points_at_mistakes() {
+fn a_prompt_completes_goes_on_and_points_at_mistakes_and_top_ends_at_q() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let cluster = start(folder.path());
     let state = folder.path().join("state");
@@ -113,6 +117,15 @@ fn a_prompt_completes_goes_on_and_points_at_mistakes() {
     terminal.expect(":quit");
     terminal.press("\r");
     assert!(terminal.child.wait().expect("it ends").success());
+
+    // `kith top` ends at once when `q` is pressed, without the end of a line.
+    let mut terminal = Terminal::of(cluster.kith(&["top"]), &state, 80);
+    terminal.expect("group");
+    terminal.press("x");
+    terminal.press("q");
+    support::wait_until("kith top has ended", || {
+        terminal.child.try_wait().expect("it can be waited for").is_some_and(|status| status.success())
+    });
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! duration of the fault tests in seconds.
 
 mod bad_input;
+mod cold;
 mod drop;
 mod faults;
 mod gremlin;

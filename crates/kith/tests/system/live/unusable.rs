@@ -6,7 +6,7 @@ use super::{
     support::{cluster::text, in_time, wait_until},
 };
 use serde_json::{Value, json};
-use std::{thread::sleep, time::Duration};
+use std::{collections::BTreeMap, fs, thread::sleep, time::Duration};
 
 const SHAPE: [&str; 6] = ["--groups", "1", "--nodes", "2", "--partitions", "4"];
 
@@ -38,9 +38,37 @@ fn errors(site: &Site) -> Vec<String> {
     nodes.filter_map(|node| Some(node["error"].as_str()?.to_owned())).collect()
 }
 
+/// Reads the log of each node, whose lines are objects, and checks that it does not say the same again and again. A process
+/// that starts again says it once more.
+fn assert_warnings_are_not_repeated(site: &Site) {
+    for node in ["node-000", "node-001"] {
+        let log = site.cluster.data().join(node).with_extension("log");
+        let log = fs::read_to_string(log).expect("the log of a node");
+        let mut times: BTreeMap<String, usize> = BTreeMap::new();
+        for line in log.lines() {
+            let line: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+            let mut fields = line.as_object().expect("an object").clone();
+            let level = fields["level"].as_str().expect("a level").to_owned();
+            for field in ["timestamp", "target", "message"] {
+                assert!(fields[field].is_string(), "{field}: {line}");
+            }
+            fields.remove("timestamp");
+            let text = Value::Object(fields).to_string();
+            if level == "WARN" || level == "ERROR" {
+                *times.entry(text).or_default() += 1;
+            }
+        }
+        assert!(times.keys().any(|text| text.contains("database")), "{log}");
+        let repeated: Vec<_> = times.iter().filter(|(_, times)| 2 < **times).collect();
+        assert!(repeated.is_empty(), "{repeated:?}");
+        assert!(times.len() < 40, "{times:?}");
+    }
+}
+
 #[test]
 fn a_database_that_is_gone_is_named_by_reads_writes_and_the_status() {
-    let mut site = Site::start_on_mariadb(&[&SHAPE[..], &["--processes"]].concat());
+    let processes = ["--processes", "--log-format", "json"];
+    let mut site = Site::start_on_mariadb(&[&SHAPE[..], &processes].concat());
     let mut talk = site.talk(1);
     talk.must(&add(1));
     assert_eq!(errors(&site), [""; 0]);
@@ -73,6 +101,10 @@ fn a_database_that_is_gone_is_named_by_reads_writes_and_the_status() {
     let refused = ask_until(&mut talk, Some("partitions_unavailable"), || get(1));
     assert!(refused.to_string().contains("the database is unavailable"), "{refused}");
     wait_until("both nodes tell the error", || errors(&site).len() == 2);
+
+    // Meanwhile the nodes try again and again.
+    sleep(Duration::from_secs(3));
+    assert_warnings_are_not_repeated(&site);
 
     assert!(site.restart_server());
     ask_until(&mut talk, None, next);

@@ -83,6 +83,18 @@ fn a_process_does_not_start_with_open_secrets_or_without_the_right_of_the_cluste
         assert_eq!(code, "bad_security_file", "{message}");
         assert!(message.contains("ads.pem") && message.contains("cluster = true"), "{message}");
     }
+    // What the environment of a shell names is for clients, and changes nothing.
+    let [cert, key, config] = [&other.cert, &other.key, Path::new(&path("kith.toml"))]
+        .map(|path| path.to_str().expect("UTF-8").to_owned());
+    fs::write(&config, format!("tls-cert = {cert:?}\ntls-key = {key:?}\n")).expect("written");
+    for role in [&["node", "--node", "0"][..], &["router", "--id", "0"]] {
+        let mut command = support::cluster::kith(role);
+        command.args(["--metadata", "127.0.0.1:1", "--data", &path("data"), "--tls-client-ca", ca]);
+        command.args(["--access", &path("access.toml"), "--config", &config]);
+        command.env("KITH_TLS_CERT", &own.cert).env("KITH_TLS_KEY", &own.key);
+        let (code, message, _) = refused(command);
+        assert!(code == "bad_security_file" && message.contains("ads.pem"), "{code}: {message}");
+    }
     let is_open = |told: (String, String, String), name: &str| {
         let (code, message, _) = told;
         let says = message.contains(name) && message.contains("chmod 600");
