@@ -8,11 +8,19 @@ use kith_routing::execution::HedgeAbort;
 use metrics::counter;
 use tokio_util::sync::CancellationToken;
 
-/// The names of queries in metrics.
-const QUERIES: [&str; 17] = [
+/// The names of queries, writes and doors in metrics.
+const QUERIES: [&str; 32] = [
     "connections",
     "entities",
     "members",
+    "degree",
+    "edges",
+    "object_get",
+    "object_find",
+    "assoc_get",
+    "assoc_count",
+    "assoc_range",
+    "assoc_time_range",
     "network",
     "distance",
     "path",
@@ -26,7 +34,14 @@ const QUERIES: [&str; 17] = [
     "aggregate",
     "resp",
     "gremlin",
-    "write",
+    "object_add",
+    "object_update",
+    "object_delete",
+    "assoc_add",
+    "assoc_delete",
+    "assoc_change_type",
+    "shape",
+    "schema",
 ];
 
 /// Counters without labels.
@@ -102,5 +117,18 @@ fn store_of_router(store: &str) {
 fn refusals_of_router(store: &str) {
     for reason in REFUSALS {
         counter!("kith_router_refused_total", "store" => store.to_owned(), "reason" => reason).increment(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kith_types::OperationName;
+
+    #[test]
+    fn the_counters_of_every_operation_start_at_0() {
+        for operation in OperationName::ALL {
+            assert!(QUERIES.contains(&operation.name()), "{}", operation.name());
+        }
     }
 }
