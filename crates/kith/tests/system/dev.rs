@@ -162,7 +162,8 @@ fn told(addr: SocketAddr, request: &str) -> String {
 fn web_pages_of_other_hosts_are_refused_on_every_port_of_every_process() {
     let place = ClusterFolder::new();
     fs::write(place.path().join("kith.toml"), "accepted-hosts = [\"console.example\"]\n").expect("written");
-    let ready = place.detach(&["--processes", "--groups", "1", "--nodes", "1", "--config", "kith.toml"]);
+    let shape = ["--processes", "--groups", "1", "--nodes", "1", "--config", "kith.toml", "--data", "data"];
+    let ready = place.detach(&shape);
     let ports: Vec<SocketAddr> = pids(&ready).into_iter().flat_map(listens).collect();
     let body = r#"{"gremlin":"g.inject(1)"}"#;
     let socket = "connection: Upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n\
@@ -198,6 +199,14 @@ fn web_pages_of_other_hosts_are_refused_on_every_port_of_every_process() {
     }
     // Health and metrics of three processes, and the WebSocket. A traversal names no graph that there is.
     assert!(7 <= served, "{served} of {ports:?}");
+    for log in ["database-000", "node-000", "router-000"] {
+        let log = place.path().join("data").join(log).with_extension("log");
+        let log = fs::read_to_string(&log).unwrap_or_else(|error| panic!("{}: {error}", log.display()));
+        let audit: Vec<&str> = log.lines().filter(|line| line.contains("audit=true")).collect();
+        for told in ["a web page", "GET /metrics", "permission_denied", "evil.example", "127.0.0.1"] {
+            assert!(audit.iter().any(|line| line.contains(told)), "{told}: {log}");
+        }
+    }
 }
 
 #[test]

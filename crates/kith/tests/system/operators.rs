@@ -2,7 +2,7 @@
 
 use crate::support;
 use kith_engine::{KeyType, ValueType};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::{
     fs,
     io::{BufRead, BufReader, Write},
@@ -97,6 +97,34 @@ fn every_metric_that_an_alert_is_about_is_there_before_its_first_event() {
     cluster.must(&["get", "words", "a"]);
     let first = format!("{HISTOGRAM}{{store=\"words\",op=\"mget\",le=\"+Inf\"}}");
     assert_eq!(cluster.metric(&first), Some(1.0), "{first}");
+    // Writes to live graphs count in the same way.
+    let types = folder.path().join("types.toml");
+    fs::write(&types, "[object.person]\n").expect("written");
+    cluster.must(&["schema", "apply", &types.display().to_string(), "--graph", "social"]);
+    let failed = "kith_router_query_errors_total{op=\"object_add\"}";
+    assert_eq!(cluster.metric(failed), Some(0.0), "{failed}");
+    let write = json!({"op": "object_add", "graph": "social", "type": "person", "id": 1});
+    assert!(cluster.run(&[write], 1).0[0].get("error").is_none());
+    let first = format!("{HISTOGRAM}{{store=\"social\",op=\"object_add\",le=\"+Inf\"}}");
+    assert_eq!(cluster.metric(&first), Some(1.0), "{first}");
+    assert_processes_describe_themselves(&cluster);
+}
+
+/// Checks that each process says what it runs and what it takes of its machine.
+fn assert_processes_describe_themselves(cluster: &Cluster) {
+    const OF_PROCESS: [&str; 4] =
+        ["process_cpu_seconds_total", "process_resident_memory_bytes", "process_open_fds", "process_max_fds"];
+    let build = format!("kith_build_info{{version=\"{}\"}}", env!("CARGO_PKG_VERSION"));
+    let router = cluster.ready()["http"].as_str().expect("an address").to_owned();
+    for addr in cluster.nodes_http().into_iter().chain([router]) {
+        let shown = http_get(&addr, "/metrics");
+        let is_there = |line: &str| line.starts_with(&build) && line.ends_with(" 1");
+        assert!(shown.lines().any(is_there), "{addr}: {build} is not in\n{shown}");
+        for name in OF_PROCESS {
+            let value = metric_at(&addr, name);
+            assert!(value.is_some_and(|value| 0.0 < value), "{addr}: {name}: {value:?}");
+        }
+    }
 }
 
 /// What a Redis client is told first in answer to a line.

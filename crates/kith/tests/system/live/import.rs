@@ -60,8 +60,17 @@ fn files_that_make_no_sense_change_nothing() {
     let file = ["--assocs", &likes, "--type", "likes"];
     let (code, told) = refused(&site, &[&["import", "nowhere"], &file[..]].concat());
     assert!(code == "unknown_graph" && told.contains(GRAPH), "{told}");
-    let edges = site.file("edges.csv", "src,dst\n1,2\n");
-    site.cluster.must(&["load", "graph", &edges, "--graph", "loaded"]);
+    let edges = site.file("edges.csv", "Target,since,Source\n1,5,2\n");
+    let told = site.cluster.must(&["load", "graph", &edges, "--graph", "loaded"]);
+    assert!(told.contains("edges: Source → Target"), "{told}");
+    let unknown = site.file("unknown.csv", "a,b,c,d,e\n1,2,3,4,5\n");
+    for (verb, flags) in [
+        (&["load", "graph", &unknown, "--graph", "loaded"][..], "--src and --dst"),
+        (&["import", GRAPH, "--assocs", &unknown, "--type", "likes"], "--columns"),
+    ] {
+        let (code, told) = refused(&site, verb);
+        assert!(code == "bad_input" && told.contains(flags), "{code}: {told}");
+    }
     for verb in [
         &["import", "loaded", "--assocs", &likes, "--type", "likes"][..],
         &["export", "loaded", "--assocs", "--type", "likes"],
