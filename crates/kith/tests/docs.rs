@@ -21,6 +21,23 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
+#[test]
+fn every_unit_bounds_the_memory_and_the_threads_of_its_process() {
+    let mut units = Vec::new();
+    for unit in fs::read_dir(root().join("packaging/systemd")).expect("the units") {
+        let unit = unit.expect("an entry").path();
+        let text = fs::read_to_string(&unit).expect("text");
+        let (_, service) = text.split_once("\n[Service]\n").expect("a service");
+        for bound in ["MemoryMax=", "TasksMax=", "LimitNOFILE="] {
+            let value = service.lines().find_map(|line| line.strip_prefix(bound));
+            let is_bound = value.is_some_and(|value| value.starts_with(|c: char| c.is_ascii_digit()));
+            assert!(is_bound, "{}: {bound}{value:?}", unit.display());
+        }
+        units.push(unit);
+    }
+    assert!(4 <= units.len(), "{units:?}");
+}
+
 /// The crates that nodes, routers and database processes are made of, as far as they count anything.
 const SERVING: [&str; 12] = [
     "kith-server",
