@@ -1,6 +1,6 @@
 //! The work that routers coordinate: pushes, swaps and rollbacks of stores, rebalances, live graphs, and the shape of a
 //! new cluster. A router serves it as [`Admin`]; the command line also calls it to create and recover clusters. It is a
-//! thin shell: `kith-versions`, `kith-rebalance` and `kith-routing` decide.
+//! thin shell: `kith-versions` and `kith-routing` decide.
 //!
 //! ```text
 //! request ─► Admin ─► versions │ rebalance │ live ─► read, decide, one conditional write of the metadata ─► nodes follow

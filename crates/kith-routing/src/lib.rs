@@ -18,6 +18,7 @@
 //! - `health`, `availability`, [`load`]: which nodes are up, and how busy they are.
 //! - `leaders`: which node leads which partition of a live graph.
 //! - `quota`, `rate`, `pace`: read quotas, limits on bytes, and fetches that give way to reads.
+//! - [`rebalance`]: how a cluster changes its shape.
 //! - `owners`: whether a router forwards a query to the router that owns its member.
 //!
 //! To add a policy, write `policy/<name>.rs`, its line in [`policy::ALL`], and `testdata/policy/<name>.txt`. To add a
@@ -38,6 +39,7 @@ mod plan;
 pub mod policy;
 mod quota;
 mod rate;
+pub mod rebalance;
 mod stores;
 mod table;
 mod told;

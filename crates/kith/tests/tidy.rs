@@ -89,10 +89,7 @@ const OUT_OF_REACH: [(&[&str], &[&str]); 6] = [
         &["kith-metadata", "kith-process", "kith-doors"],
         &["kith-client", "kith-traversal", "kith-node", "kith-router"],
     ),
-    (
-        &["kith-net", "kith-versions", "kith-routing", "kith-rebalance"],
-        &["kith-schema", "kith-ops", "kith-live"],
-    ),
+    (&["kith-net", "kith-versions", "kith-routing"], &["kith-schema", "kith-ops", "kith-live"]),
     (&["kith-client"], &["kith-engine", "kith-lines", "kith-metadata", "kith-node", "kith-router"]),
     (&["kith-node"], &["kith-router", "kith-client", "kith-traversal", "kith-control"]),
 ];
@@ -256,7 +253,6 @@ fn deciding_crates_have_no_effects() {
         "kith-schema",
         "kith-wire",
         "kith-routing",
-        "kith-rebalance",
         "kith-ops",
         "kith-live",
         "kith-gremlin",

@@ -120,8 +120,8 @@ pub fn role_of_group(name: &str) -> Result<GroupRole, BadTopology> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kith_rebalance::{PlanOptions, TargetShape, plan};
     use kith_routing::RoutingTable;
+    use kith_routing::rebalance::{PlanOptions, TargetShape, plan};
     use kith_wire::documents::DOCUMENT_FORMAT;
 
     fn start() -> ClusterDocument {

@@ -1,4 +1,4 @@
-//! Carries out rebalances: a thin shell around the state machine of `kith_rebalance` (Voldemort §5.7). One router drives.
+//! Carries out rebalances: a thin shell around the state machine of `kith_routing::rebalance` (Voldemort §5.7). One router drives.
 //! Each of its writes is conditional on its previous one, so that a driver that was wrongly believed dead cannot change
 //! anything (`docs/design/0006-rebalance.md`).
 
@@ -23,8 +23,8 @@ use kith_metadata::{
 };
 use kith_net::security::Dialer;
 use kith_process::topology::{TopologyReceiver, catch_up};
-use kith_rebalance::{Conditions, RebalancePlan, RebalanceState};
 use kith_routing::RoutingTable;
+use kith_routing::rebalance::{Conditions, RebalancePlan, RebalanceState};
 use kith_types::NodeId;
 use kith_wire::{
     documents::{

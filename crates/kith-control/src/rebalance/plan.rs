@@ -8,7 +8,7 @@ use super::{
     unavailable,
 };
 use kith_metadata::{keys, records};
-use kith_rebalance::{PlanOptions, RebalancePlan, TargetShape, plan};
+use kith_routing::rebalance::{PlanOptions, RebalancePlan, TargetShape, plan};
 use kith_routing::{NodeEntry, RoutingTable};
 use kith_types::{GroupId, NodeId};
 use kith_wire::{

@@ -1,6 +1,6 @@
 //! The errors that callers get when a rebalance is refused.
 
-use kith_rebalance::{BeginRefusal, PlanRefusal};
+use kith_routing::rebalance::{BeginRefusal, PlanRefusal};
 use kith_types::ErrorCode;
 use kith_wire::documents::{PhaseDocument, RebalanceDocument, RunningDocument};
 use tonic::Status;

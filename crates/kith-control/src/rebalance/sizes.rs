@@ -3,7 +3,7 @@
 use super::{Dead, Rebalancer, nodes::addr_of};
 use kith_engine::{FileKind, Manifest, Source, read_manifest};
 use kith_process::{PeerSource, place};
-use kith_rebalance::StoreSizes;
+use kith_routing::rebalance::StoreSizes;
 use kith_types::{ErrorCode, NodeId};
 use kith_wire::documents::{ComponentDocument, ServedDocument, TopologyDocument};
 use std::collections::{BTreeMap, BTreeSet};

@@ -2,7 +2,7 @@
 
 use super::document::{node_document, pair_document, parts_of};
 use kith_metadata::records::other_release;
-use kith_rebalance::{
+use kith_routing::rebalance::{
     Ending, Phase, PlanStep, Progress, RebalanceParts, RebalancePlan, StopReason, TransferState,
 };
 use kith_wire::{
@@ -100,7 +100,7 @@ fn progress(parts: &RebalanceParts) -> Progress {
         batches: plan.batches.len(),
         moves_done: copies().count().min(moves),
         moves,
-        bytes_done: copies().map(kith_rebalance::Move::bytes).sum(),
+        bytes_done: copies().map(kith_routing::rebalance::Move::bytes).sum(),
         bytes: plan.bytes(),
         reclaims_left: parts.reclaims.len(),
     }

@@ -7,8 +7,8 @@ use super::{
 };
 use crate::versions;
 use kith_metadata::{Committed, Condition, Entry, Write, keys};
-use kith_rebalance::{Phase, RebalanceState, ResumeRefusal, StopReason};
 use kith_routing::RoutingTable;
+use kith_routing::rebalance::{Phase, RebalanceState, ResumeRefusal, StopReason};
 use kith_types::Timestamp;
 use kith_wire::documents::{ClusterDocument, Document, PhaseDocument, RebalanceDocument};
 use std::time::Duration;

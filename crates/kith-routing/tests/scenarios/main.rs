@@ -1,8 +1,9 @@
-//! Plays `testdata/scenarios/{routing,execution}`: see `docs/testing.md`.
+//! Plays `testdata/scenarios/{routing,execution,rebalance}`: see `docs/testing.md`.
 
 mod execution;
 mod language;
 mod outcome;
+mod rebalance;
 mod routing;
 mod words;
 

@@ -5,7 +5,7 @@ mod plan;
 pub(super) use plan::{node_document, pair_document, plan_document};
 
 use kith_api::topology::{BadTopology, cluster_document, table_parts};
-use kith_rebalance::{Ending, Phase, RebalanceParts, Reclaim, StopReason, Transfer, TransferState};
+use kith_routing::rebalance::{Ending, Phase, RebalanceParts, Reclaim, StopReason, Transfer, TransferState};
 use kith_routing::{RoutingTable, TableError, TableParts};
 use kith_types::{Epoch, NodeId, PartitionId, Timestamp};
 use kith_wire::documents::{
@@ -172,7 +172,7 @@ fn reclaim_of(document: &ReclaimDocument) -> Reclaim {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kith_rebalance::{
+    use kith_routing::rebalance::{
         Conditions, PlanOptions, RebalanceAction, RebalanceEvent, RebalanceState, StoreSizes, TargetShape,
         plan,
     };

@@ -4,7 +4,7 @@ use super::{BadRecord, settled};
 use kith_api::topology::{
     BadTopology, cluster_document, listed_document, listed_entry, role_of_group, role_text,
 };
-use kith_rebalance::{
+use kith_routing::rebalance::{
     AddedGroup, Batch, Move, MovedStore, NodeTotals, PairTotals, RebalancePlan, Roster, StoreSizes,
     TargetShape,
 };

@@ -6,7 +6,7 @@ use crate::rebalance::nodes::dead;
 use futures::{StreamExt, stream::FuturesUnordered};
 use kith_metadata::{Condition, Entry, Write, keys};
 use kith_net::security::Dialer;
-use kith_rebalance::{CopyFault, Phase, RebalanceEvent, Reclaim};
+use kith_routing::rebalance::{CopyFault, Phase, RebalanceEvent, Reclaim};
 use kith_types::{Epoch, NodeId};
 use kith_wire::{
     documents::{Document, TopologyDocument},

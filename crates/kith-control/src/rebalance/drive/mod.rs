@@ -8,7 +8,7 @@ use super::{
     document::{record, settled},
 };
 use kith_metadata::{Committed, Condition, MetadataError, Write, keys};
-use kith_rebalance::{CopyFault, Phase, RebalanceAction, RebalanceEvent, RebalanceState};
+use kith_routing::rebalance::{CopyFault, Phase, RebalanceAction, RebalanceEvent, RebalanceState};
 use kith_routing::{RoutingTable, TableParts};
 use kith_types::{Epoch, NodeId, PartitionId, Timestamp};
 use kith_wire::documents::{ClusterDocument, Document, RebalanceDocument};

@@ -3,7 +3,7 @@
 use super::{Driver, FailedCopy, Happened, RETRY_PAUSE};
 use crate::rebalance::nodes::addr_of;
 use kith_net::security::{Dialer, GrpcChannel};
-use kith_rebalance::CopyFault;
+use kith_routing::rebalance::CopyFault;
 use kith_types::{ErrorCode, NodeId, PartitionId};
 use kith_wire::{
     documents::TopologyDocument,

@@ -1,0 +1,142 @@
+//! The events and actions of an execution.
+
+use crate::rebalance::{Ending, Phase, PlanStep, RebalanceState, StopReason};
+use crate::{RoutingTable, TableParts};
+use kith_types::{Epoch, NodeId, PartitionId, Timestamp};
+
+/// The party at fault for a failed copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CopyFault {
+    /// The connection broke or timed out, so another attempt may succeed.
+    Transient,
+    /// The donor lacks the data, or its data is damaged. Another replica is asked.
+    Donor,
+    /// The stealer cannot store the data, for example because its disk is full.
+    Stealer,
+}
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RebalanceEvent {
+    /// A stealer has a copy, which is verified, synced and opened. The number is that of [`RebalanceAction::Copy`].
+    Copied(usize),
+    /// A copy failed.
+    CopyFailed(usize, CopyFault),
+    /// A node is down. Copies to it that were running are lost, finished ones are not.
+    NodeDown(NodeId),
+    /// A node is up again.
+    NodeUp(NodeId),
+    /// The table of [`RebalanceAction::Commit`] is in force.
+    Committed,
+    /// The table of the commit is not in force; this one is.
+    CommitRefused(Box<RoutingTable>),
+    /// Every process that routes uses a table of at least this epoch.
+    InUse(Epoch),
+    /// A node has freed exactly what [`RebalanceAction::Reclaim`] named.
+    Reclaimed(NodeId, PartitionId, Vec<u32>),
+    /// A node will never confirm, because it was wiped or has left for good.
+    Emptied(NodeId),
+    /// A user says that the reason for the stop is gone.
+    Continue,
+    /// A user wants to undo the rebalance, except for its finished batches.
+    Abort,
+}
+
+/// An action. Each action is returned once. After a restart, actions that are not known to be done are returned again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RebalanceAction {
+    /// Tell the stealer to copy all kept versions of the stores from the donor. Idempotent.
+    Copy(usize),
+    /// Stop copying. Data that has arrived may stay, because it is verified before it is used.
+    Cancel(usize),
+    /// Put this table in force, on condition that the previous one is in force and that no other driver has taken over. If
+    /// the outcome is unknown, resume from the stored state.
+    Commit(Box<TableParts>),
+    /// Tell the node to free a partition of these stores. No table in use names it as an owner.
+    Reclaim(NodeId, PartitionId, Vec<u32>),
+    /// Report the reason to a user.
+    Stopped(StopReason),
+    /// The rebalance is over.
+    Ended(Ending),
+}
+
+impl RebalanceState {
+    /// Takes in an event. Events that do not fit the state, such as late answers, are ignored. Returns the actions that must
+    /// be carried out at once, such as cancelling copies; [`RebalanceState::next`] returns the others.
+    pub fn on(&mut self, event: RebalanceEvent, now: Timestamp) -> Vec<RebalanceAction> {
+        match event {
+            RebalanceEvent::Copied(index) => self.copied(index),
+            RebalanceEvent::CopyFailed(index, fault) => return self.copy_failed(index, fault),
+            RebalanceEvent::NodeDown(node) => return self.node_down(node),
+            RebalanceEvent::NodeUp(node) => drop(self.dead.remove(&node)),
+            RebalanceEvent::Committed => self.committed(now),
+            RebalanceEvent::CommitRefused(in_force) => return self.refused(&in_force.to_parts(), now),
+            RebalanceEvent::InUse(epoch) => self.oldest_in_use = self.oldest_in_use.max(epoch),
+            RebalanceEvent::Reclaimed(node, partition, stores) => self.freed((node, partition), &stores),
+            RebalanceEvent::Emptied(node) => self.parts.reclaims.retain(|reclaim| reclaim.node != node),
+            RebalanceEvent::Continue => self.go_on(),
+            RebalanceEvent::Abort => self.abort(),
+        }
+        Vec::new()
+    }
+
+    /// Returns what to do now, in addition to earlier actions. At most one commit is in progress at a time.
+    pub fn next(&mut self, now: Timestamp) -> Vec<RebalanceAction> {
+        let mut actions = Vec::new();
+        // If an abort comes too late, there is nothing left to undo.
+        let unfinished = self.parts.steps_done < self.steps.len();
+        let may_undo = matches!(self.parts.phase, Phase::Working | Phase::Stopped(_));
+        if self.parts.abort_asked && unfinished && may_undo {
+            self.undo(now, &mut actions);
+        }
+        actions.extend(self.untold.take().map(RebalanceAction::Ended));
+        while self.parts.phase == Phase::Working {
+            let Some(step) = self.steps.get(self.parts.steps_done).copied() else {
+                self.end(Ending::Finished, &mut actions);
+                break;
+            };
+            if matches!(step, PlanStep::Batch(_)) && !self.batch_is_copied(&mut actions) {
+                break;
+            }
+            match self.next_table() {
+                Some(table) => {
+                    self.parts.phase = Phase::Committing;
+                    actions.push(RebalanceAction::Commit(Box::new(table)));
+                }
+                None => self.advance(),
+            }
+        }
+        self.reclaim(now, &mut actions);
+        actions
+    }
+
+    pub(crate) fn stop(&mut self, reason: StopReason) -> RebalanceAction {
+        self.parts.phase = Phase::Stopped(reason.clone());
+        RebalanceAction::Stopped(reason)
+    }
+
+    pub(crate) fn end(&mut self, ending: Ending, actions: &mut Vec<RebalanceAction>) {
+        self.parts.phase = Phase::Ended(ending);
+        actions.push(RebalanceAction::Ended(ending));
+    }
+
+    fn go_on(&mut self) {
+        let Phase::Stopped(reason) = &self.parts.phase else { return };
+        if matches!(reason, StopReason::TableChanged { .. }) {
+            return;
+        }
+        self.parts.phase = Phase::Working;
+        for transfer in &mut self.parts.transfers {
+            transfer.failures = 0;
+            transfer.avoid.clear();
+        }
+    }
+
+    /// Records the request. `next` carries it out as soon as no commit is in progress, because what has to be undone depends
+    /// on the outcome of the commit.
+    fn abort(&mut self) {
+        if !matches!(self.parts.phase, Phase::Ended(_)) {
+            self.parts.abort_asked = true;
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! The partitions that owners gave up. They are kept for the grace period and until no process uses an old table, then freed.
+
+use crate::rebalance::holdings::{Holdings, given_up};
+use crate::rebalance::{Phase, RebalanceAction, RebalanceState, Reclaim};
+use crate::{Strategy, TableParts};
+use kith_types::{NodeId, PartitionId, Timestamp};
+
+impl RebalanceState {
+    /// Adopts a table that is in force. What the owners of the previous table gave up waits for the end of its grace period.
+    pub(crate) fn take_over(&mut self, table: TableParts, now: Timestamp) {
+        let parts = &mut self.parts;
+        let stores = &parts.plan.stores;
+        let (before, after) = (Holdings::of(&parts.table, stores), Holdings::of(&table, stores));
+        for reclaim in &mut parts.reclaims {
+            let (node, partition) = (reclaim.node, reclaim.partition);
+            reclaim.stores.retain(|store| !after.has(*store as usize, partition, node));
+        }
+        for (node, partition, stores) in given_up(&before, &after, table.partition_count.iter()) {
+            let (gone_since, ready_at) = (table.epoch, now + parts.grace);
+            parts.reclaims.push(Reclaim { node, partition, stores, gone_since, ready_at, told: false });
+        }
+        // A node that leaves the table keeps its files until it is wiped, or frees them when it comes back.
+        let is_listed = |node: NodeId| table.nodes.iter().any(|entry| entry.id == node);
+        parts.reclaims.retain(|reclaim| !reclaim.stores.is_empty() && is_listed(reclaim.node));
+        parts.table = table;
+    }
+
+    pub(crate) fn reclaim(&mut self, now: Timestamp, actions: &mut Vec<RebalanceAction>) {
+        for index in 0..self.parts.reclaims.len() {
+            let reclaim = &self.parts.reclaims[index];
+            let due = reclaim.ready_at <= now && reclaim.gone_since <= self.oldest_in_use && !reclaim.told;
+            if due && !self.dead.contains(&reclaim.node) && !self.is_wanted(reclaim) {
+                self.parts.reclaims[index].told = true;
+                let Reclaim { node, partition, stores, .. } = self.parts.reclaims[index].clone();
+                actions.push(RebalanceAction::Reclaim(node, partition, stores));
+            }
+        }
+    }
+
+    /// Records that a node has freed a partition. It may have been told several times about one partition, for different
+    /// stores.
+    pub(crate) fn freed(&mut self, place: (NodeId, PartitionId), stores: &[u32]) {
+        let confirmed = |reclaim: &Reclaim| {
+            reclaim.told && (reclaim.node, reclaim.partition) == place && reclaim.stores == stores
+        };
+        self.parts.reclaims.retain(|reclaim| !confirmed(reclaim));
+    }
+
+    /// Whether a later batch copies the partition to the node again, which can happen on a ring.
+    fn is_wanted(&self, reclaim: &Reclaim) -> bool {
+        let over = matches!(self.parts.phase, Phase::Ended(_) | Phase::Undoing);
+        if over || self.parts.table.strategy != Strategy::Ring {
+            return false;
+        }
+        let (node, partition) = (reclaim.node, reclaim.partition);
+        let to_come = self.parts.plan.batches[self.batches_done()..].iter().flat_map(|batch| &batch.moves);
+        to_come.into_iter().any(|step| step.stealer == node && step.partition == partition)
+    }
+
+    pub(crate) fn is_being_freed(&self, node: NodeId, partition: PartitionId) -> bool {
+        if self.parts.table.strategy != Strategy::Ring {
+            return false;
+        }
+        let told = self.parts.reclaims.iter().filter(|reclaim| reclaim.told);
+        told.into_iter().any(|reclaim| reclaim.node == node && reclaim.partition == partition)
+    }
+}

@@ -1,0 +1,14 @@
+//! Plays `testdata/scenarios/rebalance`.
+
+mod language;
+mod plans;
+mod player;
+mod words;
+
+use kith_scenario::{Area, check};
+
+#[test]
+fn rebalances_are_as_told() {
+    let area = Area { folder: "rebalance", package: crate::PACKAGE, language: language::REBALANCE };
+    check(&area, player::Rebalance::default);
+}
