@@ -7,6 +7,7 @@
 //!                                             └─► ready file: the addresses of all, for commands of the terminal
 //! ```
 //!
+//! - [`database`]: the process `kith database`.
 //! - [`dev`]: the options of the cluster, its start and its end.
 //! - `dev/plan`, `dev/ports`: which members are started, and where they listen.
 //! - `dev/members`, `dev/processes`, `dev/roles`: members in this process or as children, which are watched and
@@ -14,8 +15,9 @@
 //! - `dev/ready`: the ready file, replaced atomically at every change.
 //! - `dev/logs`, `dev/temporary`, `dev/stop`: logs, a data directory for one run, and stopping from another process.
 //!
-//! The single roles (`kith node`, `kith router`, `kith database`) are started by `kith/src/serve`, not here.
+//! The single roles are started by `kith/src/serve`, not here.
 //!
 //! To add a role to a development cluster, begin with `dev/plan` and `dev/roles`.
 
+pub mod database;
 pub mod dev;

@@ -39,12 +39,11 @@ fn every_unit_bounds_the_memory_and_the_threads_of_its_process() {
 }
 
 /// The crates that nodes, routers and database processes are made of, as far as they count anything.
-const SERVING: [&str; 12] = [
+const SERVING: [&str; 11] = [
     "kith-server",
     "kith-node",
     "kith-control",
     "kith-database",
-    "kith-database-server",
     "kith-router",
     "kith-doors",
     "kith-process",

@@ -5,8 +5,8 @@ use super::{
     ports::Reserved,
     processes, roles,
 };
+use crate::database::DatabaseServer;
 use futures::future::{BoxFuture, FutureExt, join_all};
-use kith_database_server::DatabaseServer;
 use kith_metadata::MetadataStore;
 use kith_node::Node;
 use kith_process::{StartError, topology::TopologyReceiver};

@@ -4,7 +4,7 @@ use super::{
     DevOptions, PORT, PORT_GREMLIN, PORT_HTTP, PORT_RESP, log_file,
     ports::{self, Reserved},
 };
-use kith_database_server::DatabaseOptions;
+use crate::database::DatabaseOptions;
 use kith_net::server::security::Security;
 use kith_node::NodeOptions;
 use kith_process::Labels;

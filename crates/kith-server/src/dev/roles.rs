@@ -1,7 +1,7 @@
 //! The children of `kith dev`: their identities and arguments.
 
 use super::{log_file, plan::Member};
-use kith_database_server::DatabaseOptions;
+use crate::database::DatabaseOptions;
 use kith_net::server::{self, connections::ConnectionSettings};
 use kith_node::NodeOptions;
 use kith_process::{Labels, StartError};

@@ -1,6 +1,6 @@
 //! The database process (`kith database`), which keeps the rows and logs of live graphs for the nodes of its cluster,
 //! one SQLite file for each graph (`docs/design/0019-live-graph.md`). The command line and `kith dev` start it. This
-//! crate only puts the process together: the rows, their format and the protocol are in `kith-database`.
+//! module only puts the process together: the rows, their format and the protocol are in `kith-database`.
 //!
 //! ```text
 //! metadata store ─► topology ─► this process registers its id and address
