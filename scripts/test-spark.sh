@@ -17,6 +17,6 @@ fi
 "$venv/bin/python" -m pip install --quiet --requirement spark/requirements.txt
 
 ${CARGO:-cargo} build --bin kith
-${CARGO:-cargo} build -p kith-objects --example s3_server
+${CARGO:-cargo} build -p kith-files --example s3_server
 KITH="$(realpath "$target/debug/kith")" KITH_S3_SERVER="$(realpath "$target/debug/examples/s3_server")" PYTHONPATH=spark PYSPARK_PYTHON="$(realpath -s "$venv/bin/python")" \
   SPARK_LOCAL_IP=127.0.0.1 "$venv/bin/python" spark/test_kith_spark.py

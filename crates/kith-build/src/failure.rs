@@ -1,6 +1,6 @@
 //! The error of a build or a publication: a stable code, what happened, what to do, and the first wrong rows.
 
-use kith_load::ValuesBuildError;
+use kith_files::ValuesBuildError;
 use kith_rows::{ReadError, RowError, RowErrors, RowFault, RowOptions, RowsError};
 use kith_schema::InferError;
 use kith_types::{ErrorCode, check_store_name};

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! files, buckets ─► kith-rows ─┐
-//! rows of a program ───────────┴► kith-build ─► kith-load ─► folder or bucket ─► push
+//! rows of a program ───────────┴► kith-build ─► kith-files ─► folder or bucket ─► push
 //! ```
 //!
 //! - `graph`: [`load_graph`] from files, [`GraphBuilder`] from a program.
@@ -48,11 +48,11 @@ pub use graph::{
     publish_graph,
 };
 pub use kith_engine::{Manifest, VALUES_COMPONENT};
-pub use kith_load::{
+pub use kith_files::objects::{Location, Objects};
+pub use kith_files::{
     BuildProgress, BuildSummary, DeltaSummary, Duplicates, MEMORY_BYTES_DEFAULT, PartitionSummary, Stop,
     version_dir,
 };
-pub use kith_objects::{Location, Objects};
 pub use kith_rows::graph::{ColumnRef, ColumnSpec, EdgeColumns, FileOptions};
 pub use kith_rows::{FieldTimes, Format, FormatChoice, HeaderMode, RowKey, RowValue, WrongTimes};
 pub use object_store::{LockedStore, ObjectStore, Work, partition_count, remove_folder, unusable};

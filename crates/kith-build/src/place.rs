@@ -5,7 +5,7 @@ use crate::{
     failure::{Failure, chain},
 };
 use kith_engine::{FetchError, Manifest, VerifyDepth, verify_version};
-use kith_objects::{Access, Location, LocationError, Objects, ObjectsError};
+use kith_files::objects::{Access, Location, LocationError, Objects, ObjectsError};
 use kith_types::{ErrorCode, StoreVersion};
 use kith_wire::documents::{ClusterDocument, ComponentDocument};
 use std::{

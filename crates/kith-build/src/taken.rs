@@ -10,7 +10,7 @@ use crate::{
     unusable,
 };
 use kith_engine::{MANIFEST_NAME, Manifest, VerifyDepth, verify_version};
-use kith_objects::{Location, Objects};
+use kith_files::objects::{Location, Objects};
 use kith_types::ErrorCode;
 use std::{
     fs::{self, File},

@@ -6,7 +6,7 @@
 //! number) of every row and write the bytes once.
 
 use kith_engine::{FolderSource, KeyType, VerifyDepth, verify_version};
-use kith_load::{ValuesBuilder, ValuesOptions};
+use kith_files::{ValuesBuilder, ValuesOptions};
 use kith_types::{PartitionCount, PartitionId, StoreVersion, fmix64, position_of_key};
 use std::error::Error;
 use std::fs::File;

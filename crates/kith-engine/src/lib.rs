@@ -1,6 +1,6 @@
 //! The read-only storage engine: one folder of immutable files for each version of a component. This crate writes,
 //! fetches, verifies, maps and reads them. Nodes serve from it; builders write through it. What the bytes of a version
-//! are built from is the business of `kith-load`, and who may serve a version is decided elsewhere. It follows
+//! are built from is the business of `kith-files`, and who may serve a version is decided elsewhere. It follows
 //! Voldemort's read-only storage (Voldemort §5.1 to §5.5).
 //!
 //! ```text
@@ -66,7 +66,7 @@ pub use source::{FolderSource, ObjectError, REMOTE_PIECE_BYTES, Source};
 pub use values::{RecordLocation, ValueError, ValuesReader};
 pub use verify::{VerifyDepth, VerifyReport, verify_again, verify_component, verify_slowly, verify_version};
 
-/// The writers of a version's files, for `kith-load`.
+/// The writers of a version's files, for `kith-files`.
 pub mod writing {
     pub use crate::chunk::Found;
     pub use crate::document::{json_text, seal_of};

@@ -6,7 +6,7 @@ use super::{
     named::{unknown_version, version_named},
     verify::Depth,
 };
-use kith_process::{background, topology::TopologyReceiver};
+use kith_cluster::{background, topology::TopologyReceiver};
 use kith_wire::{
     documents::{ComponentDocument, ServedDocument},
     v1,

@@ -11,8 +11,8 @@ use super::{
     quota::NodeQuotas,
     scrub::FileHealth,
 };
+use kith_cluster::topology::TopologyReceiver;
 use kith_ops::EvaluateError;
-use kith_process::topology::TopologyReceiver;
 use kith_schema::SourceError;
 use kith_types::ErrorCode;
 use kith_wire::v1;

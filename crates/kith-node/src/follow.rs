@@ -6,7 +6,7 @@ use super::{
 };
 use futures::StreamExt;
 use kith_api::topology::wanted;
-use kith_process::{background, topology::TopologyReceiver};
+use kith_cluster::{background, topology::TopologyReceiver};
 use kith_wire::documents::{ServedDocument, TopologyDocument};
 use std::{
     collections::BTreeMap,

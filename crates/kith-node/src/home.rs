@@ -1,7 +1,7 @@
 //! Watches the node's data directory, which may be removed while the process runs.
 
 use super::{held::HeldStores, scrub::FileHealth};
-use kith_process::data_dir::{DataDir, DataDirError};
+use kith_cluster::data_dir::{DataDir, DataDirError};
 use std::{sync::Arc, time::Duration};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;

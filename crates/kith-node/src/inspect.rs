@@ -10,8 +10,8 @@ use super::{
     verify::{Depth, verify},
 };
 use futures::{StreamExt, stream::BoxStream};
+use kith_cluster::{background, topology::TopologyReceiver};
 use kith_engine::{OpenError, ValueError, ValuesReader};
-use kith_process::{background, topology::TopologyReceiver};
 use kith_types::{ErrorCode, PartitionId};
 use kith_wire::{documents::ServedDocument, v1};
 use std::{ops::ControlFlow, sync::Arc};

@@ -57,15 +57,23 @@ mod warm;
 use held::{
     CopyError, Copying, HeldStores, Partitions, PrepareError, ReleaseError, Replicas, Supplier, VersionReader,
 };
-pub use kith_process::Labels;
+pub use kith_cluster::Labels;
 pub use options::NodeOptions;
 use throttle::Throttle;
 
 use crate::load::LoadCounter;
 use evaluator::Evaluator;
+use kith_cluster::metadata::MetadataStore;
+use kith_cluster::{
+    ClusterReader, StartError,
+    data_dir::{DataDir, Identity},
+    follow_lives,
+    freshness::Freshness,
+    liveness::{self, ProcessId, Registration},
+    topology::{self, TopologyReceiver},
+};
 use kith_database::{Reach, Retention};
 use kith_doors::{Backend, Doors, OpenDoors};
-use kith_metadata::MetadataStore;
 use kith_net::{
     server::{
         self, Ports,
@@ -73,14 +81,6 @@ use kith_net::{
         http::{self, Readiness},
     },
     transport::TransportKind,
-};
-use kith_process::{
-    ClusterReader, StartError,
-    data_dir::{DataDir, Identity},
-    follow_lives,
-    freshness::Freshness,
-    liveness::{self, ProcessId, Registration},
-    topology::{self, TopologyReceiver},
 };
 use kith_types::{NodeId, PartitionCount};
 use kith_wire::{
@@ -244,7 +244,7 @@ fn held_stores(
         .ok_or(StartError::Topology { detail: format!("{} partitions", cluster.partitions) })?;
     let owned = held::Owned::of(cluster, options.node);
     let components = options.data.join("components");
-    let object_store = kith_process::place::objects(&cluster.object_store).map_err(|source| {
+    let object_store = kith_cluster::place::objects(&cluster.object_store).map_err(|source| {
         StartError::ObjectStore { location: cluster.object_store.clone(), source: Box::new(source) }
     })?;
     let fetches = Throttle::new(options.fetch_rate, stop.clone());

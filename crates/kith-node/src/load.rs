@@ -1,7 +1,7 @@
 //! The load that a node measures and reports in its replies (Moolle, equation 9: the number of clients `m` is counted at the
 //! node, which all clients reach).
 
-use kith_process::micros_since_1970;
+use kith_cluster::micros_since_1970;
 use kith_routing::ReportedLatencies;
 use kith_wire::v1::{NodeCounters, NodeLoad};
 use parking_lot::Mutex;

@@ -6,8 +6,8 @@ use super::{
     named::{partitions_of, seen, versions_of},
 };
 use futures::{StreamExt, stream::BoxStream};
+use kith_cluster::{PeerSource, background, topology::TopologyReceiver};
 use kith_engine::{FetchError, Source};
-use kith_process::{PeerSource, background, topology::TopologyReceiver};
 use kith_types::{ErrorCode, with_causes};
 use kith_wire::{documents::ComponentDocument, v1};
 use std::{num::NonZeroU64, ops::ControlFlow, sync::Arc, time::Instant};

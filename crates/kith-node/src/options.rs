@@ -1,9 +1,9 @@
 //! The options of a node.
 
+use kith_cluster::{Labels, StartError};
 use kith_database::{DatabaseServers, Retention};
 use kith_doors::DoorAt;
 use kith_net::server::{Addresses, FrontPage, connections::ConnectionSettings, security::Security};
-use kith_process::{Labels, StartError};
 use kith_wire::documents::{DOCUMENT_FORMAT, NodeDocument};
 use std::{net::SocketAddr, num::NonZeroU64, path::PathBuf, time::Duration};
 

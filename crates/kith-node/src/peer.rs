@@ -3,8 +3,8 @@
 
 use super::{HeldStores, Throttle};
 use futures::{StreamExt, stream::BoxStream};
+use kith_cluster::background;
 use kith_engine::{HeldSource, ObjectError, OpenError, Source};
-use kith_process::background;
 use kith_types::ErrorCode;
 use kith_wire::v1;
 use std::{path::Path, sync::Arc};

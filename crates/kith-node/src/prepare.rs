@@ -5,7 +5,7 @@ use super::{
     held::{HeldStores, PrepareError, PrepareOptions},
 };
 use futures::{StreamExt, stream::BoxStream};
-use kith_process::{FailPoint, background, topology::TopologyReceiver};
+use kith_cluster::{FailPoint, background, topology::TopologyReceiver};
 use kith_types::{ErrorCode, PartitionId, with_causes};
 use kith_wire::{
     documents::{Document, ServedDocument},

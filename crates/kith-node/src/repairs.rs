@@ -1,7 +1,7 @@
 //! Reports that a node which a push left out has the version after all, so that it gets reads of it again.
 
 use crate::HeldStores;
-use kith_metadata::{
+use kith_cluster::metadata::{
     MetadataStore,
     records::{Asker, ChangeError, change},
 };

@@ -9,7 +9,7 @@ use super::{
     held::{HeldStores, Replicas},
     verify::{Depth, Found, State, verify},
 };
-use kith_process::{background, topology::TopologyReceiver};
+use kith_cluster::{background, topology::TopologyReceiver};
 use kith_wire::documents::{ComponentDocument, ServedDocument, TopologyDocument};
 use parking_lot::{Mutex, MutexGuard};
 use std::{

@@ -3,7 +3,7 @@
 
 use kith_api::QueryError;
 use kith_client::topology::Topology;
-use kith_process::quotas::{self, Quotas};
+use kith_cluster::quotas::{self, Quotas};
 use kith_routing::AdmittedBy;
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};

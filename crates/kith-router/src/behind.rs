@@ -2,14 +2,14 @@
 //! `/readyz` if another router has newer metadata.
 
 use super::counters::RouterCounters;
+use crate::control::{own_status, shape::Shape};
 use futures::future::join_all;
 use kith_client::Fleet;
-use kith_control::{own_status, shape::Shape};
-use kith_net::{security::Dialer, server::http::Readiness};
-use kith_process::{
+use kith_cluster::{
     freshness::{Freshness, is_behind},
     topology::TopologyReceiver,
 };
+use kith_net::{security::Dialer, server::http::Readiness};
 use std::{sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 

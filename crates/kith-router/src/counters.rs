@@ -2,7 +2,7 @@
 
 use super::recent::Recent;
 use kith_client::Executor;
-use kith_process::micros_since_1970;
+use kith_cluster::micros_since_1970;
 use kith_routing::{NodeLoad, ReportedLatencies};
 use kith_wire::v1;
 use parking_lot::Mutex;

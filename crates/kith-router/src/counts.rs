@@ -1,6 +1,6 @@
 //! The counters of a router, which start at 0 before there is anything to count.
 
-use kith_process::{
+use kith_cluster::{
     counts::{self, Labelled, zero},
     topology::TopologyReceiver,
 };

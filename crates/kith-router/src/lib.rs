@@ -1,5 +1,5 @@
 //! A router: answers queries for any client, with caches in front of the nodes (Moolle's NCS), and administers the
-//! cluster through `kith-control`. It holds no data: if it dies, clients go on with another one.
+//! cluster. It holds no data: if it dies, clients go on with another one.
 //!
 //! ```text
 //! gRPC, frames, doors ─► service ─► pipeline: admit, record, run, count, charge
@@ -11,6 +11,7 @@
 //!   `slow_log` write queries down.
 //! - `networks`, `lists`, `origin`: the shells of the caches, which `kith-cache` decides about.
 //! - `forward`: queries that another router owns.
+//! - [`control`]: pushes, rebalances and live graphs.
 //! - `parts`: puts the router together, with the administration.
 //! - `settings`, `options`: the TOML document and the start of the process.
 //! - `behind`: what happens when the metadata store is lost.
@@ -23,6 +24,7 @@
 
 mod admission;
 mod behind;
+pub mod control;
 mod counters;
 mod counts;
 mod doors;
@@ -43,25 +45,25 @@ mod slow_log;
 mod streams;
 mod view;
 
-pub use kith_control::{DatabaseServer, DatabaseServers, UploadSettings};
+pub use control::{DatabaseServer, DatabaseServers, UploadSettings};
 pub use options::RouterOptions;
 pub use settings::{AdmissionSettings, CacheSettings, RouterSettings, SettingsFileError, SlowLogSettings};
 
-use kith_control::{Admin, Coordinator};
-use kith_doors::{Backend, Doors, OpenDoors};
-use kith_metadata::MetadataStore;
-use kith_net::server::{
-    self, Ports,
-    connections::Connections,
-    http::{self, Readiness},
-    security::Security,
-};
-use kith_process::{
+use control::{Admin, Coordinator};
+use kith_cluster::metadata::MetadataStore;
+use kith_cluster::{
     StartError,
     freshness::Freshness,
     liveness::{self, ProcessId, Registration},
     place,
     topology::{self, Followed, TopologyReceiver},
+};
+use kith_doors::{Backend, Doors, OpenDoors};
+use kith_net::server::{
+    self, Ports,
+    connections::Connections,
+    http::{self, Readiness},
+    security::Security,
 };
 use kith_wire::{
     MESSAGE_BYTES_MAX, REQUEST_BYTES_MAX,

@@ -7,7 +7,7 @@ use kith_client::{
     ListStore, Session,
     topology::{Graph, Pin, Pinned},
 };
-use kith_process::topology::TopologyReceiver;
+use kith_cluster::topology::TopologyReceiver;
 use kith_schema::{EdgeSelector, KindRole};
 use kith_wire::documents::ServedDocument;
 use parking_lot::{Mutex, MutexGuard};

@@ -9,8 +9,8 @@ use kith_cache::{
     Basis, CacheCounters, CacheOptions, Failure, FlightId, Landing, Lookup, Mode, NetworkCache, Origin,
 };
 use kith_client::{NetworkSource, Run, Session};
+use kith_cluster::topology::TopologyReceiver;
 use kith_ops::{Network, NetworkKey};
-use kith_process::topology::TopologyReceiver;
 use kith_types::{OperationName, Timestamp};
 use parking_lot::{Mutex, MutexGuard};
 use std::{

@@ -1,9 +1,9 @@
 //! The options with which a router is started.
 
 use super::RouterSettings;
+use kith_cluster::{StartError, private};
 use kith_doors::DoorAt;
 use kith_net::server::{Addresses, FrontPage, connections::ConnectionSettings, security::Security};
-use kith_process::{StartError, private};
 use kith_wire::documents::{DOCUMENT_FORMAT, RouterDocument};
 use std::{net::SocketAddr, path::PathBuf};
 

@@ -5,13 +5,13 @@ use super::{
     networks::CachedNetworks, pipeline::Pipeline, record::Recorder, service::GraphServer, slow_log::SlowLog,
     view::View,
 };
-use kith_client::{Caches, ListStore, Session, topology::Topology};
-use kith_control::{
+use crate::control::{
     Admin, Coordinator, Databases, LiveGraphStore, Rebalancer, Stores, assign_leaders, take_care, take_over,
 };
-use kith_metadata::MetadataStore;
+use kith_client::{Caches, ListStore, Session, topology::Topology};
+use kith_cluster::metadata::MetadataStore;
+use kith_cluster::{StartError, freshness::Freshness, topology::TopologyReceiver};
 use kith_net::security::Dialer;
-use kith_process::{StartError, freshness::Freshness, topology::TopologyReceiver};
 use std::sync::Arc;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;

@@ -1,9 +1,9 @@
 //! The facts that `kith cluster status` reads from a router.
 
 use super::counters::RouterCounters;
+use crate::control::RouterView;
 use futures::future::BoxFuture;
 use kith_client::Session;
-use kith_control::RouterView;
 use kith_types::NodeId;
 use kith_wire::v1;
 use std::{sync::Arc, time::Duration};

@@ -4,7 +4,7 @@ mod support;
 
 use kith_api::{QueryOptions, Service};
 use kith_client::{Session, SessionSettings};
-use kith_metadata::{EmbeddedMetadata, RemoteMetadata};
+use kith_cluster::metadata::{EmbeddedMetadata, RemoteMetadata};
 use kith_node::{Node, NodeOptions};
 use kith_ops::{GraphAnswer, GraphQuery, Operand};
 use kith_types::ErrorCode;

@@ -2,9 +2,9 @@
 
 mod support;
 
+use kith_cluster::PeerSource;
 use kith_engine::{FetchError, FetchOptions, fetch, verify_component};
 use kith_net::security::Dialer;
-use kith_process::PeerSource;
 use kith_types::PartitionId;
 use std::ops::ControlFlow;
 use support::{start, village};

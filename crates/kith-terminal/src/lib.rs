@@ -1,5 +1,5 @@
-//! The parts that all commands of the terminal share. `kith`, `kith-bench` and `kith-top` use it; it defines no command
-//! of its own.
+//! The parts that all commands of the terminal share. `kith` and `kith-bench` use it. [`top`] is the one command that is
+//! here whole.
 //!
 //! - [`connect`]: finds the cluster (`--router`, `--ready-file`, `KITH_ROUTER`, a running `kith dev`) and connects to
 //!   it.
@@ -38,4 +38,5 @@ pub mod progress;
 pub mod reply;
 pub mod signals;
 pub mod table;
+pub mod top;
 mod units;

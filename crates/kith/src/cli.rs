@@ -103,7 +103,7 @@ pub enum Command {
     #[command(subcommand)]
     Cluster(cluster::ClusterCommand),
     /// Watch nodes, groups and routers: rates, latencies, pending keys, hedges and failures
-    Top(kith_top::TopFlags),
+    Top(kith_terminal::top::TopFlags),
     /// Benchmark a cluster, or the build of a graph
     #[cfg(feature = "bench")]
     #[command(subcommand)]
@@ -158,7 +158,7 @@ pub fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Store(command) => block_on(store::run(&target, output, *command)),
         Command::Schema(command) => block_on(schema::run(&target, output, command)),
         Command::Cluster(command) => block_on(cluster::run(&target, output, command)),
-        Command::Top(flags) => block_on(kith_top::run(&target, output, &flags)),
+        Command::Top(flags) => block_on(kith_terminal::top::run(&target, output, &flags)),
         #[cfg(feature = "bench")]
         Command::Bench(command) => block_on(kith_bench::run(&target, output, command)),
         #[cfg(feature = "sim")]

@@ -39,17 +39,15 @@ fn every_unit_bounds_the_memory_and_the_threads_of_its_process() {
 }
 
 /// The crates that nodes, routers and database processes are made of, as far as they count anything.
-const SERVING: [&str; 11] = [
+const SERVING: [&str; 9] = [
     "kith-server",
     "kith-node",
-    "kith-control",
     "kith-database",
     "kith-router",
     "kith-doors",
-    "kith-process",
+    "kith-cluster",
     "kith-client",
     "kith-net",
-    "kith-metadata",
     "kith-api",
 ];
 

@@ -8,7 +8,7 @@ use kith_engine::{
     ComponentReader, KeyType, MANIFEST_NAME, Manifest, PostingsKeys, ValuesReader, VersionFolder,
     encode_list, fetch_component, verify_component,
 };
-use kith_load::{ValuesBuilder, ValuesOptions, ZstdOptions};
+use kith_files::{ValuesBuilder, ValuesOptions, ZstdOptions};
 use kith_schema::KindRole;
 use kith_types::{Direction, KeyRef, PartitionCount, PartitionId, StoreVersion, position_of_key};
 use std::collections::BTreeMap;

@@ -7,7 +7,7 @@ use kith_engine::{
     ComponentReader, Compression, Content, FileEntry, FileId, KeyType, MANIFEST_NAME, Manifest, ValuesReader,
     VersionFolder, fetch_component, verify_component,
 };
-use kith_load::{Assembly, PartitionBuilder, PartitionSummary, SUMMARY_NAME, ValuesOptions};
+use kith_files::{Assembly, PartitionBuilder, PartitionSummary, SUMMARY_NAME, ValuesOptions};
 use kith_schema::KindRole;
 use kith_types::{PartitionCount, PartitionId, StoreVersion};
 use std::fs;

@@ -7,7 +7,7 @@ use kith_engine::{
     FetchOptions, KeyType, Manifest, ObjectError, PATCH_NAME, Source, fetch, fetch_component,
     verify_component,
 };
-use kith_load::{DeltaBuilder, DeltaOptions, ValuesBuilder, ValuesOptions};
+use kith_files::{DeltaBuilder, DeltaOptions, ValuesBuilder, ValuesOptions};
 use kith_types::{PartitionCount, PartitionId, StoreVersion, crc32c};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;

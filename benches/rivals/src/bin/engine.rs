@@ -18,7 +18,7 @@ use kith_engine::{
     FileKind, KeyType, Manifest, ValuesReader,
     
 };
-use kith_load::{ValuesBuilder, ValuesOptions};
+use kith_files::{ValuesBuilder, ValuesOptions};
 use kith_rivals::{
     Side,
     floor::Floor,

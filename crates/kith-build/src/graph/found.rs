@@ -5,7 +5,7 @@ use crate::{
     place::{manifest_at, refused, versions_at},
 };
 use kith_engine::{MANIFEST_NAME, Manifest};
-use kith_objects::Objects;
+use kith_files::objects::Objects;
 use kith_types::{ErrorCode, PartitionCount};
 
 /// A component of a graph, with the place of its files.

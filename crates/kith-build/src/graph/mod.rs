@@ -16,8 +16,8 @@ use crate::{
     place::{now, publish_version, refused, versions_at},
 };
 use kith_engine::Manifest;
-use kith_load::version_dir;
-use kith_objects::Objects;
+use kith_files::objects::Objects;
+use kith_files::version_dir;
 use kith_types::StoreVersion;
 use std::path::Path;
 

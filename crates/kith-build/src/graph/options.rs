@@ -1,6 +1,6 @@
 //! The options for building a graph, and the values of its columns.
 
-use kith_load::MEMORY_BYTES_DEFAULT;
+use kith_files::MEMORY_BYTES_DEFAULT;
 use kith_types::{PartitionCount, StoreVersion};
 use std::path::PathBuf;
 

@@ -7,7 +7,7 @@ use crate::{
     graph::next_version,
     place::{now, place, refused, version_here},
 };
-use kith_objects::Objects;
+use kith_files::objects::Objects;
 use kith_types::{ErrorCode, StoreVersion};
 use kith_wire::documents::{ComponentDocument, StoreDocument};
 use std::{

@@ -18,7 +18,7 @@ use crate::{
     failure::{Failure, chain},
     place::{place, refused},
 };
-use kith_objects::{ClaimError, Objects};
+use kith_files::objects::{ClaimError, Objects};
 use kith_types::{ErrorCode, PartitionCount};
 use kith_wire::documents::{ClusterDocument, TopologyDocument};
 use locked::Bucket;

@@ -9,8 +9,8 @@ use crate::{
     unusable,
 };
 use kith_engine::Manifest;
-use kith_load::{Assembly, PartitionSummary, ValuesOptions, assemble};
-use kith_objects::Objects;
+use kith_files::objects::Objects;
+use kith_files::{Assembly, PartitionSummary, ValuesOptions, assemble};
 use kith_types::ErrorCode;
 use std::{
     fs,

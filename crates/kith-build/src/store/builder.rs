@@ -5,7 +5,7 @@ use crate::{
     Failure, OnProgress, Progress,
     failure::{build, check_name, refused_rows},
 };
-use kith_load::ValuesBuilder;
+use kith_files::ValuesBuilder;
 use kith_rows::{RowEncoder, RowKey, RowValue, ValueType};
 use kith_types::ErrorCode;
 

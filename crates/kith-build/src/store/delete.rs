@@ -3,7 +3,7 @@
 use super::inputs::files;
 use crate::failure::{Failure, build};
 use base64::{Engine, engine::general_purpose::STANDARD};
-use kith_load::{DeltaBuilder, ValuesBuildError};
+use kith_files::{DeltaBuilder, ValuesBuildError};
 use kith_rows::{KeyType, RowSource};
 use kith_types::ErrorCode;
 use std::io::{BufRead, BufReader};

@@ -4,7 +4,7 @@ use crate::{
     failure::{Failure, chain},
     place::{place, refused},
 };
-use kith_objects::{Location, Objects};
+use kith_files::objects::{Location, Objects};
 use kith_rows::RowSource;
 use kith_types::ErrorCode;
 use std::io::{self, Read};

@@ -1,8 +1,8 @@
 //! Uploads one partition of a version, built separately, to the place of all partitions.
 
 use crate::{Failure, OnProgress, Progress, place::refused};
-use kith_load::PartitionSummary;
-use kith_objects::{Objects, ObjectsError};
+use kith_files::PartitionSummary;
+use kith_files::objects::{Objects, ObjectsError};
 use kith_types::ErrorCode;
 use std::path::Path;
 

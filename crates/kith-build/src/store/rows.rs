@@ -9,7 +9,7 @@ use crate::{
     failure::{build, check_name, read},
     place::{next_version, publish_version},
 };
-use kith_load::{
+use kith_files::{
     DeltaBuilder, DeltaOptions, PartitionBuilder, PartitionSummary, ValuesBuildError, ValuesBuilder,
     ValuesOptions, version_dir,
 };

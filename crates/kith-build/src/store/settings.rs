@@ -1,6 +1,6 @@
 //! The settings for reading rows that the store's definition does not determine.
 
-use kith_load::{Duplicates, MEMORY_BYTES_DEFAULT, Stop};
+use kith_files::{Duplicates, MEMORY_BYTES_DEFAULT, Stop};
 use kith_rows::{FieldTimes, FormatChoice, HeaderMode, RowOptions};
 use kith_schema::Schema;
 use std::path::PathBuf;

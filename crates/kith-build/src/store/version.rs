@@ -2,8 +2,8 @@
 
 use super::{RowSettings, Shape};
 use kith_engine::Manifest;
-use kith_load::{DeltaSummary, ValuesOptions, ZstdOptions};
-use kith_objects::Objects;
+use kith_files::objects::Objects;
+use kith_files::{DeltaSummary, ValuesOptions, ZstdOptions};
 use kith_rows::{RowReport, ValueShape};
 use kith_types::StoreVersion;
 use std::path::{Path, PathBuf};

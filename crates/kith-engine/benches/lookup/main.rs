@@ -16,7 +16,7 @@ mod ways;
 use both::{BATCH, BATCHES, BOTH, Both, batch, keys, value_of};
 use divan::Bencher;
 use kith_engine::{KeyType, ValuesReader};
-use kith_load::{ValuesBuilder, ValuesOptions};
+use kith_files::{ValuesBuilder, ValuesOptions};
 use kith_schema::{LookupKeys, ValueSource};
 use kith_types::{ByteKeys, PartitionCount, PartitionId, StoreVersion, fmix64};
 use std::ops::ControlFlow;

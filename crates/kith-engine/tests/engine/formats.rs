@@ -7,7 +7,7 @@ use kith_engine::{
     FetchOptions, FolderSource, KeyType, PATCH_NAME, ValueType, ValuesReader, fetch, fetch_component,
     verify_component,
 };
-use kith_load::{
+use kith_files::{
     DeltaBuilder, DeltaOptions, PartitionBuilder, PartitionSummary, SUMMARY_NAME, ValuesBuilder,
     ValuesOptions, ZstdOptions,
 };

@@ -5,7 +5,7 @@ use kith_engine::{
     FetchError, FetchOptions, FolderSource, KeyType, Manifest, ObjectError, PATCH_NAME, Source, ValuesReader,
     fetch, release_partitions, verify_component,
 };
-use kith_load::{DeltaBuilder, DeltaOptions, DeltaSummary, ValuesBuilder, ValuesOptions, ZstdOptions};
+use kith_files::{DeltaBuilder, DeltaOptions, DeltaSummary, ValuesBuilder, ValuesOptions, ZstdOptions};
 use kith_types::{PartitionCount, PartitionId, StoreVersion, fmix64};
 use std::fs;
 use std::ops::ControlFlow;

@@ -2,7 +2,7 @@
 
 use crate::stores::{Stores, all, packs, value};
 use kith_engine::{KeyType, ValuesReader, fetch_component};
-use kith_load::{ValuesBuilder, ValuesOptions};
+use kith_files::{ValuesBuilder, ValuesOptions};
 use kith_types::{PartitionCount, PartitionId, StoreVersion};
 use std::fs;
 use std::ops::ControlFlow;

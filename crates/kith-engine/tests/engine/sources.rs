@@ -6,7 +6,7 @@ use kith_engine::{
     FetchError, FetchOptions, FolderSource, Manifest, ObjectError, ValuesReader, release_partitions,
     verify_component,
 };
-use kith_load::{DeltaBuilder, DeltaOptions, ValuesBuilder, ValuesOptions};
+use kith_files::{DeltaBuilder, DeltaOptions, ValuesBuilder, ValuesOptions};
 use kith_types::{PartitionCount, PartitionId, StoreVersion, fmix64};
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -5,7 +5,7 @@ use kith_engine::{
     FileId, FileKind, FolderSource, KeyType, Manifest, ValuesReader, VerifyDepth, fetch_component, repair,
     verify_version,
 };
-use kith_load::{ValuesBuilder, ValuesOptions, ZstdOptions};
+use kith_files::{ValuesBuilder, ValuesOptions, ZstdOptions};
 use kith_types::{PartitionCount, PartitionId, StoreVersion, fmix64};
 use std::fs;
 use std::ops::ControlFlow;

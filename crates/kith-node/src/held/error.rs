@@ -1,7 +1,7 @@
 //! Why a version cannot be prepared.
 
+use kith_cluster::{data_dir::DataDirError, place::PlaceError};
 use kith_engine::{FetchError, OpenError};
-use kith_process::{data_dir::DataDirError, place::PlaceError};
 use thiserror::Error;
 
 /// Why a component version cannot be prepared.

@@ -26,13 +26,13 @@ use super::{
     throttle::{Throttle, Throttled},
 };
 use component::Component;
-use kith_engine::{GraphReader, HeldSource, OpenError, Source, ValuesReader};
-use kith_net::security::Dialer;
-use kith_objects::Objects;
-use kith_process::{
+use kith_cluster::{
     data_dir::{DataDir, DataDirError},
     place,
 };
+use kith_engine::{GraphReader, HeldSource, OpenError, Source, ValuesReader};
+use kith_files::objects::Objects;
+use kith_net::security::Dialer;
 use kith_types::{PartitionCount, PartitionId};
 use kith_wire::documents::{ComponentDocument, HoldsDocument, ServedDocument, TopologyDocument};
 use parking_lot::{Mutex, MutexGuard, RwLock};

@@ -3,10 +3,10 @@
 
 use super::{HeldStores, PrepareError};
 use crate::{heal::Take, throttle::Throttled};
+use kith_cluster::PeerSource;
+use kith_cluster::metadata::records::holders_of;
 use kith_engine::{Damage, FetchError, FileId, FileKind, Source, SplicedSource, read_manifest};
-use kith_metadata::records::holders_of;
-use kith_objects::Objects;
-use kith_process::PeerSource;
+use kith_files::objects::Objects;
 use kith_types::{NodeId, PartitionId};
 use kith_versions::{BRIEF, Donors, Origin, origins};
 use kith_wire::documents::{ComponentDocument, ServedDocument, TopologyDocument};

@@ -2,7 +2,7 @@
 
 use super::{Components, HeldStores, PrepareError, Replicas, component::Component};
 use crate::warm;
-use kith_process::FailPoint;
+use kith_cluster::FailPoint;
 use kith_types::PartitionId;
 use kith_wire::documents::ServedDocument;
 use std::collections::BTreeSet;

@@ -8,12 +8,12 @@ use crate::{
     heal::{fetch_anew, heal},
     throttle::Throttled,
 };
+use kith_cluster::{FailPoint, PeerSource};
 use kith_engine::{
     Damage, FetchError, FetchOptions, FetchProgress, HeldSource, OpenError, Source, SplicedSource,
     VersionFolder, read_manifest,
 };
 use kith_net::security::Dialer;
-use kith_process::{FailPoint, PeerSource};
 use kith_types::PartitionId;
 use kith_wire::documents::{ComponentDocument, ServedDocument};
 use std::{

@@ -2,8 +2,8 @@
 
 use super::{HeldStores, VERSION_GRACE};
 use crate::heal::aside_of;
+use kith_cluster::FailPoint;
 use kith_engine::staging_of;
-use kith_process::FailPoint;
 use kith_wire::documents::{ServedDocument, TopologyDocument};
 use std::{
     collections::BTreeSet,

@@ -7,8 +7,8 @@
 
 use futures::{FutureExt, future::BoxFuture};
 use kith_api::topology::{leaders_of, table_of_document};
-use kith_metadata::MetadataStore;
-use kith_process::{LivesReceiver, change_leaders, topology::TopologyReceiver};
+use kith_cluster::metadata::MetadataStore;
+use kith_cluster::{LivesReceiver, change_leaders, topology::TopologyReceiver};
 use kith_routing::Leaders;
 use kith_types::{NodeId, PartitionId, Term};
 use kith_wire::documents::TopologyDocument;

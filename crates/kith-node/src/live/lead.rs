@@ -6,13 +6,13 @@ use super::{
     message::LeadMessage,
 };
 use kith_api::topology::leaders_of;
+use kith_cluster::change_leaders;
 use kith_database::{BeginTerm, CommitError, DatabaseError};
 use kith_live::{
     Action, Answered, CallerId, CommitResult, Delivery, DeliveryError, Duties, Event, Leader, Now, SenderId,
     WriteError,
 };
 use kith_net::transport::Transport;
-use kith_process::change_leaders;
 use kith_routing::Leaders;
 use kith_types::{ErrorCode, LogPoint, PartitionId, Term};
 use kith_wire::v1;

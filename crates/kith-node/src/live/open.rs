@@ -3,9 +3,9 @@
 
 use super::unopened::UnopenedGraphs;
 use futures::{FutureExt, future::BoxFuture};
+use kith_cluster::unable;
 use kith_database::{self as database, Database, GraphIdentity, Reach, Storage, StorageError};
 use kith_live::GraphTypes;
-use kith_process::unable;
 use kith_types::PartitionCount;
 use kith_wire::documents::{LiveGraphDocument, TopologyDocument};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};

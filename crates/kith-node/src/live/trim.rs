@@ -1,8 +1,8 @@
 //! Removes old changes and old outcomes of writes of the partitions that this node leads, once they are no longer needed.
 
 use super::graph::{LiveGraph, led_by, wall_ms};
+use kith_cluster::topology::TopologyReceiver;
 use kith_database::{DatabaseError, Retention};
-use kith_process::topology::TopologyReceiver;
 use kith_types::{NodeId, PartitionId, Position};
 use std::{
     sync::{Arc, Weak},

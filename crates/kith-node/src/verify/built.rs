@@ -5,7 +5,7 @@ use super::{State, damage_of};
 use kith_engine::{
     Damage, Fault, FetchError, Manifest, OnVerify, Source, VerifyDepth, prove_pack, read_manifest,
 };
-use kith_objects::{ClaimError, Listed, Objects};
+use kith_files::objects::{ClaimError, Listed, Objects};
 use kith_types::{ErrorCode, with_causes};
 use kith_wire::{documents::ComponentDocument, v1};
 use std::error::Error;
@@ -122,7 +122,7 @@ impl CopyLocation<'_> {
             Ok(None) => {
                 let message = format!(
                     "{location} is not there, or no cluster's object store: it has no {}",
-                    kith_objects::IDENTITY_NAME
+                    kith_files::objects::IDENTITY_NAME
                 );
                 let help = "mount the folder on this node, or check the bucket, the endpoint and the keys in its environment";
                 Err(kith_wire::status(ErrorCode::ObjectStoreUnreachable, message, help))

@@ -1,7 +1,7 @@
 //! The counters of a database process, which start at 0 before anything is counted.
 
+use kith_cluster::counts::{self, Labelled, zero};
 use kith_database::DatabaseService;
-use kith_process::counts::{self, Labelled, zero};
 
 const LABELLED_OF_DATABASES: [Labelled; 2] = [
     Labelled { name: "kith_database_calls_total", label: "call", values: DatabaseService::CALLS },

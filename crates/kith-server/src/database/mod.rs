@@ -21,19 +21,19 @@ mod options;
 
 pub use options::DatabaseOptions;
 
-use kith_database::{DatabaseService, GraphFiles, SqliteOptions};
-use kith_metadata::MetadataStore;
-use kith_net::server::{
-    self, Ports,
-    connections::Connections,
-    http::{self, Readiness},
-};
-use kith_process::{
+use kith_cluster::metadata::MetadataStore;
+use kith_cluster::{
     StartError,
     data_dir::{DataDir, Identity},
     freshness::Freshness,
     liveness::{self, ProcessId, Registration},
     topology::{self, TopologyReceiver},
+};
+use kith_database::{DatabaseService, GraphFiles, SqliteOptions};
+use kith_net::server::{
+    self, Ports,
+    connections::Connections,
+    http::{self, Readiness},
 };
 use kith_wire::documents::Document;
 use std::{fmt, net::SocketAddr, sync::Arc, time::Duration};

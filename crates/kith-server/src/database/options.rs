@@ -1,7 +1,7 @@
 //! The options of a database process.
 
+use kith_cluster::StartError;
 use kith_net::server::{Addresses, FrontPage, connections::ConnectionSettings, security::Security};
-use kith_process::StartError;
 use kith_wire::documents::{DOCUMENT_FORMAT, DatabaseDocument};
 use std::{net::SocketAddr, path::PathBuf};
 

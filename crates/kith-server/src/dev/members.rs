@@ -7,9 +7,9 @@ use super::{
 };
 use crate::database::DatabaseServer;
 use futures::future::{BoxFuture, FutureExt, join_all};
-use kith_metadata::MetadataStore;
+use kith_cluster::metadata::MetadataStore;
+use kith_cluster::{StartError, topology::TopologyReceiver};
 use kith_node::Node;
-use kith_process::{StartError, topology::TopologyReceiver};
 use kith_router::Router;
 use std::{net::SocketAddr, sync::Arc};
 use tokio_util::{

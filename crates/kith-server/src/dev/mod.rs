@@ -11,24 +11,24 @@ mod roles;
 mod stop;
 mod temporary;
 
-pub use kith_control::cluster::Shape;
+pub use kith_router::control::cluster::Shape;
 pub use ports::{PORT, PORT_GREMLIN, PORT_HTTP, PORT_RESP};
 pub use ready::{ReadyDatabase, ReadyDocument, ReadyNode, ReadyRouter};
 pub use stop::{StopError, stop};
 
-use kith_control::cluster;
-use kith_metadata::{EmbeddedMetadata, MetadataService, MetadataStore};
+use kith_cluster::metadata::{EmbeddedMetadata, MetadataService, MetadataStore};
+use kith_cluster::{
+    StartError,
+    data_dir::{DataDir, Identity, write_atomically},
+    topology,
+};
 use kith_net::server::{
     self,
     connections::{ConnectionSettings, Connections},
     security::Security,
 };
-use kith_process::{
-    StartError,
-    data_dir::{DataDir, Identity, write_atomically},
-    topology,
-};
 use kith_router::RouterSettings;
+use kith_router::control::cluster;
 use members::{Around, Members};
 use plan::Plan;
 use std::{

@@ -5,9 +5,9 @@ use super::{
     ports::{self, Reserved},
 };
 use crate::database::DatabaseOptions;
+use kith_cluster::Labels;
 use kith_net::server::security::Security;
 use kith_node::NodeOptions;
-use kith_process::Labels;
 use kith_router::RouterOptions;
 use kith_wire::documents::TopologyDocument;
 use std::{

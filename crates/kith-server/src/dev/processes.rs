@@ -4,7 +4,7 @@
 //! outlives it.
 
 use super::roles::{Addresses, Role};
-use kith_process::{StartError, topology::TopologyReceiver};
+use kith_cluster::{StartError, topology::TopologyReceiver};
 use std::{
     num::NonZeroU16,
     process::{ExitStatus, Stdio},

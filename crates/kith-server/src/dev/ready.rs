@@ -1,7 +1,7 @@
 //! The ready file: the addresses of all members, as JSON. It is replaced atomically at every change.
 
 use super::plan::{Member, Plan};
-use kith_process::{
+use kith_cluster::{
     StartError,
     data_dir::{DataDirError, write_atomically},
     topology::TopologyReceiver,

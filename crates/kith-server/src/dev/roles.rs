@@ -2,9 +2,9 @@
 
 use super::{log_file, plan::Member};
 use crate::database::DatabaseOptions;
+use kith_cluster::{Labels, StartError};
 use kith_net::server::{self, connections::ConnectionSettings};
 use kith_node::NodeOptions;
-use kith_process::{Labels, StartError};
 use kith_router::{RouterOptions, RouterSettings};
 use kith_wire::documents::TopologyDocument;
 use std::{

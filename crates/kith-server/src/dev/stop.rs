@@ -4,7 +4,7 @@
 //! this very file open, because the id alone may have been reused by another process.
 
 use super::OWNER;
-use kith_process::data_dir::{self, DataDirError, LOCK_FILE};
+use kith_cluster::data_dir::{self, DataDirError, LOCK_FILE};
 use kith_types::ErrorCode;
 use std::{
     fs, io,

@@ -1,7 +1,7 @@
 //! The temporary data directory of a `kith dev` without `--data`. It is created for one run and removed at its end. If a run
 //! is killed, the next one removes its directory.
 
-use kith_process::{
+use kith_cluster::{
     StartError, background,
     data_dir::{DataDir, LOCK_FILE},
 };

@@ -37,7 +37,7 @@ impl Metadata {
 }
 
 impl World {
-    /// Changes the leaders to the result of `decide` with a conditional write, as `kith_process::change_leaders` does.
+    /// Changes the leaders to the result of `decide` with a conditional write, as `kith_cluster::change_leaders` does.
     /// Returns whether `decide` wanted a change; `None` if the outcome is unknown or other writers were faster in every
     /// attempt.
     pub(super) async fn change_leaders(

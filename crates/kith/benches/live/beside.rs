@@ -14,8 +14,8 @@ use super::{
     support::values,
 };
 use kith_client::{QueryOptions, RouterClient, Service};
+use kith_cluster::background;
 use kith_engine::{KeyType, ValueType};
-use kith_process::background;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use std::{sync::Arc, time::Duration};
 use tokio::runtime::{Builder, Handle, Runtime};

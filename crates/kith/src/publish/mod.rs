@@ -12,8 +12,8 @@ use crate::{failure::Failure, reply::stores::FollowedReply};
 use interrupt::{Beside, Publication};
 use kith_build::{LockedStore, ObjectStore, Work};
 use kith_client::{QueryError, RouterClient};
-use kith_objects::Location;
-use kith_process::private::keep_as_private_as;
+use kith_cluster::private::keep_as_private_as;
+use kith_files::objects::Location;
 use kith_types::ErrorCode;
 use kith_wire::{
     documents::{ClusterDocument, StoreDocument},

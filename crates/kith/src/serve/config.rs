@@ -9,9 +9,9 @@ use super::{
 };
 use crate::failure::Failure;
 use kith_client::SessionSettings;
+use kith_cluster::place::ReadFrom;
 use kith_net::server::{connections::ConnectionSettings, hosts::AcceptedHost, security::ServerSecurity};
 use kith_node::Labels;
-use kith_process::place::ReadFrom;
 use kith_router::{
     AdmissionSettings, CacheSettings, DatabaseServer, RouterSettings, SlowLogSettings, UploadSettings,
 };

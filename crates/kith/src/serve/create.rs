@@ -12,8 +12,8 @@ use crate::{
     table,
 };
 use clap::Args;
-use kith_control::cluster::{Shape, create_cluster};
-use kith_objects::{Location, LocationError};
+use kith_files::objects::{Location, LocationError};
+use kith_router::control::cluster::{Shape, create_cluster};
 use serde::Serialize;
 use std::path::PathBuf;
 

@@ -10,7 +10,7 @@ use crate::{
     output::{self, Format},
 };
 use anyhow::Context;
-use kith_process::private;
+use kith_cluster::private;
 use kith_server::dev::{self, ReadyDocument, StopError};
 use kith_types::ErrorCode;
 use serde::{Deserialize, Serialize};

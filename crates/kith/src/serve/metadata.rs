@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use clap::Args;
-use kith_metadata::MetadataTarget;
+use kith_cluster::metadata::MetadataTarget;
 use std::path::PathBuf;
 
 /// How to reach a cluster's metadata store. Each flag is also a key of the `--config` file.

@@ -25,7 +25,7 @@ use amounts::{
     FetchP99, LogRetention, ReplyMemory, ScrubRate, WarmBytes, fetch_p99, log_retention, reply_memory,
     scrub_rate, warm_bytes,
 };
-use kith_process::{StartError, private};
+use kith_cluster::{StartError, private};
 use kith_router::{RouterSettings, SettingsFileError};
 use kith_types::ErrorCode;
 pub use log::LogFormat;

@@ -14,7 +14,8 @@ use crate::{
     failure::{Exit, Failure},
 };
 use clap::Args;
-use kith_metadata::MetadataStore;
+use kith_cluster::metadata::MetadataStore;
+use kith_cluster::{background, place::ReadFrom};
 use kith_net::{
     security::secret,
     server::{
@@ -24,7 +25,6 @@ use kith_net::{
     },
 };
 use kith_node::{Labels, Node, NodeOptions};
-use kith_process::{background, place::ReadFrom};
 use kith_router::{Router, RouterOptions};
 use kith_types::ErrorCode;
 use std::{

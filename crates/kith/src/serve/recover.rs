@@ -6,7 +6,7 @@ use crate::{
     output::{self, Format},
 };
 use clap::Args;
-use kith_process::types::add_types_beside;
+use kith_cluster::types::add_types_beside;
 use kith_types::ErrorCode;
 use kith_wire::documents::{Document, TopologyDocument};
 use serde::Serialize;
@@ -60,7 +60,7 @@ impl RecoverFlags {
         add_types_beside(path, &mut copy);
         let target = self.metadata.or(file.metadata_flags()).target()?;
         let store = target.connect().map_err(|error| start_failure(error.into()))?;
-        let cluster = kith_control::recover::recover(&*store, &copy).await.map_err(start_failure)?;
+        let cluster = kith_router::control::recover::recover(&*store, &copy).await.map_err(start_failure)?;
         let reply = RecoverReply {
             cluster_id: cluster.cluster_id,
             copy: (*path).clone(),

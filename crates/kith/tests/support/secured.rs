@@ -8,9 +8,9 @@ use super::{
     redis::{Redis, Tls},
     wait_until_or_tell,
 };
-use kith_control::cluster::{Shape, create_cluster};
-use kith_metadata::{EmbeddedMetadata, MetadataService, MetadataStore, keys};
+use kith_cluster::metadata::{EmbeddedMetadata, MetadataService, MetadataStore, keys};
 use kith_net::security::secret;
+use kith_router::control::cluster::{Shape, create_cluster};
 use kith_wire::documents::{DatabaseDocument, Document, NodeDocument, RouterDocument};
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose,

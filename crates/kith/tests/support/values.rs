@@ -3,7 +3,7 @@
 use super::cluster::Cluster;
 use kith_client::{QueryError, RouterClient};
 use kith_engine::{KeyType, ValueType};
-use kith_load::{ValuesBuilder, ValuesOptions};
+use kith_files::{ValuesBuilder, ValuesOptions};
 use kith_types::{PartitionCount, StoreVersion};
 use kith_wire::{documents::ComponentDocument, v1};
 use std::path::PathBuf;

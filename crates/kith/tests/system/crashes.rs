@@ -3,7 +3,7 @@
 
 use crate::support;
 use kith_client::QueryError;
-use kith_process::{FAIL_POINTS_VARIABLE, FailPoint};
+use kith_cluster::{FAIL_POINTS_VARIABLE, FailPoint};
 use serde_json::Value;
 use std::{fs, path::PathBuf};
 use support::{

@@ -53,7 +53,7 @@ mod tail;
 mod top;
 mod values;
 
-#[path = "../../../kith-objects/tests/support/s3.rs"]
+#[path = "../../../kith-files/tests/support/s3.rs"]
 mod s3;
 #[path = "../support/mod.rs"]
 mod support;

@@ -4,7 +4,7 @@
 //! the components are then built one after another with the whole memory budget.
 
 use super::{FileRole, Load, LoadError, LoadOptions, MEMBERS_COMPONENT};
-use kith_load::{BuildError, SortOptions, Spool};
+use kith_files::{BuildError, SortOptions, Spool};
 use kith_rows::ReadError;
 use kith_rows::graph::{ColumnSpec, read_entities};
 use kith_schema::{Column, KindRole};

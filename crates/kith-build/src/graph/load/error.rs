@@ -2,7 +2,7 @@
 
 use super::FileRole;
 use crate::failure::{Failure, chain};
-use kith_load::BuildError;
+use kith_files::BuildError;
 use kith_rows::graph::FileError;
 use kith_types::ErrorCode;
 use std::path::PathBuf;

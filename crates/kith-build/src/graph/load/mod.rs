@@ -11,7 +11,7 @@ mod options;
 mod tests;
 
 use kith_engine::Manifest;
-use kith_load::{BuildError, BuildOptions, BuildSummary, ComponentBuilder, version_dir};
+use kith_files::{BuildError, BuildOptions, BuildSummary, ComponentBuilder, version_dir};
 use kith_rows::ReadError;
 use kith_rows::graph::{
     ColumnSpec, FileError, FileOptions, FileReport, ReadProgress, read_edges, read_members,

@@ -2,7 +2,7 @@
 
 use super::{LoadError, component_dir};
 use kith_engine::Manifest;
-use kith_load::{BuildProgress, BuildSummary, MEMORY_BYTES_DEFAULT, Stop};
+use kith_files::{BuildProgress, BuildSummary, MEMORY_BYTES_DEFAULT, Stop};
 use kith_rows::graph::{ColumnRef, ColumnSpec, EdgeColumns, FileOptions, FileReport, ReadProgress};
 use kith_types::{PartitionCount, StoreVersion, check_component_name};
 use std::path::{Path, PathBuf};

@@ -2,9 +2,9 @@
 
 use super::{GRAPH, LOOK, NODES, PARTITIONS};
 use kith_api::topology::leaders_of;
+use kith_cluster::change_leaders;
+use kith_cluster::metadata::{EmbeddedMetadata, MetadataStore, keys};
 use kith_database::Database;
-use kith_metadata::{EmbeddedMetadata, MetadataStore, keys};
-use kith_process::change_leaders;
 use kith_routing::{Leader, Leaders};
 use kith_types::{NodeId, PartitionId, Term};
 use kith_wire::documents::{Document, LeadersDocument};

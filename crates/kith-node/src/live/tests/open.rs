@@ -3,20 +3,20 @@
 
 use crate::live::{LeadershipView, LiveGraphs, Surroundings};
 use kith_api::topology::types_text;
+use kith_cluster::metadata::{EmbeddedMetadata, MetadataStore};
+use kith_cluster::{
+    LivesReceiver, follow_lives,
+    freshness::Freshness,
+    liveness::{self, ProcessId, Registration},
+};
 use kith_database::{
     DatabaseServers, DatabaseService, GraphFiles, GraphIdentity, Reach, Retention, SqliteOptions, Storage,
 };
 use kith_live::GraphTypes;
-use kith_metadata::{EmbeddedMetadata, MetadataStore};
 use kith_net::{
     security::Dialer,
     server::{self, connections::Connections, security::Security},
     transport::TransportKind,
-};
-use kith_process::{
-    LivesReceiver, follow_lives,
-    freshness::Freshness,
-    liveness::{self, ProcessId, Registration},
 };
 use kith_types::{NodeId, PartitionCount};
 use kith_wire::documents::TopologyDocument;

@@ -1,7 +1,7 @@
 //! A cluster of separate processes from one file, its metadata in a real etcd: it answers, starts and is asked while
 //! etcd is away, and changes when it is back.
 
-#[path = "../../../../kith-metadata/tests/support/etcd.rs"]
+#[path = "../../../../kith-cluster/tests/support/etcd.rs"]
 mod etcd;
 mod lost;
 mod outages;

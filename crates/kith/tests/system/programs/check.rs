@@ -9,7 +9,7 @@ use super::{
     world::{PARTITIONS, Site, World, until},
 };
 use kith_engine::{FetchOptions, MANIFEST_NAME, Manifest, PATCH_NAME, ValuesReader, fetch};
-use kith_objects::{IDENTITY_NAME, Objects};
+use kith_files::objects::{IDENTITY_NAME, Objects};
 use kith_types::{ErrorCode, PartitionId};
 use kith_wire::{
     documents::{ComponentDocument, StoreDocument},

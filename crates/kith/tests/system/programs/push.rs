@@ -8,8 +8,8 @@ use super::{
 };
 use kith_client::{QueryError, RouterClient};
 use kith_engine::{KeyType, Manifest, ValueType};
-use kith_load::{ValuesBuilder, ValuesOptions};
-use kith_objects::Objects;
+use kith_files::objects::Objects;
+use kith_files::{ValuesBuilder, ValuesOptions};
 use kith_types::{ErrorCode, PartitionCount, StoreVersion};
 use kith_wire::{
     documents::ComponentDocument,

@@ -7,7 +7,7 @@ use super::{
     support::{PATIENCE, cluster::Cluster},
 };
 use kith_client::{QueryError, RouterClient, security::Dialer};
-use kith_objects::{Access, Objects};
+use kith_files::objects::{Access, Objects};
 use kith_wire::{
     documents::{DefinitionDocument, Document, HoldsDocument, StoreDocument},
     v1::{self, store_request::Command as Ask},

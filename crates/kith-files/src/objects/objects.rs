@@ -1,0 +1,188 @@
+//! A place and the objects in it.
+
+use crate::objects::listed::Listed;
+use crate::objects::remote::{Remote, block_on};
+use crate::objects::{Access, Location, ObjectsError};
+use kith_engine::{FolderSource, ObjectError, REMOTE_PIECE_BYTES, Source};
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+/// A folder, or a prefix of a bucket, opened for use. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Objects {
+    location: Location,
+    /// `None` for a folder.
+    pub(crate) remote: Option<Remote>,
+}
+
+impl Objects {
+    /// Opens a place from its settings. Makes no request.
+    ///
+    /// # Errors
+    /// [`ObjectsError::Settings`].
+    pub fn open(location: &Location, access: &Access) -> Result<Self, ObjectsError> {
+        let remote = match location {
+            Location::Folder(_) => None,
+            Location::Bucket(url) => Some(Remote::open(location, url, access)?),
+        };
+        Ok(Self { location: location.clone(), remote })
+    }
+
+    /// Returns the location of this place.
+    pub fn location(&self) -> &Location {
+        &self.location
+    }
+
+    /// Returns the folder, if the place is on this machine.
+    pub fn folder(&self) -> Option<&Path> {
+        self.location.folder()
+    }
+
+    /// Returns a place below this one.
+    #[must_use]
+    pub fn join(&self, name: &str) -> Self {
+        Self {
+            location: self.location.join(name),
+            remote: self.remote.as_ref().map(|remote| remote.join(name)),
+        }
+    }
+
+    /// Returns the same place, but with failed requests repeated for at most `patience`.
+    #[must_use]
+    pub fn repeating_for(&self, patience: Duration) -> Self {
+        let remote = self.remote.as_ref().map(|remote| remote.repeating_for(patience));
+        Self { location: self.location.clone(), remote }
+    }
+
+    /// Returns the place that contains this one, if there is one.
+    pub(crate) fn parent(&self) -> Option<Self> {
+        let (location, _) = self.location.parent()?;
+        if location == self.location {
+            return None;
+        }
+        let remote = self.remote.as_ref().map(|remote| remote.around(&location));
+        Some(Self { location, remote })
+    }
+
+    /// Lists everything below this place, sorted by name. Makes one request per thousand objects.
+    ///
+    /// # Errors
+    /// If the place cannot be read. A folder that does not exist is empty, as a prefix would be.
+    pub fn list(&self) -> Result<Vec<Listed>, ObjectsError> {
+        let mut found = match (&self.remote, &self.location) {
+            (Some(remote), _) => remote.list()?,
+            (None, Location::Folder(folder)) => {
+                let mut found = Vec::new();
+                below(folder, "", &mut found)?;
+                found
+            }
+            (None, Location::Bucket(_)) => Vec::new(),
+        };
+        found.sort();
+        Ok(found)
+    }
+
+    /// Returns the length of an object in bytes; `None` if it does not exist.
+    ///
+    /// # Errors
+    /// If the place cannot be read.
+    pub fn size(&self, name: &str) -> Result<Option<u64>, ObjectsError> {
+        if let Some(remote) = &self.remote {
+            return match block_on(remote.size(name)) {
+                Ok(size) => Ok(Some(size)),
+                Err(ObjectsError::Missing { .. }) => Ok(None),
+                Err(error) => Err(error),
+            };
+        }
+        let path = self.folder().unwrap_or(Path::new("")).join(name);
+        match fs::metadata(&path) {
+            Ok(metadata) => Ok(metadata.is_file().then_some(metadata.len())),
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                Ok(None)
+            }
+            Err(source) => Err(ObjectsError::Local { path, source }),
+        }
+    }
+
+    /// Returns the first parts of the names below this place: the folders and objects directly in it.
+    ///
+    /// # Errors
+    /// As [`Objects::list`].
+    pub fn children(&self) -> Result<BTreeSet<String>, ObjectsError> {
+        match &self.remote {
+            Some(remote) => remote.children(),
+            None => names_in(self.folder().unwrap_or(Path::new(""))),
+        }
+    }
+
+    /// Removes everything below this place. The manifest of a version is removed first, so that an interrupted removal
+    /// leaves no version.
+    ///
+    /// # Errors
+    /// If something cannot be removed. It is not an error if there is nothing to remove.
+    pub fn remove_all(&self) -> Result<(), ObjectsError> {
+        let Some(folder) = self.folder() else {
+            return self.remote.as_ref().map_or(Ok(()), Remote::remove_all);
+        };
+        match fs::remove_dir_all(folder) {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                Err(ObjectsError::Local { path: folder.to_owned(), source })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Source for Objects {
+    fn read(&self, object: &str, offset: u64, into: &mut [u8]) -> Result<usize, ObjectError> {
+        match (&self.remote, self.folder()) {
+            (Some(remote), _) => remote.read(object, offset, into).map_err(|error| error.in_fetch(object)),
+            (None, folder) => FolderSource::new(folder.unwrap_or(Path::new(""))).read(object, offset, into),
+        }
+    }
+
+    fn object_bytes(&self, object: &str) -> Result<Option<u64>, ObjectError> {
+        self.size(object).map_err(|error| error.in_fetch(object))
+    }
+
+    fn piece_bytes(&self) -> usize {
+        match (&self.remote, self.folder()) {
+            (None, Some(folder)) => FolderSource::new(folder).piece_bytes(),
+            _ => REMOTE_PIECE_BYTES,
+        }
+    }
+}
+
+fn names_in(folder: &Path) -> Result<BTreeSet<String>, ObjectsError> {
+    let failed = |source| ObjectsError::Local { path: folder.to_owned(), source };
+    match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(BTreeSet::new()),
+        entries => {
+            let names = entries.map_err(failed)?;
+            names.map(|entry| Ok(entry.map_err(failed)?.file_name().to_string_lossy().into_owned())).collect()
+        }
+    }
+}
+
+fn below(folder: &Path, prefix: &str, found: &mut Vec<Listed>) -> Result<(), ObjectsError> {
+    let failed = |source| ObjectsError::Local { path: folder.to_owned(), source };
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entries => entries.map_err(failed)?,
+    };
+    for entry in entries {
+        let entry = entry.map_err(failed)?;
+        let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
+        let metadata = fs::metadata(entry.path()).map_err(failed)?;
+        if metadata.is_dir() {
+            below(&entry.path(), &format!("{name}/"), found)?;
+        } else {
+            let modified = metadata.modified().map_err(failed)?;
+            found.push(Listed { name, bytes: metadata.len(), modified });
+        }
+    }
+    Ok(())
+}

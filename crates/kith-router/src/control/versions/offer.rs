@@ -1,0 +1,187 @@
+//! Checks what a push offers: the places of its components, and that they belong to the store that it names. The caller's
+//! word is not enough. Both are checked before any node is told to fetch, and no place that is not allowed is contacted.
+
+use super::{Stores, push::Push};
+use kith_cluster::place::{self, PlaceError, UrlRefused};
+use kith_engine::{FetchError, MANIFEST_NAME, Manifest, ObjectError, OpenError};
+use kith_files::objects::{Location, Objects};
+use kith_net::server::security::audit::{self, Refused};
+use kith_types::{ErrorCode, with_causes};
+use kith_wire::documents::{ComponentDocument, StoreDocument};
+use std::time::{Duration, SystemTime};
+use tonic::Status;
+
+/// The help text for an incomplete version.
+const BUILD_AGAIN: &str = "nothing was swapped; build it again under a new number, then push that";
+
+impl Stores {
+    /// Checks that the places in a push are allowed for its store. Contacts no place.
+    ///
+    /// # Errors
+    /// `url_not_allowed`, with a line in the audit log.
+    pub(super) fn check_places(&self, push: &Push) -> Result<(), Status> {
+        let location = self.topology.borrow().cluster.object_store.clone();
+        let own: Location = location.parse().map_err(|error| unusable(&PlaceError::Location(error)))?;
+        for url in push.components.iter().filter_map(|component| component.url.as_deref()) {
+            place::check_url(url, &push.store, &own, &self.read_from).map_err(|error| {
+                refused(push, ErrorCode::UrlNotAllowed, &error.to_string());
+                url_not_allowed(&error)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Checks that the folders in the object store that a push names are its own, or those of versions that the store has.
+    ///
+    /// # Errors
+    /// `bad_request`, with a line in the audit log; `version_taken`.
+    pub(super) fn check_folders(&self, store: &StoreDocument, push: &Push) -> Result<(), Status> {
+        let is_bucket = Location::is_url(&self.topology.borrow().cluster.object_store);
+        for component in push.components.iter().filter(|component| component.url.is_none()) {
+            let known = store.versions.iter().flat_map(|version| &version.components);
+            let mut known = known.filter(|known| known.name == component.name);
+            let same = known.clone().find(|known| known.version == component.version);
+            if same.is_some_and(|same| same.manifest_hash != component.manifest_hash) {
+                let message = format!("store {:?} has another version {}", store.name, component.version);
+                let help = "build it again under another number";
+                return Err(kith_wire::status(ErrorCode::VersionTaken, message, help));
+            }
+            let own = format!("{}-{}", component.version, push.push.0);
+            let is_own = component.folder.as_ref().map_or(!is_bucket, |folder| *folder == own);
+            if !is_own && !known.any(|known| known.url.is_none() && known.folder() == component.folder()) {
+                let reason = format!(
+                    "component {:?} is said to lie in folder {:?} of the object store, where neither this push ({:?}) nor a version of \
+                     the store is",
+                    component.name,
+                    component.folder(),
+                    push.push.0
+                );
+                refused(push, ErrorCode::BadRequest, &reason);
+                let help = "nothing was pushed; upload the version into the folder VERSION-PUSH of its component, and push it under \
+                            that version and that push's id";
+                return Err(kith_wire::status(ErrorCode::BadRequest, reason, help));
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that the components of a push are as described and belong to its store. This is done after the push has begun,
+    /// so that no clean-up can remove afterwards what was checked.
+    ///
+    /// # Errors
+    /// `other_store`, with a line in the audit log; `version_damaged`, `object_store_unreachable`.
+    pub(super) async fn check_manifests(&self, push: &Push) -> Result<(), Status> {
+        let location = self.topology.borrow().cluster.object_store.clone();
+        let (store, components) = (push.store.clone(), push.components.clone());
+        let own = format!("-{}", push.push.0);
+        let hand_over = self.uploads.hand_over;
+        let checked = tokio::task::spawn_blocking(move || {
+            let objects = place::objects(&location).map_err(|error| unusable(&error))?;
+            components.iter().try_for_each(|component| {
+                let is_new = component.url.is_none()
+                    && component.folder.as_ref().is_some_and(|folder| folder.ends_with(&own));
+                check_manifest(&objects, &store, component, is_new.then_some(hand_over))
+            })
+        });
+        let checked = checked.await.unwrap_or_else(|error| Err(Status::internal(error.to_string())));
+        checked.inspect_err(|status| {
+            if kith_wire::code_of(status) == ErrorCode::OtherStore {
+                refused(push, ErrorCode::OtherStore, status.message());
+            }
+        })
+    }
+}
+
+/// Writes one line to the audit log.
+fn refused(push: &Push, code: ErrorCode, reason: &str) {
+    audit::refused(&Refused {
+        subject: &push.who,
+        method: "push",
+        store: &push.store,
+        code,
+        reason,
+        peer: push.peer,
+    });
+}
+
+fn check_manifest(
+    objects: &Objects,
+    store: &str,
+    component: &ComponentDocument,
+    hand_over: Option<Duration>,
+) -> Result<(), Status> {
+    let place = place::of(objects, store, component).map_err(|error| unusable(&error))?;
+    let manifest = place.manifest().map_err(|error| unreadable(&place, &error))?;
+    if manifest.hash() != component.manifest_hash {
+        let message = format!("{} is not the version that is pushed: its manifest differs", place.location());
+        return Err(damaged(message, BUILD_AGAIN));
+    }
+    if !manifest.is_of(store, &component.name) {
+        return Err(other_store(&manifest, store, component));
+    }
+    check_packs(&place, &manifest, hand_over)
+}
+
+/// Checks that all packs exist with their sizes. A clean-up of an upload that took too long may have removed packs and left
+/// the manifest.
+fn check_packs(place: &Objects, manifest: &Manifest, hand_over: Option<Duration>) -> Result<(), Status> {
+    let listed = place.list().map_err(|error| unusable(&PlaceError::Objects(error)))?;
+    for pack in manifest.packs() {
+        let found = listed.iter().find(|listed| listed.name == pack.name).map(|listed| listed.bytes);
+        if found != Some(pack.bytes) {
+            let found = found.map_or("missing".to_owned(), |bytes| format!("{bytes} bytes"));
+            let message = format!("{}: {} is {found}, not {} bytes", place.location(), pack.name, pack.bytes);
+            return Err(damaged(message, BUILD_AGAIN));
+        }
+    }
+    let first = listed.iter().map(|listed| listed.modified).min();
+    let age = first.and_then(|first| SystemTime::now().duration_since(first).ok());
+    match (hand_over, age) {
+        (Some(most), Some(age)) if most < age => {
+            Err(damaged(format!("{} was uploaded too long ago", place.location()), BUILD_AGAIN))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn other_store(manifest: &Manifest, store: &str, component: &ComponentDocument) -> Status {
+    let of = format!("of store {:?}", manifest.store());
+    let message = format!(
+        "component {:?} of the push is a version {of}, built as {:?}, not one of store {store:?}",
+        component.name, manifest.component
+    );
+    kith_wire::status(ErrorCode::OtherStore, message, "build it again for this store")
+}
+
+fn url_not_allowed(refused: &UrlRefused) -> Status {
+    let help = "copy the version to this machine and push its folder, or have the routers' `read-from` list the place: \
+                docs/operating/object-stores.md";
+    kith_wire::status(ErrorCode::UrlNotAllowed, refused.to_string(), help)
+}
+
+fn unusable(error: &PlaceError) -> Status {
+    let help = "see docs/operating/object-stores.md for the settings of object stores";
+    kith_wire::status(ErrorCode::ObjectStoreUnreachable, with_causes(error), help)
+}
+
+fn unreadable(place: &Objects, error: &FetchError) -> Status {
+    let message = format!("{}: {}", place.location(), with_causes(error));
+    match error {
+        FetchError::Manifest(OpenError::NoComponent { .. }) => damaged(
+            format!("{} holds no built version: it has no {MANIFEST_NAME}", place.location()),
+            "nothing was pushed; name the folder of one version, whose upload has ended: its manifest comes last",
+        ),
+        FetchError::Source(ObjectError::Missing { .. } | ObjectError::NoFile { .. })
+        | FetchError::Manifest(_)
+        | FetchError::Damaged(_) => damaged(message, BUILD_AGAIN),
+        _ => {
+            let help = "check that routers can reach it, and the endpoint and keys in their environment: \
+                        docs/operating/object-stores.md";
+            kith_wire::status(ErrorCode::ObjectStoreUnreachable, message, help)
+        }
+    }
+}
+
+fn damaged(message: String, help: &str) -> Status {
+    kith_wire::status(ErrorCode::VersionDamaged, message, help)
+}

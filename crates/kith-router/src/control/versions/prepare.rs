@@ -1,0 +1,170 @@
+//! Has nodes fetch, verify and open a version, and waits for nodes that are away.
+
+use super::{
+    Stores,
+    push::{Progress, Push},
+};
+use futures::{StreamExt, stream::FuturesUnordered};
+use kith_cluster::FailPoint;
+use kith_cluster::metadata::records::{ChangeError, holders_of, now, state_of};
+use kith_types::{ErrorCode, NodeId, PartitionId};
+use kith_versions::{Command, Context, Pull, Supply, Trust};
+use kith_wire::{
+    documents::{Document, StoreDocument},
+    v1::{self, node_client::NodeClient},
+};
+use std::{
+    collections::BTreeSet,
+    time::{Duration, Instant},
+};
+use tonic::{Code, Status};
+
+/// The pause between attempts to reach a node that is away.
+const NODE_RETRY: Duration = Duration::from_millis(500);
+
+impl Stores {
+    /// Has every holder prepare the version of a push that has begun. Returns the outcomes as commands for the flip. Nodes
+    /// in groups that are taken out are asked once; those that are down fetch the version when they are back.
+    ///
+    /// # Errors
+    /// The error of the node with which more nodes failed than the push allows.
+    pub(super) async fn prepare_everywhere(
+        &self,
+        store: &StoreDocument,
+        push: &Push,
+        revision: u64,
+        progress: &Progress,
+    ) -> Result<Vec<Command>, ChangeError> {
+        let mut state = state_of(store)?;
+        let version = store.versions.iter().find(|entry| entry.state == "fetching");
+        let version = store.at(version.ok_or(ChangeError::Unknown)?);
+        let request = v1::PrepareRequest {
+            record: version.encode().into(),
+            revision,
+            quota_left_bytes: if push.force { None } else { state.quota_left_bytes() },
+            ..Default::default()
+        };
+        let holders = holders_of(&self.cluster(), &store.name, store.definition.replication);
+        let reading: BTreeSet<NodeId> = holders.groups.iter().flatten().copied().collect();
+        let mut supply = Supply::new(holders.clone(), push.from_peers);
+        let mut running = FuturesUnordered::new();
+        let mut said = Vec::new();
+        loop {
+            for pull in supply.start() {
+                let request = self.request_of(&request, &pull);
+                let patience = if reading.contains(&pull.node) { push.node_wait } else { Duration::ZERO };
+                running.push(async move {
+                    let result = self.prepare_on(pull.node, &request, patience, progress).await;
+                    (pull, result)
+                });
+            }
+            let Some((pull, result)) = running.next().await else { return Ok(said) };
+            match &result {
+                Ok(()) if !supply.done(&pull) => continue,
+                Ok(()) => {}
+                Err(_) => supply.failed(pull.node),
+            }
+            let command = outcome_of(push, pull.node, &result);
+            let (who, standing) = ("", Trust::default());
+            let context = Context { now: now(), who, standing, holders: &holders, rebalance: None };
+            state = state.apply(&command, &context)?.state;
+            if let (None, Err(status)) = (&state.running, result) {
+                return Err(status.into());
+            }
+            said.push(command);
+            FailPoint::PushPreparing.reach();
+        }
+    }
+
+    /// Returns the request for one node. A peer without an address is left out, and the object store supplies its
+    /// partitions.
+    fn request_of(&self, request: &v1::PrepareRequest, pull: &Pull) -> v1::PrepareRequest {
+        let numbers = |partitions: &BTreeSet<PartitionId>| partitions.iter().map(|it| it.0).collect();
+        let topology = self.topology.borrow();
+        let suppliers = pull.peers.iter().filter_map(|(peer, partitions)| {
+            let document = topology.nodes.iter().find(|document| document.node == peer.0)?;
+            Some(v1::Supplier { addr: document.addr.clone(), partitions: numbers(partitions) })
+        });
+        let only = if pull.is_whole { Vec::new() } else { numbers(&pull.partitions) };
+        v1::PrepareRequest { only, suppliers: suppliers.collect(), ..request.clone() }
+    }
+
+    async fn prepare_on(
+        &self,
+        node: NodeId,
+        request: &v1::PrepareRequest,
+        patience: Duration,
+        progress: &Progress,
+    ) -> Result<(), Status> {
+        let started = Instant::now();
+        loop {
+            match self.try_prepare(node, request.clone(), progress).await {
+                Err(status) if is_away(&status) && started.elapsed() < patience => {
+                    // A report without a component and bytes means that this node is waited for.
+                    let waiting = v1::PushProgress { node: node.0, ..Default::default() };
+                    let _ = progress.try_send(Ok(waiting));
+                    tokio::time::sleep(NODE_RETRY).await;
+                }
+                Err(status) if is_away(&status) => {
+                    let (waited, why) = (patience.as_secs_f64(), status.message());
+                    let message = format!("node {} cannot be reached, after {waited} s: {why}", node.0);
+                    let help = "nothing was swapped; start the node (see `kith cluster status`) and try again; \
+                                --node-wait sets how long to wait for it";
+                    return Err(kith_wire::status(ErrorCode::NodeUnreachable, message, help));
+                }
+                other => return other,
+            }
+        }
+    }
+
+    async fn try_prepare(
+        &self,
+        node: NodeId,
+        request: v1::PrepareRequest,
+        progress: &Progress,
+    ) -> Result<(), Status> {
+        let addr = {
+            let topology = self.topology.borrow();
+            let document = topology.nodes.iter().find(|document| document.node == node.0);
+            document
+                .map(|document| document.addr.clone())
+                .ok_or_else(|| Status::unavailable("the node has not registered"))?
+        };
+        let channel = self.dialer.connect(&addr).await?;
+        let mut steps = NodeClient::new(channel).prepare(request).await?.into_inner();
+        while let Some(step) = steps.message().await? {
+            if step.ready {
+                return Ok(());
+            }
+            let report = v1::PushProgress {
+                node: node.0,
+                component: step.component,
+                bytes_done: step.bytes_done,
+                bytes_total: step.bytes_total,
+                held_back: step.held_back,
+                ..Default::default()
+            };
+            // A slow reader misses progress reports, but nothing else.
+            let _ = progress.try_send(Ok(report));
+        }
+        Err(Status::unavailable("the stream ended before the version was ready"))
+    }
+}
+
+/// Returns the change of the store's record that follows from a node's answer.
+fn outcome_of(push: &Push, node: NodeId, result: &Result<(), Status>) -> Command {
+    let id = push.push.clone();
+    match result {
+        Ok(()) => Command::Ready { push: id, node },
+        Err(status) => {
+            let error = status.message();
+            tracing::warn!(store = push.store, node = node.0, error, "a node does not have the version");
+            Command::NodeFailed { push: id, node, reason: error.to_owned() }
+        }
+    }
+}
+
+fn is_away(status: &Status) -> bool {
+    kith_wire::code_of(status) == ErrorCode::Unavailable
+        || (status.code() == Code::Unknown && status.details().is_empty())
+}
