@@ -4,8 +4,9 @@ mod help;
 
 use kith_live::{FieldsFault, Refusal, WriteFault};
 use kith_ops::OperationError;
-use kith_routing::QuotaKind;
+use kith_routing::QuotaRefusal;
 use kith_schema::{KeyType, ValueType, compute::ComputeError};
+use kith_topology::LookupError;
 use kith_types::ErrorCode;
 use kith_wire::v1::ErrorDetail;
 use thiserror::Error;
@@ -27,13 +28,9 @@ pub enum QueryError {
     /// The state of a live graph that the read showed does not have the member. It may have been written too recently.
     #[error("member {id} is not in the graph as this read shows it")]
     NotShown { id: u64 },
-    /// There is no such graph.
-    #[error("there is no graph {name:?}")]
-    UnknownGraph {
-        name: String,
-        /// The names of all graphs.
-        known: Vec<String>,
-    },
+    /// There is no such graph or store, or it cannot be read now.
+    #[error(transparent)]
+    Lookup(#[from] LookupError),
     /// A loaded graph was asked for something that only live graphs have.
     #[error("graph {name:?} was loaded; {what}")]
     LoadedGraph {
@@ -63,19 +60,6 @@ pub enum QueryError {
         /// The last reason given.
         reason: String,
     },
-    /// There is no such store of values.
-    #[error("there is no store {name:?}")]
-    UnknownStore {
-        name: String,
-        /// The names of all stores of values.
-        known: Vec<String>,
-    },
-    /// The store holds a graph and no values.
-    #[error("store {name:?} holds a graph, which has no values by key")]
-    NotValues { name: String },
-    /// The store has no version yet.
-    #[error("store {store:?} serves no version yet")]
-    NoVersion { store: String },
     /// The keys have another type than the store's.
     #[error("the keys of store {store:?} are of type {expected}, not {got}")]
     WrongKeys {
@@ -117,13 +101,6 @@ pub enum QueryError {
         /// The version that answered.
         version: u64,
         /// The last reason given.
-        reason: String,
-    },
-    /// The types of a live graph cannot be read, so nothing can be said about it.
-    #[error("the types of graph {graph:?} cannot be read: {reason}")]
-    TypesUnavailable {
-        graph: String,
-        /// Why.
         reason: String,
     },
     /// A plan does not fit the store's records.
@@ -174,18 +151,8 @@ pub enum QueryError {
     #[error("overloaded: {detail}")]
     Overloaded { detail: String },
     /// A store is read faster than its quota allows.
-    #[error("the read quota of store {store:?} is used up: {per_second} {} a second at {at}", kind.name())]
-    QuotaExceeded {
-        store: String,
-        /// The exhausted quantity.
-        kind: QuotaKind,
-        /// The quota per second, at the process that refused.
-        per_second: u64,
-        /// The process that refused: `this router` or `node 3`.
-        at: String,
-        /// When the same query may be sent again, in milliseconds.
-        retry_after_ms: u64,
-    },
+    #[error(transparent)]
+    QuotaExceeded(#[from] QuotaRefusal),
     /// The router cannot be reached.
     #[error("router {addr} cannot be reached: {reason}")]
     Unreachable { addr: String, reason: String },
@@ -263,22 +230,17 @@ impl QueryError {
         match self {
             QueryError::Operation(error) => operation_code(error),
             QueryError::NotShown { .. } => ErrorCode::MemberNotFound,
-            QueryError::UnknownGraph { .. } => ErrorCode::UnknownGraph,
+            QueryError::Lookup(error) => error.code(),
             QueryError::LoadedGraph { .. } => ErrorCode::LoadedGraph,
             QueryError::WrongTicket { .. } | QueryError::MixedTickets => ErrorCode::WrongTicket,
             QueryError::UnknownGroup { .. } => ErrorCode::UnknownGroup,
             QueryError::OtherPosition { .. } => ErrorCode::OtherPosition,
-            QueryError::UnknownStore { .. } => ErrorCode::UnknownStore,
-            QueryError::NotValues { .. } => ErrorCode::NotValues,
-            QueryError::NoVersion { .. } => ErrorCode::NoVersion,
             QueryError::WrongKeys { .. } => ErrorCode::WrongKeyType,
             QueryError::BatchTooLarge { .. } => ErrorCode::OutOfRange,
             QueryError::TooLarge { .. } => ErrorCode::TooLarge,
             QueryError::Damaged { .. } => ErrorCode::Damaged,
             QueryError::Disagreement { .. } => ErrorCode::ReplicasDisagree,
-            QueryError::SchemaUnavailable { .. } | QueryError::TypesUnavailable { .. } => {
-                ErrorCode::SchemaUnavailable
-            }
+            QueryError::SchemaUnavailable { .. } => ErrorCode::SchemaUnavailable,
             QueryError::Compute(error) => error.code(),
             QueryError::NotRecords { .. } => ErrorCode::NotRecords,
             QueryError::Unsupported { .. } => ErrorCode::UnsupportedOperation,
@@ -288,7 +250,7 @@ impl QueryError {
             QueryError::PartitionsUnavailable { .. } => ErrorCode::PartitionsUnavailable,
             QueryError::VersionUnavailable { .. } => ErrorCode::VersionUnavailable,
             QueryError::Overloaded { .. } => ErrorCode::Overloaded,
-            QueryError::QuotaExceeded { .. } => ErrorCode::QuotaExceeded,
+            QueryError::QuotaExceeded(_) => ErrorCode::QuotaExceeded,
             QueryError::Unreachable { .. } => ErrorCode::Unreachable,
             QueryError::Tls { .. } => ErrorCode::TlsFailed,
             QueryError::NodeUnreachable { .. } => ErrorCode::NodeUnreachable,
@@ -311,7 +273,7 @@ impl QueryError {
     pub fn retry_after_ms(&self) -> u64 {
         match self {
             QueryError::Overloaded { .. } => OVERLOADED_RETRY_MS,
-            QueryError::QuotaExceeded { retry_after_ms, .. } => *retry_after_ms,
+            QueryError::QuotaExceeded(refusal) => refusal.retry_after_ms,
             _ => 0,
         }
     }

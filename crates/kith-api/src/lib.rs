@@ -14,9 +14,8 @@
 //! - `early`: results that are handed over while later ones are still computed.
 //! - `error`: [`QueryError`] with its stable code; `error/help.rs` says what to do about each.
 //! - [`convert`]: these types to wire messages and back.
-//! - [`topology`]: the cluster at one metadata revision, as clients and processes see it.
 //!
-//! A query pins one [`topology::Topology`] from start to end, so that no answer mixes two versions. Every key of a
+//! A query pins one [`kith_topology::Topology`] from start to end, so that no answer mixes two versions. Every key of a
 //! batch is answered by a value, by the proof that there is none, or by an error.
 //!
 //! To add a kind of question, begin with a variant of [`Question`] and of [`Reply`]: say whether it may be repeated
@@ -33,7 +32,6 @@ mod request;
 mod service;
 mod store;
 mod stream;
-pub mod topology;
 
 pub use compute::{AggregateAnswer, AggregateQuery, ComputeAnswer, ComputeAt, ComputeQuery};
 pub use early::EarlyResults;

@@ -1,6 +1,6 @@
 //! Follows the topology through routers and nodes.
 
-pub use kith_api::topology::*;
+pub use kith_topology::*;
 
 use crate::{RouterClient, router_client::topology_of};
 use kith_api::QueryError;

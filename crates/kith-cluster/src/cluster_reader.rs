@@ -2,7 +2,7 @@
 
 use crate::topology::TopologyReceiver;
 use futures::{StreamExt, stream::BoxStream};
-use kith_api::QueryError;
+use kith_topology::LookupError;
 use kith_types::ErrorCode;
 use kith_wire::{documents::Document, v1};
 use tokio_stream::wrappers::WatchStream;
@@ -37,11 +37,11 @@ impl ClusterReader {
         let document = self.topology.borrow().clone();
         let Some(live) = document.live.iter().find(|live| live.name == graph) else {
             let known = document.live.iter().map(|live| live.name.clone()).collect();
-            return Err(QueryError::UnknownGraph { name: graph.to_owned(), known }.to_status());
+            return Err(LookupError::UnknownGraph { name: graph.to_owned(), known }.to_status());
         };
         let unread = |reason: &str| {
             let (graph, reason) = (graph.to_owned(), reason.to_owned());
-            QueryError::TypesUnavailable { graph, reason }.to_status()
+            LookupError::TypesUnavailable { graph, reason }.to_status()
         };
         let text = match document.types.get(graph) {
             Some(Ok(text)) => text.as_bytes().to_vec(),

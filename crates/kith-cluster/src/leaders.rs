@@ -1,8 +1,8 @@
 //! The conditional write that changes the leaders of a live graph's partitions. Routers and nodes use it.
 
 use crate::metadata::{Committed, Condition, MetadataError, MetadataStore, Write, keys};
-use kith_api::topology::{leaders_document, leaders_of};
 use kith_routing::Leaders;
+use kith_topology::{leaders_document, leaders_of};
 use kith_types::Term;
 use kith_wire::documents::{Document, LeadersDocument, LiveGraphDocument};
 use std::time::Duration;

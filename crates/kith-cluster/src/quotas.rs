@@ -1,7 +1,8 @@
 //! The read quotas of stores: one process counts reads by store, and enforces its share of each quota.
 
-use kith_api::QueryError;
-use kith_routing::{AdmittedBy, QuotaExceeded, QuotaKind, QuotaRates, ReadQuota, ReservationId, Reserved};
+use kith_routing::{
+    AdmittedBy, QuotaExceeded, QuotaKind, QuotaRates, QuotaRefusal, ReadQuota, ReservationId, Reserved,
+};
 use kith_types::Timestamp;
 use parking_lot::{Mutex, MutexGuard};
 use std::{
@@ -27,8 +28,8 @@ impl Quotas {
     /// Admits a read of `keys` keys and charges them; `rates` is this process's share of the quota.
     ///
     /// # Errors
-    /// [`QueryError::QuotaExceeded`]; nothing is charged then.
-    pub fn take(&self, store: &str, rates: QuotaRates, keys: u64) -> Result<(), QueryError> {
+    /// [`QuotaRefusal`]; nothing is charged then.
+    pub fn take(&self, store: &str, rates: QuotaRates, keys: u64) -> Result<(), QuotaRefusal> {
         let admitted = self.with(store, rates, |quota, now| quota.admit(keys, now));
         admitted.map_err(|exceeded| self.refusal(store, exceeded))
     }
@@ -43,7 +44,7 @@ impl Quotas {
         rates: QuotaRates,
         id: ReservationId,
         keys: u64,
-    ) -> Result<(), QueryError> {
+    ) -> Result<(), QuotaRefusal> {
         let admitted = self.with(store, rates, |quota, now| quota.redeem(id, keys, now));
         admitted.map_err(|exceeded| self.refusal(store, exceeded))
     }
@@ -51,14 +52,14 @@ impl Quotas {
     /// Reserves quota for a read of `keys` keys. Returns whether little quota is left.
     ///
     /// # Errors
-    /// [`QueryError::QuotaExceeded`]; nothing is reserved then.
+    /// [`QuotaRefusal`]; nothing is reserved then.
     pub fn reserve(
         &self,
         store: &str,
         rates: QuotaRates,
         id: ReservationId,
         keys: u64,
-    ) -> Result<(Reserved, bool), QueryError> {
+    ) -> Result<(Reserved, bool), QuotaRefusal> {
         let reserved =
             self.with(store, rates, |quota, now| Ok((quota.reserve(id, keys, now)?, quota.is_tight(now))));
         reserved.map_err(|exceeded| self.refusal(store, exceeded))
@@ -72,8 +73,8 @@ impl Quotas {
         }
     }
 
-    fn refusal(&self, store: &str, exceeded: QuotaExceeded) -> QueryError {
-        QueryError::QuotaExceeded {
+    fn refusal(&self, store: &str, exceeded: QuotaExceeded) -> QuotaRefusal {
+        QuotaRefusal {
             store: store.to_owned(),
             kind: exceeded.kind,
             per_second: exceeded.per_second.get(),

@@ -4,7 +4,7 @@
 use crate::metadata::{MetadataStore, types};
 use crate::{data_dir::write_atomically, topology::TYPES_FOLDER};
 use futures::{StreamExt, stream};
-use kith_api::topology::{check_types_text, identity_of};
+use kith_topology::{check_types_text, identity_of};
 use kith_wire::documents::{LiveGraphDocument, TopologyDocument, TypesReference};
 use std::{
     collections::{BTreeMap, BTreeSet},

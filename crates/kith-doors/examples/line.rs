@@ -82,7 +82,9 @@ impl Backend for Cluster {
     }
 
     fn shape_of(&self, store: &str) -> Result<StoreShape, QueryError> {
-        self.0.topology().store(store).map(|store| StoreShape { key: store.key, value: store.value })
+        let topology = self.0.topology();
+        let store = topology.store(store)?;
+        Ok(StoreShape { key: store.key, value: store.value })
     }
 }
 

@@ -10,6 +10,7 @@ use kith_api::{BatchKeys, BatchStream, QueryError, Question, Reply, Request, Ser
 use kith_doors::Backend;
 use kith_engine::ValuesReader;
 use kith_schema::{Schema, SchemaId};
+use kith_topology::LookupError;
 use kith_types::ErrorCode;
 use kith_wire::documents::{HoldsDocument, ServedDocument, TopologyDocument};
 use std::{sync::Arc, time::Instant};
@@ -167,13 +168,14 @@ impl Evaluator {
 fn served<'a>(topology: &'a TopologyDocument, name: &str) -> Result<&'a ServedDocument, QueryError> {
     let values = || topology.stores.iter().filter(|store| !store.is_graph());
     match topology.stores.iter().find(|store| store.name == name) {
-        Some(store) if store.is_graph() => Err(QueryError::NotValues { name: name.to_owned() }),
-        Some(store) if store.version == 0 => Err(QueryError::NoVersion { store: name.to_owned() }),
+        Some(store) if store.is_graph() => Err(LookupError::NotValues { name: name.to_owned() }.into()),
+        Some(store) if store.version == 0 => Err(LookupError::NoVersion { store: name.to_owned() }.into()),
         Some(store) => Ok(store),
-        None => Err(QueryError::UnknownStore {
+        None => Err(LookupError::UnknownStore {
             name: name.to_owned(),
             known: values().map(|store| store.name.clone()).collect(),
-        }),
+        }
+        .into()),
     }
 }
 
@@ -182,10 +184,11 @@ fn shape(store: &ServedDocument) -> Result<StoreShape, QueryError> {
         detail: format!("store {:?}: this release does not know its kind of {what}", store.name),
     };
     match &store.definition.holds {
-        HoldsDocument::Graph => Err(QueryError::NotValues { name: store.name.clone() }),
+        HoldsDocument::Graph => Err(LookupError::NotValues { name: store.name.clone() }.into()),
         HoldsDocument::Values { key, value, .. } => Ok(StoreShape {
             key: key.parse().map_err(|_| bad("keys"))?,
             value: value.parse().map_err(|_| bad("values"))?,
-        }),
+        }
+        .into()),
     }
 }

@@ -112,7 +112,7 @@ impl Evaluator {
         let job = Job::new(request, reader, now)?;
         for served in served.iter().filter(|_| job.plan.reads_values()) {
             let taken = self.quotas.take(&served.name, job.key_count(), job.way);
-            taken.map_err(|error| error.to_status())?;
+            taken.map_err(|refusal| kith_api::QueryError::from(refusal).to_status())?;
         }
         Ok(job)
     }

@@ -5,8 +5,8 @@ use super::{
     repairs::Repairs,
 };
 use futures::StreamExt;
-use kith_api::topology::wanted;
 use kith_cluster::{background, topology::TopologyReceiver};
+use kith_topology::wanted;
 use kith_wire::documents::{ServedDocument, TopologyDocument};
 use std::{
     collections::BTreeMap,

@@ -1,7 +1,7 @@
 //! Looks up what requests name in the topology that this node follows.
 
-use kith_api::topology::wanted;
 use kith_cluster::topology::{TopologyReceiver, catch_up};
+use kith_topology::wanted;
 use kith_types::{ErrorCode, PartitionId};
 use kith_wire::documents::{ServedDocument, TopologyDocument};
 use std::{sync::Arc, time::Duration};

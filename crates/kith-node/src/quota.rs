@@ -12,7 +12,7 @@ use kith_cluster::{
     topology::TopologyReceiver,
 };
 use kith_ops::Value;
-use kith_routing::{AdmittedBy, ExportStep, QuotaRates, ReservationId, Reserved};
+use kith_routing::{AdmittedBy, ExportStep, QuotaRates, QuotaRefusal, ReservationId, Reserved};
 use kith_wire::{documents::TopologyDocument, v1};
 use std::{collections::HashMap, sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
@@ -78,8 +78,8 @@ impl NodeQuotas {
     /// Takes the keys of a read from the quota.
     ///
     /// # Errors
-    /// [`QueryError::QuotaExceeded`]; nothing is taken then.
-    pub fn take(&self, store: &str, keys: usize, way: WayIn) -> Result<(), QueryError> {
+    /// [`QuotaRefusal`]; nothing is taken then.
+    pub fn take(&self, store: &str, keys: usize, way: WayIn) -> Result<(), QuotaRefusal> {
         let shares = self.shares.load();
         let Some(share) = shares.get(store) else { return Ok(()) };
         let keys = keys as u64;
@@ -108,10 +108,8 @@ impl NodeQuotas {
         let Some(share) = shares.get(store) else { return Ok(()) };
         if waited < EXPORT_PATIENCE {
             self.quotas.take_behind(store, *share, read.keys)?;
-        } else if let Err(QueryError::QuotaExceeded { retry_after_ms, .. }) =
-            self.quotas.take(store, *share, read.keys)
-        {
-            return Err(Duration::from_millis(retry_after_ms));
+        } else if let Err(refusal) = self.quotas.take(store, *share, read.keys) {
+            return Err(Duration::from_millis(refusal.retry_after_ms));
         }
         self.quotas.charge_bytes(store, read.bytes, AdmittedBy::Here);
         Ok(())
@@ -121,13 +119,13 @@ impl NodeQuotas {
     /// quota there is nothing to reserve.
     ///
     /// # Errors
-    /// [`QueryError::QuotaExceeded`]; nothing is reserved then.
+    /// [`QuotaRefusal`]; nothing is reserved then.
     fn reserve(
         &self,
         store: &str,
         keys: u64,
         id: ReservationId,
-    ) -> Result<(bool, v1::QuotaLeft), QueryError> {
+    ) -> Result<(bool, v1::QuotaLeft), QuotaRefusal> {
         let shares = self.shares.load();
         let Some(share) = shares.get(store) else { return Ok((false, v1::QuotaLeft::QuotaCalm)) };
         let (reserved, is_tight) = counted(store, self.quotas.reserve(store, *share, id, keys))?;
@@ -150,9 +148,9 @@ impl NodeQuotas {
     ) -> Result<Answered, Status> {
         let (store, id) = (&request.name, named(request, reservation));
         let (is_held, left) = match reservation.step() {
-            v1::ReservationStep::Reserve => {
-                self.reserve(store, reservation.keys, id).map_err(|error| error.to_status())?
-            }
+            v1::ReservationStep::Reserve => self
+                .reserve(store, reservation.keys, id)
+                .map_err(|error| QueryError::from(error).to_status())?,
             v1::ReservationStep::GiveBack | v1::ReservationStep::Redeem => {
                 self.give_back(store, id);
                 (false, v1::QuotaLeft::QuotaUnknown)
@@ -191,9 +189,9 @@ fn left(is_tight: bool) -> v1::QuotaLeft {
 }
 
 /// Counts refusals in the metrics.
-fn counted<T>(store: &str, taken: Result<T, QueryError>) -> Result<T, QueryError> {
-    if let Err(QueryError::QuotaExceeded { kind, .. }) = &taken {
-        let reason = quotas::reason(*kind);
+fn counted<T>(store: &str, taken: Result<T, QuotaRefusal>) -> Result<T, QuotaRefusal> {
+    if let Err(refusal) = &taken {
+        let reason = quotas::reason(refusal.kind);
         metrics::counter!("kith_node_refused_total", "store" => store.to_owned(), "reason" => reason)
             .increment(1);
     }

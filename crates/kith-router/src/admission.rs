@@ -57,7 +57,7 @@ impl Admitted {
         if !known.read_quota.is_none() {
             let rates = known.read_quota.share(topology.routers.len());
             let taken = self.quotas.take(store, rates, keys as u64);
-            taken.map_err(|error| refused(topology, store, error))?;
+            taken.map_err(|error| refused(topology, store, error.into()))?;
             self.store = Some(store.to_owned());
         }
         metrics::counter!("kith_router_read_keys_total", "store" => store.to_owned()).increment(keys as u64);
@@ -78,7 +78,7 @@ impl Admitted {
 pub(crate) fn refused(topology: &Topology, store: &str, error: QueryError) -> QueryError {
     let reason = match &error {
         QueryError::Overloaded { .. } => "overloaded",
-        QueryError::QuotaExceeded { kind, .. } => quotas::reason(*kind),
+        QueryError::QuotaExceeded(refusal) => quotas::reason(refusal.kind),
         QueryError::BatchTooLarge { .. } => "batch_too_large",
         QueryError::TooLarge { .. } => "answer_too_large",
         _ => return error,
@@ -126,9 +126,9 @@ mod tests {
             // refused.
             let _ = admitted.read(&topology, "pages", 1_000);
             match admitted.read(&topology, "pages", 1) {
-                Err(QueryError::QuotaExceeded { per_second, at, .. }) => {
-                    assert_eq!(at, "this router");
-                    per_second
+                Err(QueryError::QuotaExceeded(refusal)) => {
+                    assert_eq!(refusal.at, "this router");
+                    refusal.per_second
                 }
                 other => panic!("{other:?}"),
             }

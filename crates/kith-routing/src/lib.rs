@@ -59,7 +59,7 @@ pub use plan::{Assignment, FanOutPlan, GroupLimit};
 pub use policy::{PlanError, PlanResult, PolicyInputs, PolicyState, ReplicaPolicy};
 pub use quota::{
     AdmittedBy, Ask as ReservationAsk, Booking, BookingStep, ExportStep, Pressure as QuotaPressure,
-    QuotaExceeded, QuotaKind, QuotaRates, RESERVATION_LIFE, RESERVATION_PATIENCE, ReadQuota,
+    QuotaExceeded, QuotaKind, QuotaRates, QuotaRefusal, RESERVATION_LIFE, RESERVATION_PATIENCE, ReadQuota,
     Reply as ReservationReply, ReservationId, Reserved,
 };
 pub use rate::{RateLimiter, Turn};

@@ -13,6 +13,7 @@ use kith_ops::{
 };
 use kith_schema::ColumnNumber;
 use kith_schema::{KeyType, ValueType};
+use kith_topology::LookupError;
 use kith_types::{ErrorCode, StoreVersion};
 use kith_wire::v1;
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
@@ -27,7 +28,9 @@ pub struct Fake;
 impl Fake {
     fn answer(graph: &str, query: &GraphQuery, options: &QueryOptions) -> Result<Answered, QueryError> {
         if graph == "missing" {
-            return Err(QueryError::UnknownGraph { name: graph.to_owned(), known: vec!["v".to_owned()] });
+            return Err(
+                LookupError::UnknownGraph { name: graph.to_owned(), known: vec!["v".to_owned()] }.into()
+            );
         }
         let missing = if options.partial { vec![3, 7] } else { Vec::new() };
         let mut answer = answer(&query.operand)?;

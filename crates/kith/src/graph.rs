@@ -12,8 +12,9 @@ use crate::{
 };
 use anyhow::Context;
 use clap::Subcommand;
-use kith_client::{QueryError, RouterClient};
+use kith_client::RouterClient;
 use kith_lines::{Operation, ReadCommand};
+use kith_topology::LookupError;
 use kith_wire::v1::{self, schema_command::Command as Schema, store_request::Command};
 use serde::Serialize;
 
@@ -97,9 +98,9 @@ async fn print_graph(router: &RouterClient, format: Format, graph: String) -> an
     let graphs = graphs(router, |name| name == graph).await?;
     let known = graphs.iter().map(|graph| graph.name().to_owned()).collect();
     let found = graphs.into_iter().find(|candidate| candidate.name() == graph);
-    let found = found.ok_or(QueryError::UnknownGraph { name: graph, known })?;
+    let found = found.ok_or(LookupError::UnknownGraph { name: graph, known })?;
     if let GraphReply::Live(LiveReply { graph, types_error: Some(reason), .. }) = found {
-        return Err(QueryError::TypesUnavailable { graph, reason }.into());
+        return Err(LookupError::TypesUnavailable { graph, reason }.into());
     }
     output::print(format, &found, graphs::describe)?;
     Ok(Exit::Done)

@@ -3,6 +3,7 @@
 use super::QueryError;
 use kith_live::{Refusal, WriteFault};
 use kith_ops::OperationError;
+use kith_routing::QuotaRefusal;
 use kith_schema::compute::ComputeError;
 
 const SEE_FIELDS: &str =
@@ -28,22 +29,11 @@ impl QueryError {
         match self {
             QueryError::Operation(error) => operation_help(error),
             QueryError::NotShown { .. } => not_shown_help(),
-            QueryError::UnknownGraph { known, .. } if known.is_empty() => {
-                "no graph is loaded yet: kith load graph EDGES --graph NAME".to_owned()
-            }
-            QueryError::UnknownGraph { known, .. } => format!("graphs: {}", known.join(", ")),
+            QueryError::Lookup(error) => error.help(),
             QueryError::LoadedGraph { .. } => LIVE_ONLY.to_owned(),
             QueryError::WrongTicket { .. } | QueryError::MixedTickets => OTHER_TICKET.to_owned(),
             QueryError::UnknownGroup { known, .. } => groups_help(known),
             QueryError::OtherPosition { .. } => "ask again".to_owned(),
-            QueryError::UnknownStore { known, .. } if known.is_empty() => {
-                "no store of values is there yet: kith store create NAME".to_owned()
-            }
-            QueryError::UnknownStore { known, .. } => format!("stores of values: {}", known.join(", ")),
-            QueryError::NotValues { .. } => {
-                "ask it with `kith graph`; `kith store list` shows what stores hold".to_owned()
-            }
-            QueryError::NoVersion { .. } => "push one: kith store push".to_owned(),
             QueryError::WrongKeys { .. } => {
                 "ids are numbers, strings are text, bytes are base64 (docs/queries.md)".to_owned()
             }
@@ -64,9 +54,6 @@ impl QueryError {
             QueryError::SchemaUnavailable { .. } => {
                 "read again: the version may have gone meanwhile; look at `kith cluster status`".to_owned()
             }
-            QueryError::TypesUnavailable { .. } => {
-                "try again; if it stays so, restore the metadata store from a backup (docs/operating/machines.md)".to_owned()
-            }
             QueryError::Compute(error) => compute_help(error),
             QueryError::NotRecords { .. } => RECORDS_ONLY.to_owned(),
             QueryError::Unsupported { .. } => UPDATE_OR_CLIENT.to_owned(),
@@ -76,7 +63,7 @@ impl QueryError {
             QueryError::PartitionsUnavailable { .. } => ALLOW_PARTIAL.to_owned(),
             QueryError::VersionUnavailable { .. } => STILL_FETCHED.to_owned(),
             QueryError::Overloaded { .. } => "send less, or add a router or a replica group".to_owned(),
-            QueryError::QuotaExceeded { store, kind, retry_after_ms, .. } => format!(
+            QueryError::QuotaExceeded(QuotaRefusal { store, kind, retry_after_ms, .. }) => format!(
                 "ask again in {retry_after_ms} ms; `kith store alter {store} --read-quota-{}` allows more",
                 kind.name()
             ),

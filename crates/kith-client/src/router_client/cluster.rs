@@ -6,7 +6,9 @@ use super::{
     topology_of,
 };
 use crate::topology::KnownTypes;
-use kith_api::{QueryError, topology::check_types_text};
+use kith_api::QueryError;
+use kith_topology::LookupError;
+use kith_topology::check_types_text;
 use kith_wire::{
     documents::{TopologyDocument, TypesReference},
     v1,
@@ -51,7 +53,7 @@ impl RouterClient {
         let request = v1::TypesRequest { graph: graph.to_owned() };
         let reply = within(CALL_PATIENCE, cluster.get_types(request)).await;
         let v1::Types { reference, text } = reply.map_err(|status| self.error(&status))?.into_inner();
-        let unread = |reason: String| QueryError::TypesUnavailable { graph: graph.to_owned(), reason };
+        let unread = |reason: String| LookupError::TypesUnavailable { graph: graph.to_owned(), reason };
         let reference: TypesReference =
             serde_json::from_slice(&reference).map_err(|error| unread(error.to_string()))?;
         let text = std::str::from_utf8(&text).map_err(|error| unread(error.to_string()))?;

@@ -80,7 +80,7 @@ impl Session {
         deadline: Instant,
     ) -> Result<v1::GraphWriteReply, Unwritten> {
         let unsent = |error: QueryError| Unwritten::Unsent(error.to_status());
-        let graph = topology.graph(name).map_err(unsent)?;
+        let graph = topology.graph(name).map_err(|error| unsent(error.into()))?;
         let partition = partition_of(topology, graph, write).map_err(unsent)?;
         let addr = leader_of(topology, graph, partition).map_err(unsent)?;
         let left = deadline.saturating_duration_since(Instant::now());

@@ -4,7 +4,7 @@
 //! behind. The types before the present ones stay, because a process may still have the document that names them.
 
 use super::{MetadataError, MetadataStore, Write, keys};
-use kith_api::topology::check_types_text;
+use kith_topology::check_types_text;
 use kith_wire::documents::TypesReference;
 use std::sync::Arc;
 use thiserror::Error;

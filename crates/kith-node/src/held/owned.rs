@@ -1,6 +1,5 @@
 //! What a table assigns to one node, for each store. A store with fewer copies than there are groups is only in some groups.
 
-use kith_api::topology;
 use kith_routing::{GroupRole, Strategy, groups_of_store};
 use kith_types::{GroupId, PartitionId};
 use kith_wire::documents::{ClusterDocument, ServedDocument};
@@ -20,11 +19,11 @@ impl Owned {
     /// Returns what a cluster's table assigns to `node`. O(groups × partitions).
     pub fn of(cluster: &ClusterDocument, node: u32) -> Self {
         let groups = cluster.groups.iter().map(|group| {
-            let (id, role) = topology::placed(group);
+            let (id, role) = kith_topology::placed(group);
             let own = (0..).map(PartitionId).zip(&group.owners).filter(|(_, owner)| **owner == node);
             (id, role, own.map(|(partition, _)| partition).collect())
         });
-        Self { strategy: topology::strategy_of(cluster), groups: groups.collect(), settled: None }
+        Self { strategy: kith_topology::strategy_of(cluster), groups: groups.collect(), settled: None }
     }
 
     /// Returns `next` with its `settled` time, for a table that has just arrived. `is_calm` says that no rebalance runs.

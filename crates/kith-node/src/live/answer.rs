@@ -11,6 +11,7 @@ use kith_api::{
     convert::{write_from_wire, written_to_wire},
 };
 use kith_live::{Delivery, Intent};
+use kith_topology::LookupError;
 use kith_types::ErrorCode;
 use kith_wire::v1;
 use tokio::sync::oneshot;
@@ -64,5 +65,5 @@ impl LiveGraphs {
 }
 
 fn unknown_graph(name: &str) -> Status {
-    QueryError::UnknownGraph { name: name.to_owned(), known: Vec::new() }.to_status()
+    LookupError::UnknownGraph { name: name.to_owned(), known: Vec::new() }.to_status()
 }

@@ -2,13 +2,13 @@
 //! task that leads.
 
 use super::{ends::Ends, message::LeadMessage, turns::Turns, types::KnownTypes};
-use kith_api::topology::leaders_of;
 use kith_cache::{
     adjacency::{Adjacency, AdjacencyOptions},
     live::{Filled, LiveCacheOptions, LiveCaches, Progress},
 };
 use kith_database::{Database, DatabaseError};
 use kith_live::{Change, GraphTypes};
+use kith_topology::leaders_of;
 use kith_types::{LogPoint, NodeId, PartitionCount, PartitionId, Position, Term, Timestamp};
 use kith_wire::documents::TopologyDocument;
 use parking_lot::{Mutex, RwLock};

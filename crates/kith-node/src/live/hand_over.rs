@@ -6,10 +6,10 @@
 //! with which routers replace dead leaders. In between, writes are answered with `not_leader`, and routers send them again.
 
 use futures::{FutureExt, future::BoxFuture};
-use kith_api::topology::{leaders_of, table_of_document};
 use kith_cluster::metadata::MetadataStore;
 use kith_cluster::{LivesReceiver, change_leaders, topology::TopologyReceiver};
 use kith_routing::Leaders;
+use kith_topology::{leaders_of, table_of_document};
 use kith_types::{NodeId, PartitionId, Term};
 use kith_wire::documents::TopologyDocument;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};

@@ -5,7 +5,6 @@ use super::{
     hand_over::{HandOver, LeadershipView},
     message::LeadMessage,
 };
-use kith_api::topology::leaders_of;
 use kith_cluster::change_leaders;
 use kith_database::{BeginTerm, CommitError, DatabaseError};
 use kith_live::{
@@ -14,6 +13,7 @@ use kith_live::{
 };
 use kith_net::transport::Transport;
 use kith_routing::Leaders;
+use kith_topology::leaders_of;
 use kith_types::{ErrorCode, LogPoint, PartitionId, Term};
 use kith_wire::v1;
 use std::{

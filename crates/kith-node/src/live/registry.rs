@@ -11,13 +11,11 @@ use super::{
     trim::{self, TrimParts},
     unopened::UnopenedGraphs,
 };
-use kith_api::{
-    QueryError,
-    topology::{identity_of, types_of_text},
-};
+use kith_api::QueryError;
 use kith_database::Retention;
 use kith_live::GraphTypes;
 use kith_net::transport::Transport;
+use kith_topology::{identity_of, types_of_text};
 use kith_wire::documents::{LiveGraphDocument, TopologyDocument};
 use kith_wire::v1;
 use parking_lot::RwLock;

@@ -1,10 +1,10 @@
 //! The shape of a cluster. It is written once into the metadata store, and checked at every later start.
 
-use kith_api::topology::{cluster_document, table_parts};
 use kith_cluster::metadata::{Committed, Condition, MetadataStore, Write, keys};
 use kith_cluster::{Labels, StartError, place};
 use kith_files::objects::Location;
 use kith_routing::{GroupEntry, GroupRole, NodeEntry, Strategy, TableParts, placement::outage_risk};
+use kith_topology::{cluster_document, table_parts};
 use kith_types::{Epoch, GroupId, NodeId, PartitionCount};
 use kith_wire::documents::{ClusterDocument, DOCUMENT_FORMAT, Document};
 use std::{collections::BTreeMap, path::Path};

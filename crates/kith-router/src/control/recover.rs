@@ -126,10 +126,10 @@ fn settled(cluster: &ClusterDocument) -> ClusterDocument {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kith_api::topology::types_text;
     use kith_cluster::metadata::EmbeddedMetadata;
     use kith_cluster::topology::document_of;
     use kith_live::{DeclaredTypes, GraphTypes};
+    use kith_topology::types_text;
     use serde_json::json;
 
     /// What a node keeps of a cluster with a group that is being filled, a store in three versions, of which one is being

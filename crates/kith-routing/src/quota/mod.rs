@@ -18,6 +18,7 @@ pub use reservations::{RESERVATION_LIFE, ReservationId, Reserved};
 
 use std::{num::NonZeroU64, time::Duration};
 use strum::IntoStaticStr;
+use thiserror::Error;
 
 /// The capacity of the buckets: the burst of one page's queries passes, a second of overuse does not.
 const BURST: Duration = Duration::from_secs(1);
@@ -89,7 +90,23 @@ impl QuotaKind {
     }
 }
 
-/// A query is refused because a quota is used up.
+/// A process has refused a read because a quota is used up.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("the read quota of store {store:?} is used up: {per_second} {} a second at {at}", kind.name())]
+pub struct QuotaRefusal {
+    /// The store.
+    pub store: String,
+    /// The kind of quota.
+    pub kind: QuotaKind,
+    /// The quota per second, at the process that refused.
+    pub per_second: u64,
+    /// The process that refused: `this router` or `node 3`.
+    pub at: String,
+    /// When the same query may be sent again, in milliseconds.
+    pub retry_after_ms: u64,
+}
+
+/// A quota is used up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QuotaExceeded {
     /// The kind of quota.

@@ -2,7 +2,6 @@
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
-use kith_api::topology;
 use kith_build::{LoadOptions, LoadReport, load_graph};
 use kith_client::RouterClient;
 use kith_engine::Manifest;
@@ -127,10 +126,10 @@ pub fn component_document(manifest: &Manifest, loaded_at: u64) -> ComponentDocum
     let graph = manifest.graph().expect("what is loaded into a graph is a graph component");
     ComponentDocument {
         name: manifest.component.clone(),
-        role: topology::role_name(graph.role).to_owned(),
+        role: kith_topology::role_name(graph.role).to_owned(),
         version: manifest.version.0,
         manifest_hash: manifest.hash(),
-        columns: topology::column_documents(&graph.columns),
+        columns: kith_topology::column_documents(&graph.columns),
         members: graph.counts.members,
         edges: graph.counts.edges,
         bytes: manifest.files.iter().map(|file| file.bytes).sum(),

@@ -1,8 +1,8 @@
 //! Graphs as JSON, for the commands that print them.
 
-use kith_api::topology::types_of_text;
 use kith_live::{AssociationType, GraphTypes, Inverse, ObjectType, TypeId};
 use kith_schema::Schema;
+use kith_topology::types_of_text;
 use kith_wire::documents::{ComponentDocument, LiveGraphDocument, ServedDocument, TopologyDocument};
 use serde::Serialize;
 

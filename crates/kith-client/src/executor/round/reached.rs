@@ -2,8 +2,8 @@
 //! one place.
 
 use super::{Reached, Round};
-use kith_api::topology::Pin;
 use kith_live::Ticket;
+use kith_topology::Pin;
 use kith_types::PartitionId;
 use kith_wire::v1;
 

@@ -1,10 +1,11 @@
 //! Builds and sends the requests of a fan-out.
 
 use super::{Open, Round, calls::Outgoing};
-use kith_api::{convert::workflow_to_wire, topology::Pin};
+use kith_api::convert::workflow_to_wire;
 use kith_live::Ticket;
 use kith_ops::Scope;
 use kith_routing::execution::{Cause, RequestId};
+use kith_topology::Pin;
 use kith_types::NodeId;
 use kith_wire::{body::encode_keys, v1};
 use std::{sync::Arc, time::Instant};

@@ -11,7 +11,7 @@ pub use change::{Asker, Changed, Known, New, change, change_known, define, read}
 pub use document::{UnknownName, policy_of, state_of};
 pub use refused::{ChangeError, conflict, other_release, unknown_command};
 
-use kith_api::topology::groups_of;
+use kith_topology::groups_of;
 use kith_types::NodeId;
 use kith_versions::{Holders, UnixMillis};
 use kith_wire::documents::ClusterDocument;

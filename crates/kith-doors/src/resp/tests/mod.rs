@@ -20,6 +20,7 @@ use kith_net::server::{
 };
 use kith_ops::{RecordError, RecordsBuilder};
 use kith_schema::{KeyType, RecordWriter, Scalar, Schema, ValueType};
+use kith_topology::LookupError;
 use proptest::prelude::*;
 use sha2::{Digest, Sha256};
 use std::{
@@ -80,7 +81,7 @@ impl Backend for Stores {
             "texts" => KeyType::String,
             name => {
                 let known = vec!["ids".to_owned()];
-                return Err(QueryError::UnknownStore { name: name.to_owned(), known });
+                return Err(LookupError::UnknownStore { name: name.to_owned(), known }.into());
             }
         };
         Ok(StoreShape { key, value })

@@ -10,11 +10,11 @@ use super::{
     rows::{Rows, check_directions},
 };
 use crate::live::{LeadershipView, LiveGraphs, Surroundings};
-use kith_api::topology::types_text;
 use kith_cluster::metadata::{EmbeddedMetadata, MetadataStore, Write, keys, types::writes as types_writes};
 use kith_cluster::topology;
 use kith_database::{GraphIdentity, Retention, SqliteDatabase, SqliteOptions};
 use kith_live::{GraphTypes, testing::fixture};
+use kith_topology::types_text;
 use kith_types::{NodeId, PartitionCount};
 use kith_wire::documents::{
     ClusterDocument, DOCUMENT_FORMAT, Document, GroupDocument, LiveGraphDocument, NodeDocument,

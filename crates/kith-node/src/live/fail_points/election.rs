@@ -1,11 +1,11 @@
 //! The assignment of leaders by the test, which does the work of routers.
 
 use super::{GRAPH, LOOK, NODES, PARTITIONS};
-use kith_api::topology::leaders_of;
 use kith_cluster::change_leaders;
 use kith_cluster::metadata::{EmbeddedMetadata, MetadataStore, keys};
 use kith_database::Database;
 use kith_routing::{Leader, Leaders};
+use kith_topology::leaders_of;
 use kith_types::{NodeId, PartitionId, Term};
 use kith_wire::documents::{Document, LeadersDocument};
 use std::time::{Duration, Instant};

@@ -2,7 +2,6 @@
 //! metadata store and the connections are real.
 
 use crate::live::{LeadershipView, LiveGraphs, Surroundings};
-use kith_api::topology::types_text;
 use kith_cluster::metadata::{EmbeddedMetadata, MetadataStore};
 use kith_cluster::{
     LivesReceiver, follow_lives,
@@ -18,6 +17,7 @@ use kith_net::{
     server::{self, connections::Connections, security::Security},
     transport::TransportKind,
 };
+use kith_topology::types_text;
 use kith_types::{NodeId, PartitionCount};
 use kith_wire::documents::TopologyDocument;
 use serde_json::json;

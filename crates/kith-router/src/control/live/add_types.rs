@@ -1,8 +1,8 @@
 //! Adds the types that writes name to open graphs.
 
 use super::schema::{LiveGraphStore, Put, bad_schema, changed_meanwhile, check_not_dropping};
-use kith_api::topology::types_text;
 use kith_live::{Label, TypeKind};
+use kith_topology::types_text;
 use kith_wire::v1;
 use tonic::Status;
 

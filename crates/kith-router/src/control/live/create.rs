@@ -8,10 +8,10 @@ use super::schema::{
     Applied, LiveGraphStore, SHARE_PAUSE_MAX, SHARE_TRIES, SchemaApply, bad_schema, changed_meanwhile,
     no_database, unavailable, unreadable,
 };
-use kith_api::topology::{identity_of, types_text};
 use kith_cluster::metadata::{Committed, Condition, Write, keys, records::shares::charged_to, types};
 use kith_database::{DatabaseError, GraphIdentity};
 use kith_live::{DeclaredTypes, GraphTypes};
+use kith_topology::{identity_of, types_text};
 use kith_types::ErrorCode;
 use kith_wire::documents::{DOCUMENT_FORMAT, Document, LiveGraphDocument, TypesReference};
 use tonic::Status;

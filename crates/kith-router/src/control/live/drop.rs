@@ -2,9 +2,9 @@
 //! an interrupted drop continues it.
 
 use super::schema::{LiveGraphStore, unavailable, unreadable};
-use kith_api::topology::identity_of;
 use kith_cluster::metadata::{Committed, Condition, Write, keys, types};
 use kith_database::DatabaseError;
+use kith_topology::identity_of;
 use kith_types::ErrorCode;
 use kith_wire::{
     documents::{Document, LiveGraphDocument},

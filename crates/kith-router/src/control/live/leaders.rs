@@ -1,10 +1,10 @@
 //! Assigns a leader that is alive to every partition of a live graph. All routers do this, and conditional writes keep them
 //! from undoing each other's work. Leaders that are alive hand over by themselves (`kith-node/src/live/hand_over.rs`).
 
-use kith_api::topology::{leaders_of, table_of_document};
 use kith_cluster::metadata::MetadataStore;
 use kith_cluster::{change_leaders, follow_lives, topology::TopologyReceiver};
 use kith_routing::{Leaders, Lives, RoutingTable};
+use kith_topology::{leaders_of, table_of_document};
 use kith_types::NodeId;
 use kith_wire::documents::TopologyDocument;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};

@@ -2,10 +2,7 @@
 //! types that writes name.
 
 use super::databases::Databases;
-use kith_api::{
-    QueryError,
-    topology::{types_of_text, types_text},
-};
+use kith_api::QueryError;
 use kith_cluster::metadata::{
     Committed, Condition, MetadataError, MetadataStore, Write, keys,
     records::shares::{Amount, Shared, Shares, SharesError},
@@ -14,6 +11,8 @@ use kith_cluster::metadata::{
 use kith_cluster::topology::{TopologyReceiver, catch_up};
 use kith_database::{DatabaseError, GraphIdentity, Storage};
 use kith_live::{DeclaredTypes, GraphTypes, TypeChange, TypesError};
+use kith_topology::LookupError;
+use kith_topology::{types_of_text, types_text};
 use kith_types::{ErrorCode, PartitionCount, check_store_name};
 use kith_versions::Trust;
 use kith_wire::{
@@ -197,7 +196,7 @@ impl LiveGraphStore {
                 let mut known: Vec<_> =
                     loaded.chain(topology.live.iter().map(|live| live.name.clone())).collect();
                 known.sort();
-                QueryError::UnknownGraph { name, known }
+                LookupError::UnknownGraph { name, known }.into()
             }
         }
     }
@@ -335,7 +334,7 @@ pub(super) fn changed_meanwhile(graph: &str) -> Status {
 
 /// The error for a graph whose types are missing or damaged.
 fn no_types(graph: String, reason: String) -> Status {
-    QueryError::TypesUnavailable { graph, reason }.to_status()
+    LookupError::TypesUnavailable { graph, reason }.to_status()
 }
 
 pub(super) fn bad_schema(error: &TypesError) -> Status {

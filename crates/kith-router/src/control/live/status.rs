@@ -2,9 +2,9 @@
 //! behind.
 
 use super::schema::LiveGraphStore;
-use kith_api::topology::leaders_of;
 use kith_cluster::metadata::keys;
 use kith_routing::Leaders;
+use kith_topology::leaders_of;
 use kith_types::{NodeId, PartitionId};
 use kith_wire::{
     documents::{DatabaseDocument, LiveGraphDocument, TopologyDocument},

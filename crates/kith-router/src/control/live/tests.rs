@@ -4,7 +4,6 @@
 use super::{Databases, LiveGraphStore, schema::SchemaApply};
 use crate::control::cluster::{Shape, create_cluster};
 use futures::future::join_all;
-use kith_api::topology::identity_of;
 use kith_cluster::metadata::{EmbeddedMetadata, MetadataStore, Write, keys};
 use kith_cluster::topology;
 use kith_database::{
@@ -15,6 +14,7 @@ use kith_net::{
     security::Dialer,
     server::{self, connections::Connections, security::Security},
 };
+use kith_topology::identity_of;
 use kith_types::{ErrorCode, LogPoint, PartitionCount, PartitionId, Term};
 use kith_versions::Trust;
 use kith_wire::{

@@ -2,8 +2,8 @@
 
 use super::{nodes::ping, refused::behind};
 use futures::future::join_all;
-use kith_api::topology::groups_of;
 use kith_net::security::Dialer;
+use kith_topology::groups_of;
 use kith_types::NodeId;
 use kith_wire::{
     documents::{GroupDocument, ServedDocument, TopologyDocument},

@@ -19,7 +19,7 @@ impl Rebalancer {
         let mut stores: BTreeMap<&str, StoreSizes> = BTreeMap::new();
         // Versions of a graph share components, so count each component once.
         let mut counted: BTreeSet<(&str, String, u64)> = BTreeSet::new();
-        for version in kith_api::topology::wanted(topology) {
+        for version in kith_topology::wanted(topology) {
             let served = topology.stores.iter().find(|store| store.name == version.name);
             let Some(name) = served.map(|store| store.name.as_str()) else { continue };
             let sizes = stores.entry(name).or_insert_with(|| {

@@ -4,7 +4,6 @@ use super::{
     Stores, clean,
     definition::{check_definition, check_name, decoded},
 };
-use kith_api::QueryError;
 use kith_cluster::metadata::{
     Committed, Condition, Write, keys,
     records::{
@@ -12,6 +11,7 @@ use kith_cluster::metadata::{
         shares::{Amount, Shared, Shares, charged_to},
     },
 };
+use kith_topology::LookupError;
 use kith_types::{ErrorCode, StoreVersion};
 use kith_versions::{Refusal, version_last_of_dropped};
 use kith_wire::documents::{
@@ -153,7 +153,7 @@ impl Stores {
 
     pub(super) fn unknown_graph(&self, name: &str) -> Status {
         let known = self.topology.borrow().graphs().map(|graph| graph.name.clone()).collect();
-        QueryError::UnknownGraph { name: name.to_owned(), known }.to_status()
+        LookupError::UnknownGraph { name: name.to_owned(), known }.to_status()
     }
 }
 

@@ -21,6 +21,7 @@ use clap::Args;
 use kith_client::{QueryError, Service};
 use kith_rows::{RowOptions, ValueShape};
 use kith_schema::{KeyType, SchemaId, UnknownKind, ValueType};
+use kith_topology::LookupError;
 use kith_types::{ErrorCode, PartitionId};
 use kith_wire::{documents::HoldsDocument, v1};
 use serde::Serialize;
@@ -133,7 +134,7 @@ async fn export_all(
 async fn rows(router: &impl Service, replicas: &Replicas) -> anyhow::Result<RowOptions> {
     let version = &replicas.version;
     let HoldsDocument::Values { key, value, key_field } = &version.definition.holds else {
-        return Err(QueryError::NotValues { name: version.name.clone() }.into());
+        return Err(LookupError::NotValues { name: version.name.clone() }.into());
     };
     let newer = |error: UnknownKind| {
         Failure::new(ErrorCode::Internal, error.to_string(), "use a kith of the cluster's release")

@@ -4,9 +4,9 @@ mod plan;
 
 pub(super) use plan::{node_document, pair_document, plan_document};
 
-use kith_api::topology::{BadTopology, cluster_document, table_parts};
 use kith_routing::rebalance::{Ending, Phase, RebalanceParts, Reclaim, StopReason, Transfer, TransferState};
 use kith_routing::{RoutingTable, TableError, TableParts};
+use kith_topology::{BadTopology, cluster_document, table_parts};
 use kith_types::{Epoch, NodeId, PartitionId, Timestamp};
 use kith_wire::documents::{
     ClusterDocument, PhaseDocument, RebalanceDocument, ReclaimDocument, StopDocument, TransferDocument,

@@ -1,14 +1,12 @@
 //! Conversion of a rebalance plan to its document and back.
 
 use super::{BadRecord, settled};
-use kith_api::topology::{
-    BadTopology, cluster_document, listed_document, listed_entry, role_of_group, role_text,
-};
 use kith_routing::rebalance::{
     AddedGroup, Batch, Move, MovedStore, NodeTotals, PairTotals, RebalancePlan, Roster, StoreSizes,
     TargetShape,
 };
 use kith_routing::{GroupEntry, GroupIndex, placement::OwnerChange};
+use kith_topology::{BadTopology, cluster_document, listed_document, listed_entry, role_of_group, role_text};
 use kith_types::{GroupId, NodeId, PartitionId};
 use kith_wire::documents::{
     AddedGroupDocument, BatchDocument, ClusterDocument, MoveDocument, NodeTotalsDocument, PairTotalsDocument,

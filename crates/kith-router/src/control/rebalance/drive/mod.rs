@@ -290,7 +290,7 @@ impl Driver {
                 let in_force = RoutingTable::new(in_force).map_err(|error| unreadable(error.to_string()))?;
                 return Ok(RebalanceEvent::CommitRefused(Box::new(in_force)));
             }
-            let next = kith_api::topology::cluster_document(table, &cluster);
+            let next = kith_topology::cluster_document(table, &cluster);
             let conditions = vec![
                 Condition { key: keys::CLUSTER.to_owned(), revision: entry.revision },
                 Condition { key: self.key.to_owned(), revision: self.revision },

@@ -1,17 +1,31 @@
-//! The cluster at one revision, as clients and processes know it: routing table, addresses, graphs and stores of values.
-//! Also converts between it and the documents of the metadata.
+//! The cluster at one revision of the metadata, as clients and processes know it: routing table, addresses, graphs and
+//! stores of values. It converts between these and the documents of the metadata, and decides which versions must be
+//! held, and by whom. It reads no metadata itself.
+//!
+//! ```text
+//! TopologyDocument (kith-wire) ──► Topology::from_document ──► graphs, stores, RoutingTable ──► sessions, nodes, routers
+//! ```
+//!
+//! - [`Topology`]: what a query pins from start to end, so that no answer mixes two versions.
+//! - `table`: the routing table of a cluster document. `holding`: the versions that nodes hold, and the groups that
+//!   hold a store.
+//! - `live`, `types`: live graphs, their leaders, and their types as texts of their own.
+//! - `lookup`: why a name leads to nothing that can be read.
+//!
+//! To add a property of graphs or stores, add it to the document in `kith-wire`, and to [`Graph`] or [`ValueStore`].
 
 mod holding;
 mod live;
+mod lookup;
 mod table;
 mod types;
 
 pub use holding::{groups_of, placed, strategy_of, wanted};
 pub use live::{LiveGraph, leaders_document, leaders_of};
+pub use lookup::LookupError;
 pub use table::{cluster_document, listed_document, listed_entry, role_of_group, role_text, table_parts};
 pub use types::{check_types_text, identity_of, types_of_text, types_text};
 
-use crate::QueryError;
 use kith_routing::{QuotaRates, RoutingTable, StoreReach, TableError};
 use kith_schema::{
     Column, GraphSchema, KeyType, KindRole, KindSchema, SchemaId, SchemaIdError, UnknownKind, ValueType,
@@ -228,8 +242,8 @@ impl Topology {
     /// Looks up the graph of this name.
     ///
     /// # Errors
-    /// [`QueryError::UnknownGraph`] if there is none; [`QueryError::TypesUnavailable`] if its types have not been read.
-    pub fn graph(&self, name: &str) -> Result<&Arc<Graph>, QueryError> {
+    /// [`LookupError::UnknownGraph`] if there is none; [`LookupError::TypesUnavailable`] if its types have not been read.
+    pub fn graph(&self, name: &str) -> Result<&Arc<Graph>, LookupError> {
         if let Some(graph) = self.graphs.get(name) {
             return Ok(graph);
         }
@@ -239,23 +253,23 @@ impl Topology {
             None => {
                 let mut known: Vec<_> = self.graphs.keys().chain(self.unread.keys()).cloned().collect();
                 known.sort_unstable();
-                return Err(QueryError::UnknownGraph { name: name.to_owned(), known });
+                return Err(LookupError::UnknownGraph { name: name.to_owned(), known });
             }
         };
-        Err(QueryError::TypesUnavailable { graph, reason })
+        Err(LookupError::TypesUnavailable { graph, reason })
     }
 
     /// Looks up the graph of this name at a version in which an edge type (`None`: the first) has this version of its own:
     /// the served version, or else a kept one, which nodes hold too. Returns the served version if neither has it.
     ///
     /// # Errors
-    /// [`QueryError::UnknownGraph`] if there is no such graph.
+    /// [`LookupError::UnknownGraph`] if there is no such graph.
     pub fn graph_with(
         &self,
         name: &str,
         edge_type: Option<&str>,
         version: StoreVersion,
-    ) -> Result<Arc<Graph>, QueryError> {
+    ) -> Result<Arc<Graph>, LookupError> {
         let served = self.graph(name)?;
         let has = |graph: &Graph| {
             let kind = match edge_type {
@@ -279,18 +293,18 @@ impl Topology {
     /// Looks up the store of values of this name, which must serve a version.
     ///
     /// # Errors
-    /// [`QueryError::UnknownStore`]; [`QueryError::NotValues`] for a graph; [`QueryError::NoVersion`] if no version is
+    /// [`LookupError::UnknownStore`]; [`LookupError::NotValues`] for a graph; [`LookupError::NoVersion`] if no version is
     /// served yet.
-    pub fn store(&self, name: &str) -> Result<&Arc<ValueStore>, QueryError> {
+    pub fn store(&self, name: &str) -> Result<&Arc<ValueStore>, LookupError> {
         match self.stores.get(name) {
             Some(store) if store.pinned.version() == 0 => {
-                Err(QueryError::NoVersion { store: name.to_owned() })
+                Err(LookupError::NoVersion { store: name.to_owned() })
             }
             Some(store) => Ok(store),
             None if self.document.stores.iter().any(|store| store.name == name) => {
-                Err(QueryError::NotValues { name: name.to_owned() })
+                Err(LookupError::NotValues { name: name.to_owned() })
             }
-            None => Err(QueryError::UnknownStore {
+            None => Err(LookupError::UnknownStore {
                 name: name.to_owned(),
                 known: self.stores.keys().cloned().collect(),
             }),
