@@ -4,6 +4,8 @@
 #[path = "support/alerts.rs"]
 mod alerts;
 mod support;
+#[path = "support/workspace.rs"]
+mod workspace;
 
 use kith_routing::execution::{FailureClass, Retry};
 use kith_types::{Epoch, ErrorCode, StoreVersion};
@@ -16,10 +18,7 @@ use std::{
     process::Command,
 };
 use support::cluster::{Cluster, text};
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
+use workspace::{in_crate, root};
 
 #[test]
 fn every_unit_bounds_the_memory_and_the_threads_of_its_process() {
@@ -72,7 +71,7 @@ fn every_alert_is_about_a_metric_that_there_is() {
     let explained = metrics(&read("docs/operating/metrics.md"));
     let mut paths = Vec::new();
     for name in SERVING {
-        sources(&root().join("crates").join(name).join("src"), &mut paths);
+        sources(&in_crate(name).join("src"), &mut paths);
     }
     let code: Vec<String> = paths.iter().map(|path| fs::read_to_string(path).expect("a source")).collect();
     for metric in alerts {
@@ -91,9 +90,9 @@ fn every_alert_fires_on_its_series_and_none_on_a_healthy_cluster() {
 fn every_metric_has_a_help_line() {
     let mut paths = Vec::new();
     for name in SERVING {
-        sources(&root().join("crates").join(name).join("src"), &mut paths);
+        sources(&in_crate(name).join("src"), &mut paths);
     }
-    let help = root().join("crates/kith-net/src/server/metric_help.rs");
+    let help = in_crate("kith-net/src/server/metric_help.rs");
     let described = fs::read_to_string(&help).expect("a source");
     paths.retain(|path| *path != help);
     let quoted = |text: String| {
@@ -121,7 +120,7 @@ fn counters(source: &str) -> BTreeSet<String> {
 fn every_counter_is_there_before_its_first_event() {
     let mut paths = Vec::new();
     for name in SERVING {
-        sources(&root().join("crates").join(name).join("src"), &mut paths);
+        sources(&in_crate(name).join("src"), &mut paths);
     }
     let (lists, paths): (Vec<PathBuf>, Vec<PathBuf>) =
         paths.into_iter().partition(|path| path.ends_with("counts.rs"));
@@ -229,7 +228,7 @@ fn every_check_has_the_tests_that_are_named() {
         let mut count = 0;
         for named in tests.split('`').filter(|cell| cell.contains("::")) {
             let (file, test) = named.split_once("::").expect("as filtered");
-            let source = fs::read_to_string(root().join("crates").join(file));
+            let source = fs::read_to_string(in_crate(file));
             let source = source.unwrap_or_else(|error| panic!("{check}: {file}: {error}"));
             assert!(source.contains(&format!("fn {test}(")), "{check}: {file} has no {test}");
             count += 1;
@@ -253,7 +252,7 @@ fn every_threat_has_the_tests_that_are_named() {
     let named = tests_named_in("docs/operating/threats.md");
     assert!(10 < named.len(), "{named:?}");
     for (file, test) in named {
-        let source = fs::read_to_string(root().join("crates").join(&file));
+        let source = fs::read_to_string(in_crate(&file));
         let source = source.unwrap_or_else(|error| panic!("{file}: {error}"));
         let lines: Vec<&str> = source.lines().map(str::trim).collect();
         let begins = format!("fn {test}(");

@@ -1,11 +1,15 @@
 //! House rules that a compiler does not check: allowed crate edges, file and function
 //! sizes (a ratchet: only downward), left-over marks, untracked tests.
 
+#[path = "support/workspace.rs"]
+mod workspace;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
 };
+use workspace::{crate_folders, root};
 
 /// No source file is longer, tests in it included. Lower it when the longest shrinks.
 const FILE_LINES_MAX: usize = 640;
@@ -13,10 +17,6 @@ const FILE_LINES_MAX: usize = 640;
 const FILE_LINES_USUAL: usize = 400;
 /// No function is longer.
 const FUNCTION_LINES_MAX: usize = 90;
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the workspace root exists")
-}
 
 fn sources() -> Vec<PathBuf> {
     let mut found = Vec::new();
@@ -60,11 +60,11 @@ fn edges() -> BTreeMap<String, BTreeSet<String>> {
 #[test]
 fn crates_depend_on_what_the_architecture_says() {
     let edges = edges();
-    let crates = fs::read_dir(root().join("crates")).unwrap().map(|entry| entry.unwrap().path());
-    for folder in crates.chain([root().join("clients/python")]) {
+    let python = ("kith-python".to_owned(), root().join("clients/python"));
+    for (name, folder) in crate_folders().into_iter().chain([python]) {
         let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
-        let name = manifest.split("name = \"").nth(1).and_then(|rest| rest.split('"').next());
-        let name = name.expect("a manifest names its package").to_owned();
+        let package = manifest.split("name = \"").nth(1).and_then(|rest| rest.split('"').next());
+        assert_eq!(package, Some(&*name), "a crate lies in a folder of its name");
         let rule = edges.get(&name).unwrap_or_else(|| panic!("{name} has no row in ARCHITECTURE.md"));
         if rule.contains("all of them") {
             continue;
@@ -74,6 +74,32 @@ fn crates_depend_on_what_the_architecture_says() {
         let dependencies: BTreeSet<String> =
             dependencies.map(|line| line.split(['.', ' ', '=']).next().unwrap().to_owned()).collect();
         assert_eq!(dependencies, *rule, "the manifest of {name}, and its row in ARCHITECTURE.md");
+    }
+}
+
+/// The folders of `crates/`, and those from which a crate in them may depend on others.
+const LAYERS: [(&str, &[&str]); 6] = [
+    ("words", &["words"]),
+    ("decide", &["words", "decide"]),
+    ("files", &["words", "files"]),
+    ("shell", &["words", "decide", "files", "shell"]),
+    ("beside", &["words", "decide", "beside"]),
+    ("top", &["words", "decide", "files", "shell", "beside", "top"]),
+];
+
+#[test]
+fn crates_depend_only_on_layers_below_their_own() {
+    let layer = |folder: &Path| folder.parent()?.file_name()?.to_str().map(str::to_owned);
+    let layers: BTreeMap<_, _> =
+        crate_folders().into_iter().map(|(name, folder)| (name, layer(&folder).unwrap())).collect();
+    let edges = edges();
+    for (name, own) in &layers {
+        let below = LAYERS.iter().find(|(layer, _)| layer == own);
+        let (_, below) = below.unwrap_or_else(|| panic!("{own} is no layer"));
+        for dependency in edges[name].iter().filter(|dependency| layers.contains_key(*dependency)) {
+            let layer = layers[dependency].as_str();
+            assert!(below.contains(&layer), "{name} ({own}) depends on {dependency} ({layer})");
+        }
     }
 }
 
@@ -223,11 +249,11 @@ fn unsafe_code_sits_in_the_modules_that_the_architecture_names() {
     for path in sources() {
         let text = fs::read_to_string(&path).unwrap();
         let allowed = [
-            "crates/kith-engine/src/map/mod.rs",
-            "crates/kith-engine/src/map/sigbus.rs",
-            "crates/kith-engine/src/map/tests.rs",
-            "crates/kith-net/src/frames/shared.rs",
-            "crates/kith/tests/tidy.rs",
+            "kith-engine/src/map/mod.rs",
+            "kith-engine/src/map/sigbus.rs",
+            "kith-engine/src/map/tests.rs",
+            "kith-net/src/frames/shared.rs",
+            "kith/tests/tidy.rs",
         ];
         let name = relative(&path);
         let uses = text.lines().any(|line| {
@@ -237,7 +263,10 @@ fn unsafe_code_sits_in_the_modules_that_the_architecture_names() {
                 || code.contains("unsafe impl")
                 || code.contains("unsafe extern")
         });
-        assert!(!uses || allowed.contains(&name.as_str()), "{name} uses unsafe code");
+        assert!(
+            !uses || allowed.iter().any(|file| name.ends_with(&format!("/{file}"))),
+            "{name} uses unsafe code"
+        );
     }
 }
 
@@ -271,8 +300,7 @@ fn deciding_crates_have_no_effects() {
     ];
     for path in sources() {
         let name = relative(&path);
-        let Some(krate) = deciding.iter().find(|krate| name.starts_with(&format!("crates/{krate}/src/")))
-        else {
+        let Some(krate) = deciding.iter().find(|krate| name.contains(&format!("/{krate}/src/"))) else {
             continue;
         };
         let text = fs::read_to_string(&path).unwrap();
@@ -314,4 +342,56 @@ fn no_file_holds_both_sides_of_a_merge() {
     let sides = [concat!("^<<<<", "<<< "), concat!("^>>>>", ">>> ")];
     let Some(found) = git(&["grep", "-nIE", "-e", sides[0], "-e", sides[1]]) else { return };
     assert!(found.is_empty(), "\n{found}");
+}
+
+/// Documents, and the number of words that they have at most together. Lower a number when its documents shrink.
+const WORDS: [(&[&str], usize); 9] = [
+    (&["README.md"], 1_200),
+    (&["ARCHITECTURE.md"], 2_700),
+    (&["CONTRIBUTING.md"], 1_200),
+    (&["CHANGELOG.md"], 200),
+    (&["docs/README.md"], 300),
+    (&["docs/glossary.md"], 900),
+    (&["docs/design"], 18_000),
+    (&["docs/benchmarks.md"], 4_000),
+    (
+        &[
+            "docs/errors.md",
+            "docs/gremlin.md",
+            "docs/live-graph.md",
+            "docs/loading.md",
+            "docs/operating",
+            "docs/python.md",
+            "docs/queries.md",
+            "docs/redis.md",
+            "docs/stores.md",
+        ],
+        38_000,
+    ),
+];
+
+#[test]
+fn documents_stay_short() {
+    let pages = |path: &PathBuf| match path.is_dir() {
+        true => fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()).collect(),
+        false => vec![path.clone()],
+    };
+    for (documents, most) in WORDS {
+        let pages = documents.iter().flat_map(|document| pages(&root().join(document)));
+        let text = pages.map(|page| fs::read_to_string(page).unwrap());
+        let words: usize = text.map(|text| text.split_whitespace().count()).sum();
+        assert!(words <= most, "{documents:?} have {words} words, and {most} at most");
+    }
+}
+
+#[test]
+fn front_pages_of_crates_can_be_read_in_two_minutes() {
+    for (name, folder) in crate_folders() {
+        let page =
+            ["src/lib.rs", "src/main.rs"].iter().find_map(|page| fs::read_to_string(folder.join(page)).ok());
+        let page = page.unwrap_or_else(|| panic!("{name} has no front page"));
+        let lines = page.lines().filter_map(|line| line.strip_prefix("//!"));
+        let words: usize = lines.map(|line| line.split_whitespace().count()).sum();
+        assert!((100..=300).contains(&words), "the front page of {name} has {words} words");
+    }
 }
