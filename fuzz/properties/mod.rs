@@ -1,6 +1,6 @@
-//! What must hold of every decoder of untrusted or stored bytes: it returns a value or an error, in bounded memory. Each target
-//! checks more where it can: decoded values can be encoded and decoded again, and damaged files give errors and never wrong
-//! answers. `docs/testing.md` explains how to run the targets.
+//! The properties of every decoder of untrusted or stored bytes. It returns a value or an error, in bounded memory.
+//! Each target checks more where it can: decoded values can be encoded and decoded again, and damaged files give errors
+//! and never wrong answers. `docs/testing.md` explains how to run the targets.
 //!
 //! Two programs use these targets: the fuzzer (`fuzz/src/main.rs`), and a test over the seeds (`crates/kith/tests/seeds.rs`).
 
@@ -32,11 +32,11 @@ pub struct Target {
 /// decodes it several times.
 pub const MEMORY_PER_BYTE: usize = 256;
 
-/// For buffers and copies of the input.
+/// The memory for buffers and copies of the input.
 const SMALL: usize = 256 << 10;
-/// For buffers of builders and readers of files.
+/// The memory for buffers of builders and readers of files.
 const FILES: usize = 16 << 20;
-/// For two copies of the longest value of a store, 64 MiB, which a frame of a few bytes can hold.
+/// The memory for two copies of the longest value of a store, 64 MiB, which a frame of a few bytes can hold.
 const VALUES: usize = 160 << 20;
 
 /// All targets.

@@ -4,7 +4,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::process::abort;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Allocated bytes.
+/// The number of allocated bytes.
 static HELD: AtomicUsize = AtomicUsize::new(0);
 /// The most bytes that may be allocated.
 static HELD_MAX: AtomicUsize = AtomicUsize::new(usize::MAX);

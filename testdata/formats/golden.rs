@@ -13,7 +13,7 @@ fn is_blessing() -> bool {
     std::env::var_os("BLESS").is_some()
 }
 
-/// Where a file or folder of golden bytes lies.
+/// The path of a file or folder of golden bytes.
 pub fn path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/formats").join(name)
 }

@@ -1,4 +1,5 @@
-//! Pages as Avro writes them, and a decoder for them written by hand: what Avro's generated classes do, at its best.
+//! Pages as Avro writes them, and a decoder for them written by hand: the work of Avro's generated classes, at its
+//! best.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +10,7 @@ pub const SCHEMA: &str = r#"{"type":"record","name":"Page","fields":[
     {"name":"tags","type":{"type":"array","items":"string"}},
     {"name":"embed","type":{"type":"array","items":"float"}},
     {"name":"visits","type":"long"}]}"#;
-/// The schema of who wants the last field alone.
+/// The schema of a reader that wants only the last field.
 pub const VISITS_SCHEMA: &str =
     r#"{"type":"record","name":"Page","fields":[{"name":"visits","type":"long"}]}"#;
 
@@ -88,7 +89,7 @@ fn long(rest: &mut &[u8]) -> Option<i64> {
     }
 }
 
-/// How many items the next block of an array has; a negative count is followed by the block's length in bytes.
+/// The number of items in the next block of an array; a negative count is followed by the block's length in bytes.
 fn block(rest: &mut &[u8]) -> Option<usize> {
     let count = long(rest)?;
     if count < 0 {

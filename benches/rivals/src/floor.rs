@@ -1,17 +1,17 @@
-//! What nobody who proves values can do without: the bytes of each from memory, once, and their checksum. No key is compared, nothing is
-//! looked up: where each value lies is known.
+//! The least work of a read of proven values: the bytes of each value from memory, once, and their checksum. No key is
+//! compared, nothing is looked up: where each value lies is known.
 
 use std::hint::black_box;
 
-/// Values end to end, by number.
+/// The values, end to end, in the order of their numbers.
 #[derive(Debug)]
 pub struct Floor {
     values: Vec<u8>,
     value_bytes: usize,
 }
 
-/// So many values before a value is used its first line is asked for, and its page with it; so many before, all its lines. The quickest of
-/// those that were tried.
+/// The distances, in values, at which the first line of a value and its page are prefetched before the value is used,
+/// and at which all its lines are. They are the fastest of those that were tried.
 const PAGES_AHEAD: usize = 32;
 const LINES_AHEAD: usize = 4;
 const CACHE_LINE_BYTES: usize = 64;
@@ -23,7 +23,7 @@ impl Floor {
         Self { values, value_bytes }
     }
 
-    /// The wrapping sum of the values' first words, each value checksummed.
+    /// Returns the wrapping sum of the values' first words, after a checksum of each value.
     pub fn touch(&self, keys: &[[u8; 8]]) -> u64 {
         let mut sum = 0u64;
         self.each(keys, |value| {
@@ -32,7 +32,7 @@ impl Floor {
         sum
     }
 
-    /// Copies the values to the end of `out`, each checksummed.
+    /// Copies the values to the end of `out`, and computes the checksum of each.
     pub fn copy(&self, keys: &[[u8; 8]], out: &mut Vec<u8>) {
         self.each(keys, |value| out.extend_from_slice(value));
     }

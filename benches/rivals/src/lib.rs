@@ -1,4 +1,4 @@
-//! What the comparisons share: processor time, ratios, and the rivals themselves.
+//! The parts that the comparisons share: processor time, ratios, and the rivals themselves.
 
 pub mod avro;
 pub mod floor;
@@ -10,21 +10,22 @@ use rustix::time::{ClockId, clock_gettime};
 use stats::median_interval;
 use std::time::Duration;
 
-/// Time that this thread had a processor.
+/// The time that this thread had a processor.
 pub fn processor_time() -> Duration {
     let now = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec.unsigned_abs() as u32)
 }
 
-/// A number from the environment: how much to measure.
+/// Reads a number from the environment, which says how much to measure.
 pub fn setting(name: &str, default: usize) -> usize {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
-/// A name, and something to be measured that gives a number all sides must agree on.
+/// The name of a side, and the work to be measured. All sides must return the same number.
 pub type Side<'a> = (&'static str, Box<dyn FnMut(usize) -> u64 + 'a>);
 
-/// Runs every side in each round, another one first each time; nanoseconds of processor a piece, by side and round.
+/// Runs every side in each round, each time with another one first. Returns the nanoseconds of processor time per item,
+/// by side and round.
 ///
 /// # Panics
 /// If two sides disagree.

@@ -1,4 +1,4 @@
-//! RocksDB's PlainTable, by way of `plain_table.cc`.
+//! Access to RocksDB's PlainTable through `plain_table.cc`.
 
 use std::{
     ffi::{CString, c_char, c_int},
@@ -12,7 +12,7 @@ pub const KEY_BYTES: usize = 8;
 #[repr(C)]
 struct Opaque([u8; 0]);
 
-// As plain_table.cc declares them.
+// These are declared in plain_table.cc.
 unsafe extern "C" {
     fn plain_table_open(dir: *const c_char, is_build: c_int) -> *mut Opaque;
     fn plain_table_close(table: *mut Opaque);
@@ -45,12 +45,13 @@ pub struct PlainTable {
     api: Api,
 }
 
-/// How it is asked for many keys.
+/// The way in which the table is asked for many keys.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Api {
-    /// One by one, each into the same pinned slice; the table is open for reading only, and RocksDB looks at no memtable.
+    /// Keys one by one, each into the same pinned slice. The table is open for reading only, so RocksDB looks at no
+    /// memtable.
     Get,
-    /// By groups, which RocksDB does only where a table is open for writing too.
+    /// Keys in groups, which RocksDB does only if the table is open for writing too.
     MultiGet,
 }
 
@@ -62,7 +63,7 @@ impl PlainTable {
     pub fn build<'v>(dir: &Path, rows: impl Iterator<Item = ([u8; KEY_BYTES], &'v [u8])>) {
         let table = Self::open(dir, Api::MultiGet);
         for (key, value) in rows {
-            // SAFETY: the table is open; key and value are as long as it is told.
+            // SAFETY: the table is open; the lengths of key and value are passed.
             let failed = unsafe {
                 plain_table_put(table.table.as_ptr(), key.as_ptr().cast(), value.as_ptr().cast(), value.len())
             };

@@ -45,7 +45,7 @@ pub fn reply(make: impl FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send + 'stat
 /// A request, which `wait` or `begin` sends. It can be sent only once.
 #[pyclass(frozen, module = "kith._kith")]
 pub struct Call {
-    /// Taken when the request is sent.
+    /// The work, until the request is sent.
     work: Mutex<Option<BoxFuture<'static, Ended>>>,
 }
 

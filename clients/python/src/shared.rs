@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long the types of a store are cached. They change only if the store is dropped and created again.
+/// The time for which the types of a store are cached. They change only if the store is dropped and created again.
 const SHAPE_AGE_MAX: Duration = Duration::from_secs(10);
 /// The maximum number of stores whose types are cached, which is more than a program reads. Beyond it, the cache is emptied.
 const SHAPES_MAX: usize = 1_024;

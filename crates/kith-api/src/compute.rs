@@ -8,7 +8,7 @@ use kith_schema::{
 };
 use kith_types::ByteKeys;
 
-/// Where records are processed.
+/// The place where records are processed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ComputeAt {
     /// On the nodes that hold them. In the client if the nodes' release cannot.
@@ -23,7 +23,7 @@ pub enum ComputeAt {
 pub struct ComputeQuery {
     /// The results wanted of each record.
     pub plan: ComputePlan,
-    /// Where the records are processed.
+    /// The place where the records are processed.
     pub at: ComputeAt,
 }
 
@@ -32,7 +32,7 @@ pub struct ComputeQuery {
 pub struct AggregateQuery {
     /// The values or buckets to count.
     pub plan: AggregatePlan,
-    /// Where the records are processed.
+    /// The place where the records are processed.
     pub at: ComputeAt,
 }
 

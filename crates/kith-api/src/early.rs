@@ -7,8 +7,8 @@ use std::sync::{
 };
 use tokio::sync::mpsc;
 
-/// How many parts may wait for a slow caller. While that many wait, the traversal goes on and keeps its further results, so a
-/// slow caller cannot make it miss its deadline.
+/// The number of parts that may wait for a slow caller. While that many wait, the traversal goes on and keeps its
+/// further results, so a slow caller cannot make it miss its deadline.
 const WAITING_MAX: usize = 4;
 
 /// Takes results of a traversal before it has ended. The answer then has only the results that were not handed over.
@@ -32,7 +32,7 @@ impl EarlyResults {
         self.least <= count && self.parts.capacity() != 0 && !self.parts.is_closed()
     }
 
-    /// Hands a part over, which [`EarlyResults::would_take`] has allowed.
+    /// Passes a part on, which [`EarlyResults::would_take`] has allowed.
     pub fn give(&self, part: Bytes) {
         // If the receiver is gone, the caller has left, and nobody wants results.
         if self.parts.try_send(part).is_ok() {

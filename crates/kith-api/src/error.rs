@@ -12,12 +12,12 @@ use kith_wire::v1::ErrorDetail;
 use thiserror::Error;
 use tonic::{Code, Status};
 
-/// When to ask an overloaded router or node again. A queue that refuses work is empty sooner than that.
+/// The time after which to ask an overloaded router or node again. A queue that refuses work is empty sooner than that.
 const OVERLOADED_RETRY_MS: u64 = 100;
-/// How the message of a refused write begins.
+/// The beginning of the message of a refused write.
 const NOTHING_WRITTEN: &str = "nothing was written: ";
 
-/// Why a query has no answer. The codes are a contract: `docs/errors.md`.
+/// The reason why a query has no answer. The codes are a contract: `docs/errors.md`.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
@@ -193,9 +193,9 @@ pub enum QueryError {
     /// A traversal failed after it had changed the graph, or while the outcome of a change was unknown.
     #[error("{}; {changes}", of_one_change(cause))]
     PartlyWritten {
-        /// Why the traversal failed.
+        /// The reason why the traversal failed.
         cause: Box<QueryError>,
-        /// What it had changed before, as a sentence.
+        /// The changes that it had made before, as a sentence.
         changes: String,
         /// Whether the outcome of a change is unknown.
         is_unknown: bool,
@@ -269,7 +269,7 @@ impl QueryError {
         }
     }
 
-    /// When the same query may be sent again, in milliseconds; 0 if that is not known.
+    /// The time after which the same query may be sent again, in milliseconds; 0 if that is not known.
     pub fn retry_after_ms(&self) -> u64 {
         match self {
             QueryError::Overloaded { .. } => OVERLOADED_RETRY_MS,

@@ -43,8 +43,8 @@ pub struct GremlinAnswer {
     pub served: Served,
     /// The timings, if requested.
     pub profile: Option<v1::Profile>,
-    /// What each step returned, how long it took and what it took of the graph, if a profile was requested: metrics of a
-    /// traversal.
+    /// The metrics of the traversal, if a profile was requested: for each step, the number of results, the time, and
+    /// the requests to the graph.
     pub metrics: Option<Bytes>,
     /// Whether the traversal has changed the graph. The places in the logs then include its changes.
     pub wrote: bool,

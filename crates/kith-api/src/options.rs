@@ -6,10 +6,10 @@ use kith_routing::{FanOutLimits, load::Hedging};
 use kith_types::Workflow;
 use std::time::Duration;
 
-/// How one query is run. `Default` leaves every choice to the session's configuration.
+/// The options of one query. `Default` leaves every choice to the session's configuration.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct QueryOptions {
-    /// How many groups may take part, for all rounds or by kind of fan-out.
+    /// The number of groups that may take part, for all rounds or by kind of fan-out.
     pub fan_out: FanOutLimits,
     /// The name of a replica policy; `None` uses the session's.
     pub policy: Option<String>,
@@ -29,8 +29,8 @@ pub struct QueryOptions {
     pub page: Page,
     /// An id that logs print with the query.
     pub trace_id: String,
-    /// Who checks the checksums of the values of a batch read. Clients keep the default; a router does what its client asks
-    /// for.
+    /// The process that checks the checksums of the values of a batch read. Clients keep the default; a router takes
+    /// the choice of its client.
     pub proofs: Proofs,
     /// Whether another router forwarded the query. That router has recorded it.
     pub forwarded: bool,
@@ -56,8 +56,8 @@ impl QueryOptions {
         }
     }
 
-    /// How to use the router's caches. They do not record the group that an answer came from, so they are bypassed for a
-    /// single group.
+    /// The use of the router's caches. They do not record the group that an answer came from, so they are bypassed if
+    /// the query is for a single group.
     pub fn cache_mode(&self) -> CacheMode {
         if self.group.is_some() { CacheMode::Bypass } else { self.cache }
     }
@@ -83,7 +83,7 @@ pub fn merged_tickets<T: AsRef<str>>(texts: &[T]) -> Result<Option<Ticket>, Quer
     Ok(Some(merged))
 }
 
-/// Who checks the checksums of the values of a batch read.
+/// The process that checks the checksums of the values of a batch read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Proofs {
     /// The session that asks the nodes checks every value.
@@ -124,7 +124,7 @@ pub fn parse_hedging(text: &str) -> Result<Hedging, String> {
     Hedging::by_name(text).ok_or_else(|| text.to_owned())
 }
 
-/// How to use the router's network cache.
+/// The use of the router's network cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CacheMode {
     /// Reads the cache, and fills it after a miss.

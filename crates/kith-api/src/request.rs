@@ -26,26 +26,27 @@ pub struct Request {
 #[strum(serialize_all = "snake_case")]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum Question {
-    /// A query of a graph. Answered by [`Reply::Graph`].
+    /// A query of a graph. The reply is [`Reply::Graph`].
     Graph { graph: String, query: GraphQuery },
     /// The plan of a query. The first fan-out is run if the second depends on its answer; all other fan-outs are only
-    /// planned. Answered by [`Reply::Plan`].
+    /// planned. The reply is [`Reply::Plan`].
     Explain { graph: String, query: GraphQuery },
-    /// A traversal of a graph in Gremlin. Answered by [`Reply::Gremlin`].
+    /// A traversal of a graph in Gremlin. The reply is [`Reply::Gremlin`].
     Gremlin { graph: String, query: GremlinQuery },
-    /// A write to a live graph. Answered by [`Reply::Written`]. Every error but [`QueryError::OutcomeUnknown`] means that
-    /// nothing was written.
+    /// A write to a live graph. The reply is [`Reply::Written`]. Every error but [`QueryError::OutcomeUnknown`] means
+    /// that nothing was written.
     Write { graph: String, write: Write },
-    /// The values of keys, all of one version. Answered by [`Reply::Values`], or by a stream.
+    /// The values of keys, all of one version. The reply is [`Reply::Values`], or a stream.
     Values { store: String, keys: BatchKeys },
-    /// The results of a plan on the records of keys, all of one version. A plan that does not fit the records is refused
-    /// before any node is asked. Answered by [`Reply::Computed`], or without `top_k` by a stream.
+    /// The results of a plan on the records of keys, all of one version. A plan that does not fit the records is
+    /// refused before any node is asked. The reply is [`Reply::Computed`], or a stream if there is no `top_k`.
     Compute { store: String, keys: BatchKeys, query: ComputeQuery },
-    /// Counts of a field's values over the records of keys, all of one version. Answered by [`Reply::Aggregated`].
+    /// Counts of a field's values over the records of keys, all of one version. The reply is [`Reply::Aggregated`].
     Aggregate { store: String, keys: BatchKeys, query: AggregateQuery },
-    /// The types of a store's keys and values. Answered by [`Reply::Shape`].
+    /// The types of a store's keys and values. The reply is [`Reply::Shape`].
     Shape { store: String },
-    /// The schema of a version's records, by the id that an answer of that version names. Answered by [`Reply::Schema`].
+    /// The schema of a version's records, by the id that an answer of that version names. The reply is
+    /// [`Reply::Schema`].
     Schema { store: String, version: u64, id: SchemaId },
 }
 

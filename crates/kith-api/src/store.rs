@@ -19,7 +19,7 @@ pub struct StoreShape {
     pub value: ValueType,
 }
 
-/// The keys of a batch. Repeated keys are each answered.
+/// The keys of a batch. A key that is repeated is answered each time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BatchKeys {
     /// Keys of a store whose keys are ids.

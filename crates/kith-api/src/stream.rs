@@ -126,13 +126,13 @@ impl From<Failure> for StreamFailure {
 pub struct Outlet(mpsc::Sender<StreamItem>);
 
 impl Outlet {
-    /// Hands an item on. Returns when there is room for the next.
+    /// Passes an item on. Returns when there is room for the next.
     pub async fn put(&self, item: StreamItem) {
         // Sending fails only if the stream was dropped, and with it this work.
         let _ = self.0.send(item).await;
     }
 
-    /// Hands on all items of a stream.
+    /// Passes on all items of a stream.
     ///
     /// # Errors
     /// The error of the stream.

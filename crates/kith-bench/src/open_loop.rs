@@ -46,7 +46,7 @@ pub struct Observation<T> {
     pub index: usize,
     /// The latency, from when the query was due.
     pub latency: Duration,
-    /// How late it was sent.
+    /// The time between when the request was due and when it was sent.
     pub lag: Duration,
     /// `None` if it was not sent, because too many were in flight.
     pub outcome: Option<T>,

@@ -13,7 +13,7 @@ use std::{ops::ControlFlow, path::Path, sync::Arc};
 /// The number of keys whose lists are read together.
 const BATCH: usize = 1_024;
 
-/// How members are drawn.
+/// The distribution from which members are drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Draw {

@@ -30,8 +30,8 @@ pub fn median_interval(values: &[f64]) -> Option<Interval> {
     Some(Interval { median, low: sorted[skip], high: sorted[count - 1 - skip], confidence, pairs: count })
 }
 
-/// How many values may be left out at each end, with the resulting confidence. The median is outside if at most `skip` of
-/// `count` fair coins show heads, or at most `skip` show tails.
+/// The number of values that may be left out at each end, with the resulting confidence. The median is outside if at
+/// most `skip` of `count` fair coins show heads, or at most `skip` show tails.
 fn narrowest(count: usize) -> (usize, f64) {
     let mut term = 0.5f64.powi(i32::try_from(count.min(1_000)).unwrap_or(1_000));
     if term == 0.0 || 1_000 < count {

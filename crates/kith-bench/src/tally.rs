@@ -35,7 +35,7 @@ pub struct KindReport {
     pub p90_us: u64,
     pub p99_us: u64,
     pub max_us: u64,
-    /// How late queries were sent. The latencies include this.
+    /// The median time between when a query was due and when it was sent. The latencies include this.
     pub lag_p50_us: u64,
     pub requests_per_query: f64,
     /// The number of requests per fan-out for several keys or partitions, without the first-degree look-up.

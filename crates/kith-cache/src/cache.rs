@@ -12,26 +12,26 @@ use crate::{Basis, CacheCounters, Origin};
 use kith_types::Timestamp;
 use std::time::Duration;
 
-/// How much is kept, and for how long.
+/// The size of a cache, and the times for which it keeps entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheOptions {
     /// The most bytes of all entries together, including their keys and bookkeeping.
     pub bytes_max: u64,
-    /// How long an entry is fresh after it was filled.
+    /// The time for which an entry is fresh after it was filled.
     pub fresh_for: Duration,
-    /// How long an entry is served as stale after that, while one refresh is requested.
+    /// The time after that for which an entry is served as stale, while one refresh is requested.
     pub stale_for: Duration,
 }
 
 impl Default for CacheOptions {
-    /// 256 MiB, which is about a thousand networks of 250,000 members. Entries are fresh as long as their version is
-    /// served.
+    /// The default size is 256 MiB, which is about a thousand networks of 250,000 members. Entries are fresh as long as
+    /// their version is served.
     fn default() -> Self {
         Self { bytes_max: 256 << 20, fresh_for: Duration::MAX, stale_for: Duration::ZERO }
     }
 }
 
-/// How a query uses the cache.
+/// The way in which a query uses the cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Mode {
     /// Reads and fills the cache.
@@ -76,7 +76,7 @@ struct Kept<V> {
     filled: Timestamp,
 }
 
-/// How old an entry is.
+/// The age of an entry.
 #[derive(PartialEq, Eq)]
 enum Age {
     Fresh,

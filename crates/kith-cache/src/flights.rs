@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlightId(u64);
 
-/// Whom the failure of a fetch concerns.
+/// The queries that the failure of a fetch concerns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// Only the leader: it was cancelled, or its deadline passed. Other queries may have more time.

@@ -64,13 +64,11 @@ impl<T, const N: usize> Lists<T, N> {
         self.nodes[slot as usize].value.take().expect("a slot is removed once")
     }
 
-    /// Returns the oldest slot of a list.
     pub(crate) fn oldest(&self, list: usize) -> Option<Slot> {
         let slot = self.ends[list].oldest;
         (slot != NONE).then_some(slot)
     }
 
-    /// Returns the list that a slot is in.
     pub(crate) fn list(&self, slot: Slot) -> usize {
         self.nodes[slot as usize].list
     }

@@ -18,7 +18,6 @@ const SMALL_SHARE: u64 = 10;
 /// Hits are counted in two bits, as in the paper.
 const HITS_MAX: u8 = 3;
 
-/// One entry.
 #[derive(Debug)]
 pub(crate) struct Entry<K, V> {
     pub(crate) key: K,

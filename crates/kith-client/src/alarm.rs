@@ -40,7 +40,7 @@ static IS_KEPT: LazyLock<bool> = LazyLock::new(|| {
 
 struct Board {
     state: Mutex<State>,
-    /// Notified when an alarm is set while the thread is idle.
+    /// The condition that is notified when an alarm is set while the thread is idle.
     set: Condvar,
 }
 

@@ -7,7 +7,7 @@ use kith_schema::EdgeSelector;
 use kith_types::{FanOutKind, OperationName};
 use std::sync::Arc;
 
-/// How many lists one request fetches ahead. The number is small so that other requests are not delayed.
+/// The number of lists that one request fetches ahead. The number is small so that other requests are not delayed.
 const LISTS_AT_A_TIME: usize = 512;
 
 /// A cache of whole neighbour lists in front of the nodes.

@@ -142,7 +142,7 @@ fn failed_attempt(error: &QueryError) -> FailedAttempt {
     }
 }
 
-/// How the stream of one router ended.
+/// The end of the stream of one router.
 enum Forwarded {
     Done,
     /// The router is gone, and no item came from it.
@@ -150,7 +150,7 @@ enum Forwarded {
     Ended(QueryError),
 }
 
-/// Hands on the items of one router.
+/// Passes on the items of one router.
 async fn forward(client: &RouterClient, request: Arc<Request>, outlet: &Outlet) -> Forwarded {
     let mut items = client.stream(request);
     let mut is_first = true;

@@ -11,7 +11,7 @@ use kith_wire::{
 use std::time::Duration;
 use tonic::{Status, Streaming};
 
-/// How long a question may take that reads at most one record.
+/// The time limit of a question that reads at most one record.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A connection to one node, opened on first use.
@@ -41,7 +41,7 @@ impl Inspector {
         Ok(self.within(client.schema(request)).await?.schema)
     }
 
-    /// Where a key's record lies on this node.
+    /// Returns the position of a key's record on this node.
     ///
     /// # Errors
     /// If the node does not hold the key's partition of the version, it is damaged, or the node does not answer.

@@ -14,7 +14,7 @@ pub struct Trace {
     wanted: bool,
     cache: &'static str,
     rounds: Vec<RoundProfile>,
-    /// How many of the rounds [`Trace::take_new`] has returned.
+    /// The number of the rounds that [`Trace::take_new`] has returned.
     taken: usize,
     /// Keys that a cache has answered since then.
     cached_keys: u64,

@@ -5,13 +5,14 @@ use kith_schema::{Schema, SchemaId};
 use parking_lot::{Mutex, MutexGuard};
 use std::{collections::HashMap, sync::Arc};
 
-/// More than all stores of a cluster have. If there are more, all are dropped and fetched again.
+/// The number of schemas that are cached, which is more than all stores of a cluster have. Beyond it, all are dropped
+/// and fetched again.
 const SCHEMAS_MAX: usize = 4_096;
 
 /// A cache of schemas. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Schemas {
-    /// Locked only for look-ups and inserts, never during a fetch.
+    /// The known schemas. The lock is held only for look-ups and inserts, never during a fetch.
     known: Arc<Mutex<HashMap<SchemaId, Schema>>>,
 }
 

@@ -15,7 +15,7 @@ pub struct Steering {
     pub penalty_client: f64,
     /// Weight of the nodes' penalty in equation 5.
     pub penalty_server: f64,
-    /// How a node's cost per key grows with the keys of the whole query; 0 is equation 5 as printed.
+    /// The growth of a node's cost per key with the keys of the whole query; 0 is equation 5 as printed.
     pub penalty_growth: f64,
 }
 

@@ -9,12 +9,12 @@ use tokio::{
     sync::{oneshot, watch},
 };
 
-/// With this niceness a thread gets about a tenth of the processor while reads want all of it, which is enough not to hold
-/// a lock for long.
+/// The niceness with which a thread gets about a tenth of the processor while reads want all of it, which is enough not
+/// to hold a lock for long.
 #[cfg(target_os = "linux")]
 const NICENESS: i32 = 10;
 
-/// How many pieces of work are under way in this process.
+/// The number of pieces of work under way in this process.
 static UNDER_WAY: LazyLock<watch::Sender<usize>> = LazyLock::new(|| watch::channel(0).0);
 
 /// Counts one piece of work until it is dropped.

@@ -1,4 +1,4 @@
-//! Why a process cannot start.
+//! The reasons why a process cannot start.
 
 use crate::metadata::{MetadataError, TargetError};
 use crate::{data_dir::DataDirError, topology::TopologyError};
@@ -8,7 +8,7 @@ use kith_types::ErrorCode;
 use std::{io, path::PathBuf};
 use thiserror::Error;
 
-/// Why a node, router or supervisor cannot start.
+/// The reason why a node, router or supervisor cannot start.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]

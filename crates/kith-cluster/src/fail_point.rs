@@ -21,9 +21,9 @@ pub enum FailPoint {
     PushPreparing,
     /// Router: every node is ready, and the version is not yet current.
     PushPrepared,
-    /// Router: the new version is the current one, and nobody has been told.
+    /// Router: the new version is the current one, and no reply has been sent.
     PushFlipped,
-    /// Router: files that no version needs are removed, and nobody has been told.
+    /// Router: files that no version needs are removed, and no reply has been sent.
     PushCleaned,
     /// Router: a push has failed, and the record does not say so yet.
     PushFailed,
@@ -31,7 +31,7 @@ pub enum FailPoint {
     PushGivenUp,
     /// Router: a swap or rollback is requested, and not written yet.
     ChangeAsked,
-    /// Router: the swap or rollback is written, and nobody has been told.
+    /// Router: the swap or rollback is written, and no reply has been sent.
     ChangeWritten,
     /// Router: a push is found whose router has died.
     RecoveryBegun,
@@ -43,7 +43,7 @@ pub enum FailPoint {
     NodeFetched,
     /// Node: these files are open, and queries are not answered from them yet.
     NodeOpened,
-    /// Node: queries are answered from these files, and nobody has been told.
+    /// Node: queries are answered from these files, and no report has been sent.
     NodeReady,
     /// Node: a version that nobody needs is about to be removed.
     NodeRetiring,

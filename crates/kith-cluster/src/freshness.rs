@@ -1,5 +1,6 @@
-//! How old a process's view of the metadata may be. As long as a process renews its lease, it reaches the metadata store. Once
-//! the lease has expired, the process may have missed a swap or rollback, because these no longer wait for it.
+//! The greatest possible age of a process's view of the metadata. As long as a process renews its lease, it reaches the
+//! metadata store. Once the lease has expired, the process may have missed a swap or rollback, because these no longer
+//! wait for it.
 
 use std::{
     sync::{
@@ -9,22 +10,23 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// After this time without a renewal, a process counts as gone in `kith cluster status`, and swaps no longer wait for it if it
-/// is a router. Routing does not depend on leases: clients themselves notice that a node is down.
+/// The time without a renewal after which a process counts as gone in `kith cluster status`, and swaps no longer wait
+/// for it if it is a router. Routing does not depend on leases: clients themselves notice that a node is down.
 pub const LEASE_TTL: Duration = Duration::from_secs(3);
 
-/// When this process last reached the metadata store.
+/// The time at which this process last reached the metadata store.
 #[derive(Clone, Debug)]
 pub struct Freshness {
     started: Instant,
-    /// How old the metadata may have been at `started`.
+    /// The greatest possible age of the metadata at `started`.
     age_at_start: Duration,
     /// The last renewal, in milliseconds after the moment `started - age_at_start`; written by the registration.
     renewed: Arc<AtomicU64>,
 }
 
 impl Freshness {
-    /// For a process that starts with metadata of this age, which is zero if it has just read them.
+    /// Returns the freshness of a process that starts with metadata of this age, which is zero if it has just read
+    /// them.
     pub fn new(age_at_start: Duration) -> Self {
         Self { started: Instant::now(), age_at_start, renewed: Arc::default() }
     }

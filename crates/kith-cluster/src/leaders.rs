@@ -7,8 +7,8 @@ use kith_types::Term;
 use kith_wire::documents::{Document, LeadersDocument, LiveGraphDocument};
 use std::time::Duration;
 
-/// How often a change is tried if other processes change the leaders at the same time. All nodes and routers of a cluster
-/// change the leaders of a graph when they start, each more than once.
+/// The maximum number of attempts to make a change if other processes change the leaders at the same time. All nodes
+/// and routers of a cluster change the leaders of a graph when they start, each more than once.
 const ATTEMPTS_MAX: u32 = 50;
 /// The longest pause after a conflict. Pauses are random, so that competing processes do not meet again.
 const PAUSE_MAX: Duration = Duration::from_millis(20);

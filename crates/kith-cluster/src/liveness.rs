@@ -17,14 +17,14 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// How often a lease is renewed.
+/// The interval at which a lease is renewed.
 const LEASE_INTERVAL: Duration = Duration::from_secs(1);
-/// How long a starting process waits for the lease of another process with its id to expire. If the other has died, its lease
-/// has expired by then.
+/// The time that a starting process waits for the lease of another process with its id to expire. If the other has
+/// died, its lease has expired by then.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How often a starting process checks that lease.
+/// The interval at which a starting process checks that lease.
 const LOOK_INTERVAL: Duration = Duration::from_millis(200);
-/// How long a connection attempt may take; after that, it is unknown whether a process listens at the address.
+/// The time limit of a connection attempt; after that, it is unknown whether a process listens at the address.
 const CONNECT_PATIENCE: Duration = Duration::from_millis(500);
 
 /// The id of a process, and its keys.
@@ -49,8 +49,8 @@ pub struct Registration {
     pub document: Vec<u8>,
     /// The address at which it listens, as in its document.
     pub addr: String,
-    /// Cancelled when the process, a node, is about to end. Its leased key then says so, and [`crate::follow_lives`] tells
-    /// all who follow it.
+    /// The token that is cancelled when the process, a node, is about to end. Its leased key then says so, and
+    /// [`crate::follow_lives`] reports it to all followers.
     pub leaving: CancellationToken,
 }
 
@@ -172,7 +172,8 @@ impl Holder {
     }
 }
 
-/// Only a refused connection proves that no process listens at `addr`. Without an answer, the lease decides.
+/// Whether a process may listen at `addr`. Only a refused connection proves that none does. Without an answer, the
+/// lease decides.
 async fn may_live(addr: &str) -> bool {
     match timeout(CONNECT_PATIENCE, TcpStream::connect(addr)).await {
         Ok(Err(error)) => error.kind() != io::ErrorKind::ConnectionRefused,

@@ -1,4 +1,5 @@
-//! Which nodes are alive, which of them are about to end, and which live graphs they cannot open, as their leased keys say.
+//! The nodes that are alive, those of them that are about to end, and the live graphs that they cannot open, as their
+//! leased keys say.
 
 use crate::metadata::{MetadataStore, Snapshot, keys};
 use futures::StreamExt;
@@ -10,7 +11,8 @@ use tokio_util::sync::CancellationToken;
 
 /// The value of the leased key of a node that is about to end.
 pub(crate) const LEAVING: &str = "leaving";
-/// What the value begins with if the node cannot open all live graphs; their names follow. All other nodes have an empty value.
+/// The beginning of the value if the node cannot open all live graphs; their names follow. All other nodes have an
+/// empty value.
 const UNABLE: &str = "unable:";
 /// The separator of the names. No name contains it.
 const BETWEEN: char = ',';

@@ -10,7 +10,7 @@ use tonic::{Code, Status};
 
 /// The most bytes that are requested from a peer at a time. Small requests let a throttle spread the bytes evenly.
 const ASKED_BYTES: usize = 256 << 10;
-/// How long a peer may send nothing before it is given up.
+/// The time after which a peer that sends nothing is given up.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// A request whose connection broke is sent once more, because the peer may have closed an idle connection.
 const TRIES: u32 = 2;

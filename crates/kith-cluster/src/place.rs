@@ -60,7 +60,7 @@ impl<'de> Deserialize<'de> for ReadFrom {
     }
 }
 
-/// Why a version is not read from the place that a push names.
+/// The reason why a version is not read from the place that a push names.
 #[derive(Debug, PartialEq, Eq, Error)]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum UrlRefused {

@@ -12,7 +12,7 @@ use std::{
 
 /// The reads of stores that have a quota, counted since the process started.
 pub struct Quotas {
-    /// By store. Each read locks this twice, for less than a microsecond.
+    /// The read quotas by store. Each read takes the lock twice, for less than a microsecond.
     lines: Mutex<HashMap<String, ReadQuota>>,
     started: Instant,
     /// The name of this process in messages of refusals.
@@ -88,7 +88,7 @@ impl Quotas {
     /// Charges the keys of the next step of an export, which reads take precedence over.
     ///
     /// # Errors
-    /// How long to wait before the next attempt.
+    /// The time to wait before the next attempt.
     pub fn take_behind(&self, store: &str, rates: QuotaRates, keys: u64) -> Result<(), Duration> {
         self.with(store, rates, |quota, now| quota.admit_behind(keys, now))
     }

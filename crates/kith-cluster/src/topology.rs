@@ -136,7 +136,8 @@ pub fn forget_copy(data: &Path) -> Result<(), DataDirError> {
 pub struct Followed {
     /// The latest topology.
     pub topology: TopologyReceiver,
-    /// How old the topology may be. Until the metadata store has answered, that is the age of the copy on disk.
+    /// The greatest possible age of the topology. Until the metadata store has answered, that is the age of the copy on
+    /// disk.
     pub freshness: Freshness,
 }
 

@@ -16,9 +16,10 @@ use std::{
 };
 use tokio::time::{Instant, timeout_at};
 
-/// How many types are read at the same time.
+/// The number of types that are read at the same time.
 const READS_MAX: usize = 8;
-/// How long a new topology waits for types. Graphs whose types have not come by then answer with an error until they have.
+/// The time that a new topology waits for types. Graphs whose types have not come by then answer with an error until
+/// they have.
 const WAIT: Duration = Duration::from_secs(2);
 
 /// The types that a process has read.
@@ -132,7 +133,7 @@ impl TypesReader {
     }
 }
 
-/// Adds to a copy of the topology the types of its graphs, from the copies beside it.
+/// Adds to a copy of the topology the types of its graphs, from the copies in the folder beside it.
 pub fn add_types_beside(path: &Path, topology: &mut TopologyDocument) {
     let folder = path.with_file_name(TYPES_FOLDER);
     topology.types =

@@ -16,7 +16,7 @@ use std::{sync::Arc, time::Duration};
 const PATIENCE: Duration = Duration::from_secs(120);
 /// The interval between two checks for an answer.
 const LOOK: Duration = Duration::from_millis(50);
-/// Longer than any wait.
+/// The time to live of leases, which is longer than any wait.
 const LEASE: Duration = Duration::from_secs(600);
 
 fn target(etcd: &Etcd, cluster: &str) -> MetadataTarget {

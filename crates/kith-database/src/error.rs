@@ -5,7 +5,7 @@ use kith_live::{Garbled, UniqueHolder};
 use kith_types::{ErrorCode, LogPoint, PartitionCount, PartitionId, Position};
 use thiserror::Error;
 
-/// Why a database cannot be used, or why a call failed without writing anything.
+/// The reason why a database cannot be used, or why a call failed without writing anything.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
@@ -91,7 +91,7 @@ impl From<Garbled> for DatabaseError {
     }
 }
 
-/// Why a transaction of a leader failed.
+/// The reason why a transaction of a leader failed.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum CommitError {
@@ -150,7 +150,7 @@ impl CommitError {
     }
 }
 
-/// Why a reader cannot continue to read a log.
+/// The reason why a reader cannot continue to read a log.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum LogError {

@@ -19,8 +19,8 @@ static TABLES: [&Table; 8] =
 /// The index of [`PAIR_STAMPS`] in [`TABLES`].
 const STAMPS: usize = 4;
 
-/// Where a log must end for a transaction to take effect, and where it ends afterwards. Fences are in ascending order
-/// of partitions.
+/// The point at which a log must end for a transaction to take effect, and the point at which it ends afterwards.
+/// Fences are in ascending order of partitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fence {
     pub partition: PartitionId,

@@ -102,7 +102,7 @@ pub struct BeginTerm {
 pub struct LogEntry {
     /// Its place in the log.
     pub at: LogPoint,
-    /// When it was written, in milliseconds since 1970, by the clock of the process that wrote it.
+    /// The time at which it was written, in milliseconds since 1970, by the clock of the process that wrote it.
     pub written_ms: u64,
     /// The change.
     pub change: Change,
@@ -138,11 +138,12 @@ pub struct AssociationPage {
 /// The parts of a partition that are no longer needed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Trim {
-    /// Changes before this position may be removed …
+    /// The position before which changes may be removed, if they were also written before `changes_written_before_ms`.
     pub changes_before: Position,
-    /// … if they were also written before this time, in milliseconds since 1970. Only a prefix of the log is removed.
+    /// The time before which these changes must have been written, in milliseconds since 1970. Only a prefix of the log
+    /// is removed.
     pub changes_written_before_ms: u64,
-    /// Outcomes that were decided before this time may be removed, in milliseconds since 1970.
+    /// The time before which the outcomes that may be removed were decided, in milliseconds since 1970.
     pub outcomes_before_ms: u64,
 }
 

@@ -1,29 +1,30 @@
-//! How long the log of a live graph and the outcomes of its writes are kept.
+//! The times for which the log of a live graph and the outcomes of its writes are kept.
 
 use crate::Trim;
 use kith_types::Position;
 use std::time::Duration;
 
-/// How long the log of a live graph and the outcomes of its writes are kept.
+/// The times for which the log of a live graph and the outcomes of its writes are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retention {
-    /// How long changes are kept. A replica that is further behind must empty its cache and build its lists again.
+    /// The time for which changes are kept. A replica that is further behind must empty its cache and build its lists
+    /// again.
     pub changes: Duration,
-    /// How long outcomes are kept. Within this time, a repeat of a write with the same `write_id` gets the first
-    /// outcome.
+    /// The time for which outcomes are kept. Within this time, a repeat of a write with the same `write_id` gets the
+    /// first outcome.
     pub outcomes: Duration,
 }
 
 impl Default for Retention {
-    /// Ten minutes each. Outcomes are kept for one more minute, because the clock of the leader that trims may be ahead
-    /// of the clock of the leader that decided.
+    /// The default is ten minutes for each. Outcomes are kept for one more minute, because the clock of the leader that
+    /// trims may be ahead of the clock of the leader that decided.
     fn default() -> Self {
         Self { changes: Self::CHANGES_DEFAULT, outcomes: Duration::from_secs(11 * 60) }
     }
 }
 
 impl Retention {
-    /// How long changes are kept by default.
+    /// The default time for which changes are kept.
     pub const CHANGES_DEFAULT: Duration = Duration::from_secs(10 * 60);
 
     /// Returns what may be removed from a partition at the time `now_ms`, in milliseconds since 1970. Changes after

@@ -19,7 +19,7 @@ const PROCESS: &str = "database:";
 /// The prefix of the storage on a server.
 const SERVER: &str = "mysql://";
 
-/// Where the rows of a live graph are stored. Contains no password.
+/// The place where the rows of a live graph are stored. It contains no password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Storage {
     /// `database:ID`: the database process of the cluster with this id.
@@ -28,8 +28,8 @@ pub enum Storage {
     Server(ServerUrl),
 }
 
-/// Why a text is not a valid [`Storage`]. The message does not repeat the text, which may contain a password by
-/// mistake.
+/// The reason why a text is not a valid [`Storage`]. The message does not repeat the text, which may contain a password
+/// by mistake.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum StorageError {
@@ -49,7 +49,7 @@ pub enum StorageError {
     Address(#[from] AddressError),
 }
 
-/// How a process of the cluster connects to databases.
+/// The connections of a process of the cluster to databases.
 #[derive(Clone)]
 pub struct Reach {
     processes: Arc<DatabaseProcesses>,

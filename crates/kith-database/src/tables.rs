@@ -15,7 +15,6 @@ pub(crate) enum Kind {
     Bytes,
 }
 
-/// One column.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Column {
     pub name: &'static str,

@@ -25,7 +25,7 @@ use support::{
 /// The environment variable with the file that the child of [`a_killed_process_loses_no_acknowledged_commit`] writes
 /// to.
 const FILE: &str = "KITH_TEST_DATABASE_FILE";
-/// How often the child is killed.
+/// The number of times that the child is killed.
 const KILLS: u64 = 5;
 
 /// In the child, writes until the process is killed: change `n` sets an object and a count to `n`.

@@ -35,9 +35,9 @@ use tokio::{
 const FOLDER: &str = "KITH_TEST_DATABASE_FOLDER";
 /// The environment variable with the port of the child; 0 means any free port.
 const PORT: &str = "KITH_TEST_DATABASE_PORT";
-/// How often the child is killed.
+/// The number of times that the child is killed.
 const KILLS: u64 = 5;
-/// How long the process may take to come back.
+/// The time that the process may take to come back.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// In the child, serves until the process is killed.

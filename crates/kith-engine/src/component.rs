@@ -37,9 +37,9 @@ pub struct PartitionReader {
 pub struct ListReader {
     /// The direction in which the lists follow the edges.
     pub list: Direction,
-    /// From a key (eight bytes, little-endian) to its adjacency list.
+    /// The adjacency lists by key (eight bytes, little-endian).
     pub records: ChunkSetReader,
-    /// From a neighbour to the keys whose list contains it.
+    /// The keys whose list contains a neighbour, by neighbour.
     pub postings: PostingsReader,
 }
 

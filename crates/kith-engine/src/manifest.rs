@@ -251,7 +251,6 @@ impl Manifest {
         &self.files[start..end]
     }
 
-    /// The entry of one file.
     pub(crate) fn entry(&self, id: FileId) -> Result<&FileEntry, OpenError> {
         let name = id.to_string();
         match self.files.binary_search_by(|entry| entry.name.as_str().cmp(&name)) {

@@ -1,5 +1,5 @@
-//! Verifies whole files, as their bytes pass by or where they lie. Used by fetches, by the writer of packs and by
-//! verification.
+//! Verifies whole files, as their bytes pass by or where they lie. Fetches, the writer of packs and verification use
+//! it.
 
 use crate::errors::{Damage, Fault, OpenError};
 use crate::files::FileId;
@@ -24,7 +24,8 @@ pub fn give_way() {
     std::thread::yield_now();
 }
 
-/// Called with the number of bytes of each piece. It may wait, to throttle, or return `Break`, to end the verification.
+/// The callback that gets the number of bytes of each piece. It may wait, to throttle, or return `Break`, to end the
+/// verification.
 pub type OnVerify<'a> = dyn FnMut(u64) -> ControlFlow<()> + 'a;
 
 /// Verifies a file as its bytes pass by, in order.
@@ -71,7 +72,7 @@ impl<'a> Proof<'a> {
     }
 }
 
-/// Why a file could not be verified.
+/// The reason why a file could not be verified.
 pub enum VerifyFault {
     Damaged(Damage),
     Io(io::Error),

@@ -31,7 +31,7 @@ pub struct VerifyReport {
     pub is_cut: bool,
 }
 
-/// How thoroughly a version is checked.
+/// The depth of the check of a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VerifyDepth {
     /// Checks the manifest, layout, sizes, and the header and trailer of each file, in milliseconds. Finds files that are

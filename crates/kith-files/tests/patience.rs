@@ -11,7 +11,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Far above the retry times in these tests, and far below the minute after which the library would give up.
+/// The time limit of a test, which is far above the retry times and far below the minute after which the library would
+/// give up.
 const DEADLINE: Duration = Duration::from_secs(25);
 
 /// The behaviour of a server on one connection.

@@ -17,7 +17,7 @@ pub const AGGREGATE: &str = "aggregate";
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ComputeFields {
-    /// Where the computation is carried out.
+    /// The place where the computation is carried out.
     #[serde(default, skip_serializing_if = "At::is_nodes")]
     pub at: At,
     /// Fields to return unchanged.
@@ -66,7 +66,7 @@ pub struct TopKFields {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AggregateFields {
-    /// Where records are counted.
+    /// The place where records are counted.
     #[serde(default, skip_serializing_if = "At::is_nodes")]
     pub at: At,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -116,7 +116,7 @@ pub struct PredicateFields {
     or: Option<Vec<PredicateFields>>,
 }
 
-/// Where a computation on records is carried out.
+/// The place where a computation on records is carried out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum At {

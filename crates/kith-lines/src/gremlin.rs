@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// The name of the operation in request lines.
 pub const GREMLIN: &str = "gremlin";
 
-/// How much of a traversal the slow-query log shows.
+/// The length in bytes of the part of a traversal that the slow-query log shows.
 const SHOWN_BYTES_MAX: usize = 2_000;
 
 /// Longer bytecode is not decoded again only to be shown.

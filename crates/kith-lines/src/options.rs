@@ -58,7 +58,7 @@ pub struct GraphOptions {
     pub group: Option<u32>,
 }
 
-/// Where the previous page ended.
+/// The end of the previous page.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum After {
     /// At an id of a set of ids.
@@ -302,7 +302,7 @@ impl GraphOptions {
         }
     }
 
-    /// Which way to follow the edge type.
+    /// The direction in which to follow the edge type.
     pub fn direction(&self) -> Option<Direction> {
         self.direction.map(DirectionName::inner)
     }
@@ -371,7 +371,7 @@ impl ReadOptions {
         }
     }
 
-    /// Who waits for the answer.
+    /// The workflow that waits for the answer.
     pub fn workflow(&self) -> Workflow {
         self.workflow.inner()
     }

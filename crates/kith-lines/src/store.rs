@@ -31,7 +31,7 @@ pub struct StoreKeys {
     pub store: String,
     /// The keys: numbers or texts, according to the key type of the store.
     pub keys: Vec<Value>,
-    /// How keys of strings or bytes are written.
+    /// The encoding of keys of strings or bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_encoding: Option<KeyEncoding>,
 }
@@ -41,7 +41,7 @@ pub struct StoreKeys {
 #[serde(deny_unknown_fields)]
 pub struct BatchFields {}
 
-/// How keys of strings or bytes are written.
+/// The encoding of keys of strings or bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum KeyEncoding {

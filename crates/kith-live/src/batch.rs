@@ -22,8 +22,8 @@ pub struct Batch {
 pub struct BatchPart {
     /// The partition.
     pub partition: PartitionId,
-    /// Where the log of the partition must end; otherwise the transaction does not take effect. This is the term of the
-    /// leader, and the position that the leader believes to be the last.
+    /// The point at which the log of the partition must end; otherwise the transaction does not take effect. This is
+    /// the term of the leader, and the position that the leader believes to be the last.
     pub expected: LogPoint,
     /// The changes, at consecutive positions. The first position is the one after `expected.position`. A part without
     /// changes only proves that the log ends at `expected`.
@@ -96,7 +96,7 @@ pub struct RecordedOutcome {
     /// The checksum of the write ([`crate::Write::checksum`]). It shows if a caller uses the same id for another write by
     /// mistake.
     pub write: u64,
-    /// When the outcome was recorded: milliseconds since 1970, by the leader's clock.
+    /// The time at which the outcome was recorded: milliseconds since 1970, by the leader's clock.
     pub at: u64,
     /// The outcome itself.
     pub outcome: Outcome,
@@ -108,36 +108,36 @@ pub struct RecordedOutcome {
 /// A query for one row, for several rows of one kind, or for a part of an association list.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RowQuery {
-    /// The object with this id. Answered by [`RowAnswer::Object`].
+    /// The object with this id. The answer is [`RowAnswer::Object`].
     Object(u64),
-    /// The association with this key. Answered by [`RowAnswer::Association`].
+    /// The association with this key. The answer is [`RowAnswer::Association`].
     Association(AssociationKey),
-    /// The length of this list. Answered by [`RowAnswer::Count`].
+    /// The length of this list. The answer is [`RowAnswer::Count`].
     Count(ListKey),
-    /// Of the associations that follow `after`, in the order of the list, at most `limit` without the first `skip`. Answered by
-    /// [`RowAnswer::List`]. A database passes over those that are skipped in an index, without reading their rows.
+    /// At most `limit` of the associations that follow `after` in the order of the list, without the first `skip` of
+    /// them. The answer is [`RowAnswer::List`]. A database skips in an index, without reading the rows.
     List {
         /// The list.
         list: ListKey,
         /// The place after which the answer begins; `None` to begin with the newest association.
         after: Option<ListPlace>,
-        /// How many associations to leave out; the callers bound it.
+        /// The number of associations to leave out; the callers bound it.
         skip: u32,
         /// The maximum number of associations to return.
         limit: u32,
     },
-    /// All open intents of the partition. Answered by [`RowAnswer::Intents`].
+    /// All open intents of the partition. The answer is [`RowAnswer::Intents`].
     Intents,
-    /// The stamp that is stored for this pair. Answered by [`RowAnswer::Point`], with the start of a log if no stamp is
-    /// stored.
+    /// The stamp that is stored for this pair. The answer is [`RowAnswer::Point`], with the start of a log if no stamp
+    /// is stored.
     PairStamp(Pair),
-    /// The floor that is stored for this ordering partition. Answered by [`RowAnswer::Point`], with the start of a log if no
-    /// floor is stored.
+    /// The floor that is stored for this ordering partition. The answer is [`RowAnswer::Point`], with the start of a
+    /// log if no floor is stored.
     Floor(PartitionId),
-    /// The outcome that is recorded under this write id. Answered by [`RowAnswer::Outcome`].
+    /// The outcome that is recorded under this write id. The answer is [`RowAnswer::Outcome`].
     Outcome(WriteId),
-    /// At most `limit` objects that an index of the partition has under this key, in ascending order of ids. Answered by
-    /// [`RowAnswer::Ids`].
+    /// At most `limit` objects that an index of the partition has under this key, in ascending order of ids. The answer
+    /// is [`RowAnswer::Ids`].
     Entries {
         /// The index.
         index: IndexId,

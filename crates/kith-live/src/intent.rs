@@ -33,7 +33,7 @@ pub struct Intent {
     pub stamp: LogPoint,
     /// The edges that change: one, or two if an association changes its type.
     pub edges: Vec<Edge>,
-    /// The outcome that the caller is told when the intent is complete.
+    /// The outcome that is reported to the caller when the intent is complete.
     pub done: Done,
     /// The write id under which the outcome is recorded, and the checksum of the write; `None` if the write has no write id.
     pub name: Option<WriteName>,

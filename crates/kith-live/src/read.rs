@@ -59,7 +59,7 @@ pub enum Select {
     Count,
     /// The associations from a given start, newest first.
     Range {
-        /// Where to begin.
+        /// The start of the range.
         start: Start,
         /// The maximum number of associations to return.
         limit: Option<u32>,
@@ -79,7 +79,7 @@ pub enum Select {
 /// the work of one read has a bound.
 pub const INDEX_MAX: u64 = 100_000;
 
-/// Where a range of an association list begins.
+/// The start of a range of an association list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
     /// At this index, which is at most [`INDEX_MAX`]; 0 is the newest.

@@ -11,11 +11,11 @@ use std::str::FromStr;
 use std::time::Duration;
 use thiserror::Error;
 
-/// How long a replica answers from memory after it has last proven to the database that it is up to date. A write that was
-/// confirmed this long before a read began is shown by it, with or without its ticket.
+/// The time for which a replica answers from memory after it has last proven to the database that it is up to date. A
+/// write that was confirmed this long before a read began is shown by it, with or without its ticket.
 pub const STALE_MAX: Duration = Duration::from_secs(2);
 
-/// How long sessions keep the tickets of their own writes: well beyond [`STALE_MAX`].
+/// The time for which sessions keep the tickets of their own writes: well beyond [`STALE_MAX`].
 pub const VISIBLE_AFTER: Duration = Duration::from_secs(5 * STALE_MAX.as_secs());
 
 /// The log points of a live graph that a read must have reached. As text, a ticket is URL-safe base64

@@ -15,7 +15,7 @@ pub(crate) struct Twin {
     logs: BTreeMap<PartitionId, Log>,
     /// The ids of the writes that took effect, to find a write that takes effect twice.
     executed: BTreeSet<WriteId>,
-    /// What is wrong, which the test reports.
+    /// The faults that were found, which the test reports.
     pub(crate) faults: Vec<String>,
 }
 
@@ -134,7 +134,6 @@ impl Twin {
         history.take(changes.len()).map(|(change, _)| change).eq(changes)
     }
 
-    /// Returns all associations, by key.
     pub(crate) fn associations(&self) -> BTreeMap<AssociationKey, Association> {
         self.logs.values().flat_map(|log| log.rows.associations.clone()).collect()
     }

@@ -163,7 +163,7 @@ pub struct Done {
     pub existed: bool,
 }
 
-/// Why a write was refused, given what is stored.
+/// The reason why a write was refused, given what is stored.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum Refusal {
     /// `if_version` names another version.

@@ -3,7 +3,7 @@
 use std::{path::Path, time::Duration};
 use tokio_util::sync::CancellationToken;
 
-/// How often the free space is measured.
+/// The interval at which the free space is measured.
 const LOOK_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The size and the free space of a file system, in bytes.

@@ -173,7 +173,7 @@ impl Evaluator {
         self.reads.record(service);
     }
 
-    /// Has the files that a damaged read touched checked and repaired.
+    /// Requests a check and repair of the files that a damaged read touched.
     fn suspect(&self, served: &[v1::Served]) {
         served.iter().for_each(|served| self.doctor.suspect(&served.name));
     }

@@ -27,7 +27,7 @@ pub(super) struct Pieces {
     skip: u64,
     store: String,
     quotas: Arc<NodeQuotas>,
-    /// How much may be read before it is taken from the quota; `None` if the store has no quota.
+    /// The amount that may be read before it is taken from the quota; `None` if the store has no quota.
     step: Option<ExportStep>,
     /// The amount that was read and is not yet taken from the quota.
     owed: ExportStep,

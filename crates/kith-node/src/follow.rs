@@ -15,13 +15,13 @@ use std::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// How often a node looks for versions to remove while nothing changes.
+/// The interval at which a node looks for versions to remove while nothing changes.
 const RETIRE_INTERVAL: Duration = Duration::from_secs(15);
 /// The pause before a failed preparation is repeated.
 const PREPARE_RETRY: Duration = Duration::from_secs(1);
 
-/// How many stores a node prepares on its own at a time, so that a slow source of one does not delay the others. Pushes are
-/// prepared in addition to these.
+/// The number of stores that a node prepares on its own at a time, so that a slow source of one does not delay the
+/// others. Pushes are prepared in addition to these.
 const STORES_AT_A_TIME: usize = 4;
 
 /// Prepares the versions that the topology serves now. A version that fails is refused until [`follow_versions`] has

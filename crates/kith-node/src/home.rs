@@ -6,8 +6,8 @@ use std::{sync::Arc, time::Duration};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-/// How often the directory is checked, besides before each fetch. For this long, another process could take a directory that
-/// was removed.
+/// The interval at which the directory is checked, besides before each fetch. For this long, another process could take
+/// a directory that was removed.
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Receives the reason why the directory no longer belongs to this node.

@@ -19,7 +19,7 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
 
-/// How many pieces may wait for a slow reader. Beyond that, the node stops reading.
+/// The number of pieces that may wait for a slow reader. Beyond that, the node stops reading.
 const PIECE_QUEUE: usize = 2;
 
 /// Answers `Inspect` requests.

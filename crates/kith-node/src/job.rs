@@ -28,8 +28,8 @@ use tonic::Status;
 
 /// The time limit of a request without a deadline.
 const DEADLINE_DEFAULT: Duration = Duration::from_secs(10);
-/// Requests with at most this many keys are evaluated on the connection's own task. Handing a request over to another thread
-/// costs about as much as evaluating this many short lists.
+/// The number of keys up to which a request is evaluated on the connection's own task. Handing a request over to
+/// another thread costs about as much as evaluating this many short lists.
 pub(super) const KEYS_INLINE_MAX: usize = 64;
 
 thread_local! {
@@ -53,7 +53,7 @@ pub(super) struct Job {
     /// The quota that pays for it.
     pub way: WayIn,
     deadline: Instant,
-    /// Set when the caller disconnects.
+    /// Whether the caller has disconnected.
     abandoned: Arc<AtomicBool>,
 }
 

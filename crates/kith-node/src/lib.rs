@@ -97,8 +97,8 @@ use std::{
 use tokio::sync::{Mutex, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-/// How long a node keeps answering after it has announced that it leaves and has handed over its leadership. This is five
-/// times the interval at which clients probe nodes to which they sent no requests.
+/// The time for which a node keeps answering after it has announced that it leaves and has handed over its leadership.
+/// This is five times the interval at which clients probe nodes to which they sent no requests.
 const LEAVING: Duration = Duration::from_secs(1);
 
 /// A running node.
@@ -113,7 +113,7 @@ pub struct Node {
     lost: Mutex<home::Lost>,
     load: Arc<LoadCounter>,
     live: Arc<live::LiveGraphs>,
-    /// Cancelled when the node begins to leave.
+    /// The token that is cancelled when the node begins to leave.
     leaving: CancellationToken,
     readiness: Readiness,
     serving: TaskTracker,

@@ -27,13 +27,13 @@ const IN_FLIGHT_MAX: u32 = 4_096;
 #[derive(Debug)]
 pub struct LoadCounter {
     in_flight: AtomicU32,
-    /// Set once, when the node begins to leave.
+    /// Whether the node has begun to leave.
     leaving: AtomicBool,
     /// Requests since the window began.
     requests: AtomicU64,
-    /// Written about once a second, and for each new client.
+    /// The current window, which is written about once a second, and for each new client.
     window: Mutex<Window>,
-    /// Written once per request.
+    /// The counts of requests, which are written once per request.
     tally: Mutex<Tally>,
 }
 

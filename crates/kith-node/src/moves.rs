@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::Status;
 
-/// How many progress messages may wait for their reader.
+/// The number of progress messages that may wait for their reader.
 const PROGRESS_QUEUE: usize = 64;
 
 /// The progress of a copy.

@@ -7,7 +7,7 @@ use kith_wire::documents::{ServedDocument, TopologyDocument};
 use std::{sync::Arc, time::Duration};
 use tonic::Status;
 
-/// How long a node waits for metadata that the caller has already seen.
+/// The time that a node waits for metadata that the caller has already seen.
 const SEEN_WAIT: Duration = Duration::from_secs(5);
 
 /// Returns the topology once it is at least as new as the revision that the caller has seen.

@@ -32,16 +32,16 @@ pub struct NodeOptions {
     /// Fetches are slowed down while the p99 of reads is above this multiple of its normal value; `None` never slows them
     /// down.
     pub fetch_p99: Option<f64>,
-    /// How many bytes of a new version are read into memory before it serves, if memory is free.
+    /// The number of bytes of a new version that are read into memory before it serves, if memory is free.
     pub warm_bytes: u64,
     /// The database servers that may hold live graphs.
     pub databases: DatabaseServers,
-    /// How long the changes of live graphs are kept in their logs. A replica that was frozen or cut off for longer reads the
-    /// rows that it needs again.
+    /// The time for which the changes of live graphs are kept in their logs. A replica that was frozen or cut off for
+    /// longer reads the rows that it needs again.
     pub log_retention: Duration,
     /// The limits on connections.
     pub connections: ConnectionSettings,
-    /// Who may connect to the node, and the node's own identity.
+    /// The node's own identity, and the rules for who may connect to it.
     pub security: Security,
 }
 

@@ -15,7 +15,7 @@ use std::{
 
 /// The longest time for a read, in case its caller no longer waits.
 const DEADLINE: Duration = Duration::from_secs(10);
-/// How many values are read between two checks of the time.
+/// The number of values that are read between two checks of the time.
 const LOOK_EVERY: usize = 1_024;
 
 /// One read, which can run on any thread.

@@ -13,7 +13,7 @@ use std::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// How often the limit is updated.
+/// The interval at which the limit is updated.
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The read latencies of this node since the last update.

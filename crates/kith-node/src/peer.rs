@@ -15,7 +15,7 @@ use tonic::Status;
 /// The bytes per message. They are few because the threads that send and receive messages also answer reads, which must not
 /// wait for long.
 const PIECE_BYTES: usize = 64 << 10;
-/// How many pieces may wait for their reader.
+/// The number of pieces that may wait for their reader.
 const PIECE_QUEUE: usize = 4;
 /// The longest range of one request. It is a few times what a fetch requests at once.
 const RANGE_BYTES_MAX: u64 = 256 << 20;

@@ -17,7 +17,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
 
-/// How many progress messages of a preparation may wait for their reader.
+/// The number of progress messages of a preparation that may wait for their reader.
 const PROGRESS_QUEUE: usize = 64;
 
 /// The progress of a preparation.
@@ -29,7 +29,7 @@ pub(super) struct Preparer {
     pub node: u32,
     pub held: Arc<HeldStores>,
     pub topology: TopologyReceiver,
-    /// How many bytes of a new version are read into memory before it serves.
+    /// The number of bytes of a new version that are read into memory before it serves.
     pub warm_bytes: u64,
 }
 

@@ -18,7 +18,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
 
-/// How a read reached this node.
+/// The way by which a read reached this node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WayIn {
     /// Through a router, which has admitted it.
@@ -101,8 +101,8 @@ impl NodeQuotas {
     /// Takes what an export has read and is about to send from the quota.
     ///
     /// # Errors
-    /// How long to wait before trying again; nothing is taken then. An export that has waited long enough competes with
-    /// reads.
+    /// The time to wait before the next attempt; nothing is taken then. An export that has waited long enough competes
+    /// with reads.
     pub fn export(&self, store: &str, read: ExportStep, waited: Duration) -> Result<(), Duration> {
         let shares = self.shares.load();
         let Some(share) = shares.get(store) else { return Ok(()) };
@@ -132,7 +132,6 @@ impl NodeQuotas {
         Ok((reserved == Reserved::Held, left(is_tight)))
     }
 
-    /// Gives back a reservation.
     fn give_back(&self, store: &str, id: ReservationId) {
         self.quotas.give_back(store, id);
     }

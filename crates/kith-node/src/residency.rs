@@ -6,11 +6,11 @@ use kith_engine::{Mapped, Residency};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 
-/// How often each version is checked.
+/// The interval at which each version is checked.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
-/// How many pages of each version are checked each time. This takes about 0.2 ms of system calls.
+/// The number of pages of each version that are checked each time. This takes about 0.2 ms of system calls.
 const PAGES: u32 = 512;
-/// How many checks in a row must find every page in memory before a cold version counts as warm.
+/// The number of checks in a row that must find every page in memory before a cold version counts as warm.
 const WHOLE_LOOKS: u32 = 3;
 
 impl VersionReader {

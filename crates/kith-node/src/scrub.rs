@@ -31,7 +31,7 @@ const SUSPECT_PAUSE: Duration = Duration::from_secs(5);
 /// Identifies a component: store, name and version.
 type Key = (String, String, u64);
 
-/// What is known about damage in this node's files.
+/// The known damage in this node's files.
 #[derive(Debug, Default)]
 pub(super) struct FileHealth {
     state: Mutex<DamageState>,

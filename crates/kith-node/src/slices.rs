@@ -23,7 +23,7 @@ use std::{
 };
 use tonic::Status;
 
-/// How a reply is divided.
+/// The way in which a reply is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cut {
     /// Into messages. Each is sent as soon as there is credit for it (`docs/design/0010-streaming.md`).
@@ -45,7 +45,7 @@ struct Slices {
     job: Arc<Job>,
     sizes: SliceSizes,
     served: Vec<v1::Served>,
-    /// How many bytes the values of the remaining slices may have.
+    /// The number of bytes that the values of the remaining slices may have.
     bytes_left: usize,
     /// The time spent on slices.
     worked: Duration,
@@ -57,7 +57,7 @@ struct Slices {
 /// The result of a slice.
 struct Sliced {
     value: Value,
-    /// How many of its keys were read.
+    /// The number of its keys that were read.
     keys: usize,
     value_bytes: usize,
     damaged: u64,

@@ -11,7 +11,7 @@ use std::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// How often a waiting thread checks whether the node stops.
+/// The interval at which a waiting thread checks whether the node stops.
 const NAP: Duration = Duration::from_millis(50);
 
 /// A limit in bytes per second for all threads together. It can be changed while they wait.
@@ -19,7 +19,7 @@ const NAP: Duration = Duration::from_millis(50);
 pub struct Throttle {
     started: Instant,
     state: Mutex<State>,
-    /// Notified when the rate changes.
+    /// The condition that is notified when the rate changes.
     changed: Condvar,
     stop: CancellationToken,
 }
@@ -43,7 +43,7 @@ pub struct ThrottleState {
     pub bytes_per_second: Option<NonZeroU64>,
     /// The limit that protects reads, if it is below the configured one; `None` if fetches are not slowed down.
     pub held_back: Option<NonZeroU64>,
-    /// How many transfers are in progress: sources that are being fetched from, or peers that read.
+    /// The number of transfers in progress: sources that are being fetched from, or peers that read.
     pub moving: u32,
     /// The number of bytes that have passed since the throttle was created.
     pub bytes: u64,

@@ -1,4 +1,4 @@
-//! How much of a new version may be read into memory before it serves, without evicting what is served.
+//! Decides how much of a new version may be read into memory before it serves, without evicting what is served.
 //!
 //! Linux counts cached pages of mapped files as available, because they can be dropped. These pages are what is served, so
 //! mapped pages are subtracted. The mapped pages of all processes are, because several nodes may share a machine. The same
@@ -13,7 +13,8 @@ const NAMES: [[&str; 4]; 2] = [
     ["memory.max", "memory.current", "file", "file_mapped"],
     ["memory.limit_in_bytes", "memory.usage_in_bytes", "total_cache", "total_mapped_file"],
 ];
-/// How a line of `/proc/self/cgroup` names the controller of the group, in each version: `0::/path` and `4:memory:/path`.
+/// The name of the controller of the group in a line of `/proc/self/cgroup`, in each version: `0::/path` and
+/// `4:memory:/path`.
 const CONTROLLERS: [&str; 2] = ["", "memory"];
 /// A group of version 1 without a limit reports a limit of about this size.
 const UNLIMITED: u64 = 1 << 62;

@@ -11,7 +11,7 @@ use crate::{
 };
 use kith_schema::compute::GroupBy;
 
-/// How a key without an answer is treated.
+/// The treatment of a key without an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Missing {
     /// The merge fails.

@@ -97,7 +97,7 @@ pub enum Operand {
         /// The plan for finding them.
         plan: CommonPlan,
     },
-    /// People you may know: the first `k` members of the second degree by number of common connections.
+    /// The people that a member may know: the first `k` members of the second degree by number of common connections.
     Suggest {
         id: u64,
         /// The number of suggestions, `1..=10_000`.
@@ -160,7 +160,7 @@ pub enum Want {
     Exists,
 }
 
-/// How to fetch a network.
+/// The way to fetch a network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NetworkPlan {
     /// First the first degree, then the union of its lists from the nodes that hold them (Moolle, Algorithm 2).
@@ -171,7 +171,7 @@ pub enum NetworkPlan {
     AtOnce,
 }
 
-/// Up to this many partitions per node, looking up all of them costs less than another exchange.
+/// The number of partitions per node up to which looking up all of them costs less than another exchange.
 const PARTITIONS_PER_NODE_MAX: usize = 16;
 
 impl NetworkPlan {
@@ -183,7 +183,7 @@ impl NetworkPlan {
     }
 }
 
-/// How to intersect two members' lists (Moolle §II-C).
+/// The way to intersect two members' lists (Moolle §II-C).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CommonPlan {
     /// Decides by the lengths of the lists.

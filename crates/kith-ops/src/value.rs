@@ -19,9 +19,9 @@ pub enum Value {
     },
     /// Sorted, distinct ids and, at the same index, the number of lists that contain each.
     Tallies {
-        /// Sorted, distinct.
+        /// The ids, sorted and distinct.
         ids: Vec<u64>,
-        /// As long as `ids`, each at least 1.
+        /// The counts, as many as `ids`, each at least 1.
         counts: Vec<u32>,
     },
     /// One entry per key, in the order of the keys.

@@ -13,9 +13,9 @@ use kith_net::{security::Dialer, server::http::Readiness};
 use std::{sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 
-/// How often the age of the metadata is checked.
+/// The interval at which the age of the metadata is checked.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
-/// How long another router may take to tell the age of its metadata. A router that does not answer is ignored.
+/// The time that another router may take to tell the age of its metadata. A router that does not answer is ignored.
 const ROUTER_PATIENCE: Duration = Duration::from_millis(500);
 
 /// Checks the age of the metadata until `stop`.

@@ -20,7 +20,7 @@ pub(crate) struct RouterCounters {
     queries: AtomicU64,
     failed: AtomicU64,
     partial: AtomicU64,
-    /// The durations of all queries. Written once per query.
+    /// The durations of all queries. They are written once per query.
     latencies: Mutex<ReportedLatencies>,
     /// The durations of answered queries by store. Only existing stores have an entry.
     stores: Mutex<Stores>,
@@ -30,7 +30,6 @@ pub(crate) struct RouterCounters {
 #[derive(Debug, Default)]
 struct Stores {
     stores: BTreeMap<String, OfStore>,
-    /// How many histograms there are.
     histograms: usize,
 }
 
@@ -43,7 +42,6 @@ struct OfStore {
     ops: BTreeMap<&'static str, Timer>,
 }
 
-/// A histogram of the metrics.
 struct Timer(metrics::Histogram);
 
 impl std::fmt::Debug for Timer {
@@ -52,8 +50,8 @@ impl std::fmt::Debug for Timer {
     }
 }
 
-/// How many histograms a router keeps for pairs of a store and an operation, of 16 series each. Further pairs share one
-/// histogram for each operation, under this name of a store, which no store can have.
+/// The number of histograms that a router keeps for pairs of a store and an operation, of 16 series each. Further pairs
+/// share one histogram for each operation, under this name of a store, which no store can have.
 const HISTOGRAMS_MAX: usize = 1_000;
 const OTHERS: &str = "(others)";
 

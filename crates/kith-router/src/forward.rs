@@ -19,10 +19,10 @@ use std::{
 use tokio_util::sync::CancellationToken;
 use tonic::Code;
 
-/// How often the connections to the other routers are checked: as often as clients probe nodes that are down.
+/// The interval at which the connections to the other routers are checked. Clients probe nodes that are down as often.
 const WARM_INTERVAL: Duration = Duration::from_millis(200);
-/// How long a starting router waits for these connections. A frozen router delays the start no longer than a frozen node
-/// does.
+/// The time that a starting router waits for these connections. A frozen router delays the start no longer than a
+/// frozen node does.
 const WARM_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Forwards queries to the routers that own their members.
@@ -33,7 +33,7 @@ pub(crate) struct Forwarder {
     dialer: Dialer,
     /// The clients of the other routers, by address.
     clients: Mutex<HashMap<String, RouterClient>>,
-    /// Which owners are worth asking. Every forwarded query writes it.
+    /// The owners that are worth asking. Every forwarded query writes it.
     owners: Mutex<Owners>,
     /// The start of the time that `owners` uses.
     started: Instant,

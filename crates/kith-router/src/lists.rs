@@ -18,14 +18,14 @@ use std::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// How often the cache's counters are published as metrics.
+/// The interval at which the cache's counters are published as metrics.
 const METRICS_INTERVAL: Duration = Duration::from_secs(1);
 /// The pause before filling is tried again after an absent node or a new version stopped it.
 const FILL_AGAIN: Duration = Duration::from_secs(1);
 
 /// A cache of whole neighbour lists in front of the nodes.
 pub(crate) struct CachedLists {
-    /// Locked for microseconds.
+    /// The lock is held for microseconds.
     cache: Mutex<ListCache>,
 }
 

@@ -19,7 +19,7 @@ use std::{
 };
 use tokio::sync::oneshot;
 
-/// How often the cache's counters are published as metrics.
+/// The interval at which the cache's counters are published as metrics.
 const METRICS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The name of a graph, and a network in it.
@@ -27,7 +27,7 @@ type Key = (String, NetworkKey);
 
 type Cache = NetworkCache<Key, Arc<Network>, oneshot::Sender<Word>>;
 
-/// What a query that waits for a fetch is told.
+/// The message to a query that waits for a fetch.
 enum Word {
     Network(Arc<Network>),
     Failed(QueryError),
@@ -42,7 +42,7 @@ pub(crate) struct CachedNetworks {
 
 struct Shared {
     started: Instant,
-    /// `None` if the cache is off. Locked for microseconds.
+    /// The cache; `None` if it is off. The lock is held for microseconds.
     cache: Option<Mutex<Cache>>,
 }
 

@@ -22,7 +22,7 @@ pub(super) struct Surroundings {
     pub metadata: Arc<dyn MetadataStore>,
     /// The topology, as documents.
     pub documents: TopologyReceiver,
-    /// How old the documents may be.
+    /// The greatest possible age of the documents.
     pub freshness: Freshness,
     /// Opens connections to nodes and other routers.
     pub dialer: Dialer,

@@ -59,7 +59,6 @@ pub(crate) fn is_short(reply: &v1::QueryReply) -> bool {
     ids_in(reply.answer.as_ref()) <= PIECE_IDS
 }
 
-/// The number of ids in an answer.
 fn ids_in(answer: Option<&Answer>) -> usize {
     match answer {
         Some(Answer::Ids(set)) => set.ids.len(),

@@ -143,7 +143,7 @@ impl Passage {
         self.note_end(Err(ErrorCode::DeadlineExceeded));
     }
 
-    /// When the request arrived.
+    /// The time at which the request arrived.
     pub fn started(&self) -> Instant {
         self.entered.started
     }

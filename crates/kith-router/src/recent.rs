@@ -9,7 +9,7 @@ const WINDOW: Duration = Duration::from_secs(60);
 /// The durations of the last one to two minutes.
 #[derive(Debug, Default)]
 pub(crate) struct Recent {
-    /// When the current window began.
+    /// The time at which the current window began.
     began: Duration,
     current: ReportedLatencies,
     previous: ReportedLatencies,

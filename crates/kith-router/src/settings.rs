@@ -19,15 +19,15 @@ use thiserror::Error;
 pub struct RouterSettings {
     /// Routing and deadlines.
     pub session: SessionSettings,
-    /// How many queries may be in flight.
+    /// The limit on queries in flight.
     pub admission: AdmissionSettings,
     /// The network cache.
     pub cache: CacheSettings,
     /// The slow-query log.
     pub slow_log: SlowLogSettings,
-    /// How long uploads into an object store may take.
+    /// The time limits of uploads into an object store.
     pub uploads: UploadSettings,
-    /// The places from which versions that were built elsewhere may be read, and for which stores. No other place is
+    /// The places from which versions that were built elsewhere may be read, each with its stores. No other place is
     /// allowed.
     pub read_from: Vec<ReadFrom>,
     /// The database servers on which live graphs may be stored. They apply to nodes too.
@@ -38,11 +38,11 @@ pub struct RouterSettings {
     /// The hosts whose web pages may send requests. They apply to all processes that are started with this file, not only to
     /// routers.
     pub accepted_hosts: Vec<AcceptedHost>,
-    /// Where to record every query as a line that `kith run` can replay; `None` records nothing.
+    /// The file in which every query is recorded as a line that `kith run` can replay; `None` records nothing.
     pub record: Option<PathBuf>,
 }
 
-/// How many queries a router admits at a time.
+/// The limit on the queries that a router admits at a time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct AdmissionSettings {
@@ -65,16 +65,16 @@ pub struct CacheSettings {
     pub bytes: u64,
     /// Bytes that cached neighbour lists may take; 0 keeps none.
     pub list_bytes: u64,
-    /// How long an entry is fresh. Bulk-loaded graphs change only by version, so the default is a year, which is as good as
-    /// for ever.
+    /// The time for which an entry is fresh. Bulk-loaded graphs change only by version, so the default is a year, which
+    /// is effectively unlimited.
     #[serde(with = "millis", rename = "fresh-ms")]
     pub fresh: Duration,
-    /// How long after that an entry may be served stale while it is refreshed.
+    /// The time after that for which an entry may be served stale while it is refreshed.
     #[serde(with = "millis", rename = "stale-ms")]
     pub stale: Duration,
 }
 
-/// Which queries are logged with their plan.
+/// The choice of the queries that are logged with their plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct SlowLogSettings {
@@ -87,7 +87,7 @@ pub struct SlowLogSettings {
 
 impl Default for CacheSettings {
     fn default() -> Self {
-        // A year is as good as for ever, and small enough for any clock arithmetic.
+        // A year is effectively unlimited, and small enough for any clock arithmetic.
         let year = Duration::from_secs(365 * 24 * 3_600);
         Self { bytes: 256 << 20, list_bytes: 64 << 20, fresh: year, stale: Duration::ZERO }
     }
@@ -115,7 +115,7 @@ pub enum SettingsFileError {
     #[error("settings file {path}: {detail}")]
     Malformed {
         path: PathBuf,
-        /// Where in the file, and why.
+        /// The position in the file, and the reason.
         detail: String,
     },
 }

@@ -14,8 +14,8 @@ use std::{
 use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;
 
-/// How long after the deadline a reader may still take items that arrived before it. This is less than the half second that the
-/// connection waits, so that the router ends the stream first and knows the reason.
+/// The time after the deadline for which a reader may still take items that arrived before it. This is less than the
+/// half second that the connection waits, so that the router ends the stream first and knows the reason.
 const READ_GRACE: Duration = Duration::from_millis(250);
 
 /// Counts a stream under way in the metrics until it is dropped.

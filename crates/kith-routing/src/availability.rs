@@ -1,7 +1,7 @@
-//! Which replicas may serve now, as small bit sets over the nodes of one table.
+//! The replicas that may serve now, as small bit sets over the nodes of one table.
 //!
-//! Rebuilt when health or a graph's rollout changes, not per query. The parts that cost O(partitions) are computed here, so
-//! that a view costs almost nothing.
+//! They are rebuilt when health or a graph's rollout changes, not per query. The parts that cost O(partitions) are
+//! computed here, so that a view costs almost nothing.
 
 use crate::{GroupIndex, GroupRole, NodeIndex, RoutingTable, StoreReach};
 use kith_types::{NodeId, PartitionId};
@@ -56,7 +56,7 @@ impl NodeSet {
     }
 }
 
-/// Which replicas of one table may serve now.
+/// The replicas of one table that may serve now.
 ///
 /// A replica may be unavailable for two reasons. A node that is *down* may be tried as a last resort
 /// ([`Availability::rescue`]). A node that is *excluded* is never asked: it lacks the requested graph version, or its group

@@ -16,8 +16,8 @@ use std::time::Duration;
 /// The parameters of the health decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HealthOptions {
-    /// How often a node is probed that is down, or has not answered for this long. Five times per second notices the death
-    /// or return of a node well within a second.
+    /// The interval at which a node is probed that is down, or that has not answered for this long. Five times per
+    /// second notices the death or return of a node well within a second.
     pub probe_interval: Duration,
     /// A probe that has not ended after this time counts as failed.
     pub probe_timeout: Duration,
@@ -71,9 +71,9 @@ struct NodeHealth {
     standing: NodeState,
     /// The address; empty if it is unknown.
     address: String,
-    /// When the next probe is due.
+    /// The time at which the next probe is due.
     probe_at: Timestamp,
-    /// When the running probe was sent.
+    /// The time at which the running probe was sent.
     probing_since: Option<Timestamp>,
 }
 

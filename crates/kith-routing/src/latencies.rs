@@ -26,7 +26,6 @@ impl<const STEPS: u64> Default for Latencies<STEPS> {
 
 impl<const STEPS: u64> Latencies<STEPS> {
     const STEPS_LOG2: u32 = STEPS.trailing_zeros();
-    /// The number of buckets.
     pub(crate) const BUCKETS: usize = (DOUBLINGS - Self::STEPS_LOG2 + 1) as usize * STEPS as usize;
 
     /// Records the latency of a read.

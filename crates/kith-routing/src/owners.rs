@@ -1,4 +1,4 @@
-//! When to forward a query to the router that owns its member, and when to answer it here.
+//! Decides when to forward a query to the router that owns its member, and when to answer it here.
 //!
 //! Members are owned by routers, so that several routers form one network cache. A cache must not cost more than it saves.
 //! An owner that is away or silent costs a cache miss here, but never the query. It is then avoided for a while, so that
@@ -10,10 +10,10 @@ use std::{collections::BTreeMap, time::Duration};
 /// The parameters of the decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OwnersOptions {
-    /// How long an owner is waited for, which is also limited to half of the query's deadline. The other half is for
+    /// The time to wait for an owner, which is also limited to half of the query's deadline. The other half is for
     /// answering without the owner.
     pub patience: Duration,
-    /// How long an owner that was away is not asked again.
+    /// The time for which an owner that was away is not asked again.
     pub avoid_for: Duration,
 }
 
@@ -23,12 +23,12 @@ impl Default for OwnersOptions {
     }
 }
 
-/// Which router answers a query.
+/// The router that answers a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OwnerChoice {
     /// The owner, if it answers within `patience`.
     Ask {
-        /// How long to wait for the owner.
+        /// The time to wait for the owner.
         patience: Duration,
     },
     /// This router, without asking the owner.
@@ -66,7 +66,7 @@ pub enum OwnerVerdict {
 #[derive(Clone, Debug, Default)]
 pub struct Owners {
     options: OwnersOptions,
-    /// Until when each owner is avoided.
+    /// The time until which each owner is avoided.
     avoided: BTreeMap<String, Timestamp>,
 }
 

@@ -3,7 +3,7 @@
 use kith_types::{GroupId, NodeId};
 use std::fmt;
 
-/// How many groups a plan may use. Policies clamp it to the existing groups, and to at least one.
+/// The number of groups that a plan may use. Policies clamp it to the existing groups, and to at least one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GroupLimit(pub u32);
 
@@ -16,7 +16,7 @@ pub struct Assignment {
     pub keys: Vec<u32>,
 }
 
-/// Which node gets which keys of one query.
+/// The assignment of the keys of one query to nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FanOutPlan {
     /// The name of the policy that made it.

@@ -16,7 +16,7 @@ pub struct RateLimiter {
     bytes_per_second: Option<NonZeroU64>,
     /// The end of the queue, in [`PER_BYTE`].
     taken: u128,
-    /// How much of it has passed by `as_of`, in the same unit. Invariant: at most `taken`.
+    /// The part of it that has passed by `as_of`, in the same unit. Invariant: at most `taken`.
     passed: u128,
     as_of: Timestamp,
 }

@@ -1,4 +1,5 @@
-//! Which groups hold a store with fewer copies than there are groups, and which nodes may answer for one of its versions.
+//! Decides which groups hold a store with fewer copies than there are groups, and which nodes may answer for one of its
+//! versions.
 //!
 //! Groups are chosen by rendezvous hashing of (store, group). Over many stores, each group is chosen equally often; a new
 //! group takes over its share and moves nothing else; and every process computes the same result without communication.

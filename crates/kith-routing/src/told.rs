@@ -2,7 +2,8 @@
 
 use crate::Latencies;
 
-/// How many answered reads may be reported later. It is more than a node answers in the seconds until routers report.
+/// The number of answered reads that may be reported later. It is more than a node answers in the seconds until routers
+/// report.
 const ROOM_MAX: u64 = 1 << 20;
 
 /// The reads that routers reported. A report of more reads than the node has answered is not believed. So a stranger on an

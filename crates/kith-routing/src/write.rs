@@ -2,7 +2,7 @@
 
 use kith_types::ErrorCode;
 
-/// Why an attempt to write has not succeeded.
+/// The reason why an attempt to write has not succeeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailedAttempt {
     /// The write was not sent.
@@ -105,7 +105,7 @@ mod tests {
         FailedAttempt::Lost,
     ];
 
-    /// What follows from these attempts of one write, up to the one that ends it.
+    /// Returns the consequence of these attempts of one write, up to the one that ends it.
     fn after(is_named: bool, attempts: &[FailedAttempt]) -> Vec<AfterAttempt> {
         let mut write = WriteAttempts::new(is_named);
         let mut told = Vec::new();

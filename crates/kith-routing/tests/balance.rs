@@ -1,4 +1,4 @@
-//! How `least-loaded` spreads keys over groups: one caller, nodes with a queue each, in simulated time.
+//! Tests of how `least-loaded` spreads keys over groups: one caller, nodes with a queue each, in simulated time.
 
 mod support;
 

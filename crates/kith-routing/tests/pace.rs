@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use std::{num::NonZeroU64, path::PathBuf, time::Duration};
 
 const MIB: f64 = (1 << 20) as f64;
-/// How often the shell updates the pace.
+/// The interval at which the shell updates the pace.
 const TICK: Duration = Duration::from_millis(500);
 
 /// The load of a node: the latencies of its reads, and the fetch.
@@ -19,7 +19,7 @@ const TICK: Duration = Duration::from_millis(500);
 struct Load {
     reads_per_second: u64,
     latency: Duration,
-    /// How many of each thousand reads are slow, and the factor.
+    /// The number of slow reads of each thousand, and the factor.
     slow: (u64, u32),
     /// The reads per second that routers report, and how long they waited for each.
     told: (u64, Duration),

@@ -1,5 +1,5 @@
-//! Read quotas under random schedules. Never more passes than the rate plus one second's worth. A refusal takes nothing, and
-//! a caller who returns when told is admitted.
+//! Read quotas under random schedules. Never more passes than the rate plus one second's worth. A refusal takes
+//! nothing, and a caller who returns after the time in the refusal is admitted.
 
 use kith_routing::{
     AdmittedBy, Assignment, Availability, Booking, BookingStep, Execution, FanOutPlan, GroupIndex,
@@ -41,7 +41,7 @@ proptest! {
         let rates = QuotaRates { keys: NonZeroU64::new(keys_rate), bytes: NonZeroU64::new(bytes_rate) };
         let mut quota = ReadQuota::new(rates);
         let mut now = Duration::ZERO;
-        // When which keys passed.
+        // The times at which keys passed, and their numbers.
         let mut passed: Vec<(Duration, u64)> = Vec::new();
         for step in steps {
             match step {

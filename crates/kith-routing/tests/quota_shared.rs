@@ -22,7 +22,7 @@ const QUOTA: u64 = 1_000;
 /// The number of keys of a read.
 const KEYS: usize = 100;
 const PARTITIONS: u32 = 48;
-/// By this time, the initial content of the buckets is used up.
+/// The time by which the initial content of the buckets is used up.
 const FROM: u64 = 4;
 const UNTIL: u64 = 25;
 
@@ -56,7 +56,6 @@ struct Passed {
     told: Duration,
 }
 
-/// A message.
 #[derive(Clone, Debug)]
 enum Message {
     Begin {
@@ -120,7 +119,7 @@ struct World {
     pressure: Vec<QuotaPressure>,
     budgets: Vec<Budgets>,
     reads: BTreeMap<usize, Read>,
-    /// When each message arrives, in which order, and its content.
+    /// The arrival and the number of each message, the earliest first.
     mail: BinaryHeap<Reverse<(Duration, usize)>>,
     messages: BTreeMap<usize, Message>,
     sent: usize,
@@ -240,7 +239,7 @@ impl World {
         }
     }
 
-    /// Has a router admit or refuse a read.
+    /// Lets a router admit or refuse a read.
     fn route(&mut self) {
         if self.router.admit(KEYS as u64, Timestamp(self.now)).is_err() {
             return;

@@ -1,5 +1,5 @@
-//! Which replicas are asked, according to Venice's own tests (RO, CO) and the two tables of its paper. Each test is named
-//! after its entry in the list distilled from those tests.
+//! Tests of which replicas are asked, according to Venice's own tests (RO, CO) and the two tables of its paper. Each
+//! test is named after its entry in the list distilled from those tests.
 
 mod support;
 

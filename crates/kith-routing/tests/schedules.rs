@@ -25,7 +25,8 @@ use support::table;
 
 const SCHEDULES: u64 = 20_000;
 const SCHEDULES_FULL: u64 = 1_000_000;
-/// How late a query may end (issue: "completes exactly once by its deadline + 5 ms"). Timers are up to 4 ms late here.
+/// The delay after its deadline with which a query may end ("completes exactly once by its deadline + 5 ms"). Timers
+/// are up to 4 ms late here.
 const LATE_MAX: Duration = Duration::from_millis(5);
 
 /// A fast source of random numbers (splitmix64).
@@ -89,9 +90,9 @@ struct Run<'a> {
     answers: Answers,
     delivery: Delivery,
     keys: usize,
-    /// How often each key was sent.
+    /// The number of times that each key was sent.
     sendings: Vec<u32>,
-    /// How often each key was answered by an answer that counts.
+    /// The number of answers to each key that count.
     counted: Vec<u32>,
     calls: BTreeMap<RequestId, Call>,
     sent: u32,

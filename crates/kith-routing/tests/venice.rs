@@ -348,7 +348,8 @@ fn rf_3_what_could_not_be_hedged_for_the_moment_is_looked_at_again() {
     assert_eq!(paused.hedges().aborted(HedgeAbort::DelayConstraint), 1);
 }
 
-/// OV-1: while nodes answer `overloaded`, callers are told so and nothing is repeated. Afterwards everything works again.
+/// OV-1: while nodes answer `overloaded`, callers get this error and nothing is repeated. Afterwards everything works
+/// again.
 #[test]
 fn ov_1_overload_is_told_and_passes() {
     let table = table(2, 1, 4, 1);

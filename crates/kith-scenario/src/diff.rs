@@ -1,6 +1,6 @@
 //! The difference of two pages, line by line.
 
-/// How many unchanged lines are shown around a change.
+/// The number of unchanged lines that are shown around a change.
 const CONTEXT: usize = 2;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,8 +10,8 @@ enum Change {
     New(usize),
 }
 
-/// Returns the lines that differ, with a few lines around them. Removed lines have `-` and their number in the old page;
-/// added lines have `+`. Empty if nothing differs. O(old × new).
+/// Returns the lines that differ, with a few lines around them. Removed lines have `-` and their number in the old
+/// page; added lines have `+`. The result is empty if nothing differs. O(old × new).
 pub fn difference(old: &str, new: &str) -> String {
     let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
     let changes = changes(&old, &new);

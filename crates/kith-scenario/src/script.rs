@@ -7,7 +7,7 @@ const EXPECTED: char = '>';
 /// The line that ends the explanation.
 const RULE: &str = "---";
 
-/// Why a script cannot be played.
+/// The reason why a script cannot be played.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Malformed {
     /// The number of the line, counted from 1.

@@ -34,7 +34,7 @@ pub enum Change {
 /// All differences, in the order of the new schema, followed by removed fields. Empty if nothing changed.
 pub type Changes = Vec<Change>;
 
-/// Why a schema may not follow another, or records of one cannot be read with the other.
+/// The reason why a schema may not follow another, or why records of one cannot be read with the other.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("field {field:?} {why}")]
 pub struct Incompatible {
@@ -95,8 +95,8 @@ impl fmt::Display for Change {
 
 /// Checks whether `new` may follow `old`, and returns the changes.
 ///
-/// Allowed are new fields that are nullable or have a default, removed fields, `i32` to `i64` and `f32` to `f64`, fields
-/// that become nullable, other defaults, and another order.
+/// The allowed changes are new fields that are nullable or have a default, removed fields, `i32` to `i64` and `f32` to
+/// `f64`, fields that become nullable, other defaults, and another order.
 ///
 /// # Errors
 /// [`Incompatible`] with the first field, in the order of the new schema, that breaks the rules.

@@ -14,7 +14,7 @@ pub const KEY_BYTES_MAX: usize = 64 * 1024;
 /// The longest value in bytes: a record, a text or a JSON document.
 pub const VALUE_BYTES_MAX: usize = 64 << 20;
 
-/// The type of a store's keys. Fixed when the store is created.
+/// The type of a store's keys. It is fixed when the store is created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 #[serde(rename_all = "lowercase")]
@@ -23,18 +23,18 @@ pub enum KeyType {
     Id,
     /// UTF-8 text. Its key bytes are the text itself.
     String,
-    /// Any bytes. Written as base64 in text formats (CSV, JSON).
+    /// Any bytes. Text formats have them as base64 (CSV, JSON).
     Bytes,
 }
 
-/// The type of a store's values. Fixed when the store is created.
+/// The type of a store's values. It is fixed when the store is created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 #[serde(rename_all = "lowercase")]
 pub enum ValueType {
     /// UTF-8 text.
     Text,
-    /// Any bytes. Written as base64 in text formats (CSV, JSON).
+    /// Any bytes. Text formats have them as base64 (CSV, JSON).
     Bytes,
     /// One JSON document, stored as compact text that keeps the spelling of numbers.
     Json,

@@ -31,7 +31,7 @@ struct Inner {
     id: SchemaId,
 }
 
-/// Why fields do not form a schema.
+/// The reason why fields do not form a schema.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
@@ -52,7 +52,7 @@ pub enum SchemaError {
     #[error("the default of field {field:?} does not fit it")]
     Default {
         field: String,
-        /// Why the default does not fit.
+        /// The reason why the default does not fit.
         source: EncodeError,
     },
 }

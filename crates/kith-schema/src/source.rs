@@ -114,7 +114,7 @@ pub trait ValueSource {
 /// A whole list with columns, as a source returns it.
 #[derive(Clone, Copy, Debug)]
 pub struct EdgeList<'a> {
-    /// Sorted and distinct.
+    /// The ids, sorted and distinct.
     pub ids: &'a [u64],
     /// The stored values of the columns that the source was asked for, in that order, each as long as `ids`.
     pub columns: &'a [Vec<u64>],
@@ -171,7 +171,7 @@ impl<'a> SourceValue<'a> {
     }
 }
 
-/// Why a list or value cannot be read.
+/// The reason why a list or value cannot be read.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]

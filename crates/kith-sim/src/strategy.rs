@@ -4,7 +4,7 @@ use kith_routing::fan_out::ControllerConfig;
 use kith_routing::{Controllers, ReplicaPolicy, load::Hedging, policy};
 use kith_types::FanOutKind;
 
-/// How clients choose the nodes for their requests.
+/// The strategy by which clients choose the nodes for their requests.
 #[derive(Clone)]
 pub struct Strategy {
     /// The name in figures.

@@ -79,7 +79,7 @@ pub struct Workload {
     pub hits_mean: f64,
     /// Queries per second at each client.
     pub qps: f64,
-    /// How the gaps between queries are distributed.
+    /// The distribution of the gaps between queries.
     pub arrivals: Arrivals,
 }
 

@@ -9,7 +9,6 @@ use kith_types::ErrorCode;
 use serde::Serialize;
 use std::io::{self, IsTerminal, Write};
 
-/// The reply to a drop.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 struct DropReply {
     dropped: String,

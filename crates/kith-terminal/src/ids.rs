@@ -1,4 +1,5 @@
-//! How ids appear in JSON: as numbers, or as texts for programs that round numbers above 2^53, such as those in JavaScript.
+//! The form of ids in JSON: as numbers, or as texts for programs that round numbers above 2^53, such as those in
+//! JavaScript.
 
 use serde::{Serialize, Serializer};
 use serde_json::Value;

@@ -19,9 +19,9 @@ use comfy_table::{CellAlignment, ContentArrangement, Table};
 /// The alignment of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// For names.
+    /// The alignment of names.
     Left,
-    /// For numbers.
+    /// The alignment of numbers.
     Right,
 }
 

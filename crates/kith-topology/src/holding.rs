@@ -6,7 +6,7 @@ use kith_routing::{GroupRole, Strategy, groups_of_store};
 use kith_types::GroupId;
 use kith_wire::documents::{ClusterDocument, GroupDocument, ServedDocument, TopologyDocument};
 
-/// How replicas follow from ownership.
+/// The strategy by which replicas follow from ownership.
 pub fn strategy_of(cluster: &ClusterDocument) -> Strategy {
     if cluster.strategy == "ring" { Strategy::Ring } else { Strategy::ReplicaGroups }
 }

@@ -129,7 +129,7 @@ impl Graph {
     }
 }
 
-/// Why a process does not have the types of a live graph.
+/// The reason why a process does not have the types of a live graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unread {
     /// It has not asked for them.
@@ -149,13 +149,13 @@ pub struct ValueStore {
     pub value: ValueType,
     /// For records: the schema of this version.
     pub schema: Option<SchemaId>,
-    /// How many answers to a key must agree; at least 1.
+    /// The number of answers to a key that must agree; at least 1.
     pub required_reads: u32,
-    /// How much of it may be read per second, through all routers together.
+    /// The amounts of it that may be read per second, through all routers together.
     pub read_quota: QuotaRates,
 }
 
-/// Why a topology document is invalid.
+/// The reason why a topology document is invalid.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
@@ -186,7 +186,7 @@ pub enum BadTopology {
     #[error("store {store:?}")]
     Schema {
         store: String,
-        /// Why the id is invalid.
+        /// The reason why the id is invalid.
         #[source]
         source: SchemaIdError,
     },

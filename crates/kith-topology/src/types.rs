@@ -36,7 +36,7 @@ pub fn check_types_text(reference: &TypesReference, text: &str) -> Result<(), St
 /// Decodes the types in a text that has been checked.
 ///
 /// # Errors
-/// Why the text cannot be read, or is not what the reference names.
+/// The reason why the text cannot be read, or is not what the reference names.
 pub fn types_of_text(reference: &TypesReference, text: &str) -> Result<GraphTypes, String> {
     let document: TypesDocument = serde_json::from_str(text).map_err(|error| error.to_string())?;
     if (&document.identity, document.revision) != (&reference.identity, reference.revision) {

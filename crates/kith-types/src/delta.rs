@@ -5,7 +5,7 @@
 
 use thiserror::Error;
 
-/// Why bytes are not a varint or a list of ids.
+/// The reason why bytes are not a varint or a list of ids.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DecodeError {

@@ -17,7 +17,7 @@ pub enum Command {
         /// The version number, which must be greater than all earlier ones; `None` for the time, or one more than the last
         /// number.
         version: Option<StoreVersion>,
-        /// How many nodes may be left out if they fail.
+        /// The number of nodes that may be left out if they fail.
         missing_max: u32,
     },
     /// The version is built: check it against the guards.
@@ -82,7 +82,7 @@ pub enum Command {
     },
 }
 
-/// How far the identity of the caller is proven.
+/// The degree to which the identity of the caller is proven.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Trust {
     /// The caller only claims a name. An owner then protects against mistakes, not against attacks.
@@ -101,7 +101,7 @@ pub struct Context<'a> {
     pub now: UnixMillis,
     /// The name of the caller.
     pub who: &'a str,
-    /// How far this identity is proven.
+    /// The degree to which this identity is proven.
     pub standing: Trust,
     /// The nodes that hold the store's partitions.
     pub holders: &'a Holders,

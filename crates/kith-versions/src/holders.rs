@@ -30,7 +30,7 @@ impl Holders {
         owned
     }
 
-    /// Returns how many of `nodes` serve reads. A push may leave such nodes out only if it was told to.
+    /// Returns how many of `nodes` serve reads. A push may leave such nodes out only if its request allows that.
     pub fn missed(&self, nodes: &BTreeSet<NodeId>) -> usize {
         let reading: BTreeSet<NodeId> = self.groups.iter().flatten().copied().collect();
         nodes.intersection(&reading).count()

@@ -7,8 +7,8 @@ use crate::{
 use kith_types::{NodeId, StoreVersion};
 use std::collections::BTreeSet;
 
-/// How far a chosen number may be above the clock, or above the last number. All later numbers must be greater, so a number
-/// near the end of the range would be the last one. A day allows for differing clocks.
+/// The amount by which a chosen number may be above the clock, or above the last number. All later numbers must be
+/// greater, so a number near the end of the range would be the last one. A day allows for differing clocks.
 const AHEAD_MAX_MS: u64 = 24 * 60 * 60 * 1_000;
 
 /// Returns the last version number for a store that is created again under the name of a dropped one. A number far above the

@@ -1,4 +1,4 @@
-//! Why a command is refused: a stable code, the reason, and what to do.
+//! The reasons why a command is refused: a stable code, the reason, and what to do.
 
 mod help;
 
@@ -6,7 +6,7 @@ use crate::PushId;
 use kith_types::{ErrorCode, NodeId, PartitionId, StoreVersion};
 use thiserror::Error;
 
-/// Why a command is refused. Nothing has changed then. The codes are a contract: see `docs/errors.md`.
+/// The reason why a command is refused. Nothing has changed then. The codes are a contract: see `docs/errors.md`.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
@@ -34,7 +34,7 @@ pub enum Refusal {
     #[error("{push} was cancelled: {why}")]
     PushCancelled {
         push: PushId,
-        /// Who or what cancelled it.
+        /// The subject or the event that cancelled it.
         why: String,
     },
     /// The version of the push that should be cancelled is already served.

@@ -1,5 +1,5 @@
-//! Where a node finds files of a version that it lacks and that no push brings: after the loss of a disk, or if files are
-//! damaged.
+//! Decides where a node finds files of a version that it lacks and that no push brings: after the loss of a disk, or if
+//! files are damaged.
 //!
 //! The object store is asked first, because peers serve reads at the same time. Peers are asked if it does not answer or
 //! lacks the files. The format guarantees that all replicas of a partition have the same bytes. The node verifies the files
@@ -10,11 +10,12 @@ use crate::Holders;
 use kith_types::{NodeId, PartitionId};
 use std::{collections::BTreeSet, time::Duration};
 
-/// How long the peers are preferred over an object store that did not answer.
+/// The time for which the peers are preferred over an object store that did not answer.
 const SILENCE: Duration = Duration::from_secs(300);
 
-/// How long requests to the object store are repeated while peers could supply the files. It is short, so that a node that
-/// starts during an outage of the object store is soon available. A store that answers at all does so well within this time.
+/// The time for which requests to the object store are repeated while peers could supply the files. It is short, so
+/// that a node that starts during an outage of the object store is soon available. A store that answers at all does so
+/// well within this time.
 pub const BRIEF: Duration = Duration::from_secs(5);
 
 /// A place that has the files of a version.

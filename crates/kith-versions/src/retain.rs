@@ -3,7 +3,7 @@
 use crate::{Effect, VersionEntry, VersionState, apply::Draft};
 use kith_types::StoreVersion;
 
-/// How many failed pushes stay in the list of versions, for users who look at it. The history has more.
+/// The number of failed pushes that stay in the list of versions, for users who look at it. The history has more.
 const FAILED_MAX: usize = 4;
 
 impl Draft<'_> {

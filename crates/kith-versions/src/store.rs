@@ -8,11 +8,11 @@ use std::{
 };
 use strum::IntoStaticStr;
 
-/// How many entries of the history are kept. It is enough to see a week of a store's daily pushes with their failures, in a
-/// record of a few kilobytes.
+/// The number of entries of the history that are kept. It is enough to see a week of a store's daily pushes with their
+/// failures, in a record of a few kilobytes.
 pub const HISTORY_MAX: usize = 100;
-/// How many pushes that were cancelled before they began are remembered. A push that a cancel has overtaken begins within
-/// seconds.
+/// The number of remembered pushes that were cancelled before they began. A push that a cancel has overtaken begins
+/// within seconds.
 pub const CANCELLED_MAX: usize = 16;
 /// The default number of versions kept besides the current one: the previous one, and the one before it in case the previous
 /// one is suspect.
@@ -41,9 +41,9 @@ impl fmt::Display for PushId {
 /// The parts of a definition that matter here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// How many versions are kept besides the current one and held ones.
+    /// The number of versions that are kept besides the current one and held ones.
     pub retain: u32,
-    /// How many bytes all kept versions may have together at one replica; `None` for no limit.
+    /// The number of bytes that all kept versions may have together at one replica; `None` for no limit.
     pub quota_bytes: Option<u64>,
     /// The guards that a push must pass.
     pub guards: Guards,
@@ -60,7 +60,7 @@ impl Default for Policy {
 pub struct Guards {
     /// The fewest records of a version.
     pub records_min: u64,
-    /// By how many per cent a version may have fewer records than the current one; `None` for no limit.
+    /// The percentage by which a version may have fewer records than the current one; `None` for no limit.
     pub drop_percent_max: Option<u8>,
     /// The only user who may push and, if callers prove their identity, change the store.
     pub owner: Option<String>,
@@ -132,7 +132,7 @@ pub struct Running {
     pub coordinator: String,
     /// The time when it began.
     pub since: UnixMillis,
-    /// How many nodes may be left out.
+    /// The number of nodes that may be left out.
     pub missing_max: u32,
     /// Whether it has passed the guards.
     pub offered: bool,
@@ -170,7 +170,7 @@ pub struct StoreState {
     pub versions: Vec<VersionEntry>,
     /// The running push.
     pub running: Option<Running>,
-    /// Set while no push is accepted.
+    /// The freeze; `None` unless pushes are refused.
     pub frozen: Option<Frozen>,
     /// The last [`CANCELLED_MAX`] pushes that were cancelled before they began, oldest first.
     pub cancelled: VecDeque<Cancelled>,

@@ -34,7 +34,8 @@ pub struct Supply {
     held: BTreeMap<NodeId, BTreeSet<PartitionId>>,
     pulling: BTreeSet<NodeId>,
     failed: BTreeSet<NodeId>,
-    /// How many partitions each node has given or is giving, so that copies are spread over the nodes that have them.
+    /// The number of partitions that each node has given or is giving, so that copies are spread over the nodes that
+    /// have them.
     given: BTreeMap<NodeId, usize>,
 }
 

@@ -1,5 +1,5 @@
-//! Whatever fails, and in whatever order fetches end: all other nodes get everything that they should hold. The object store
-//! is asked once for each partition, and once more for each holder of it that failed.
+//! Tests that, whatever fails, and in whatever order fetches end, all other nodes get everything that they should hold.
+//! The object store is asked once for each partition, and once more for each holder of it that failed.
 
 use kith_types::{NodeId, PartitionId};
 use kith_versions::{Holders, Pull, Supply};

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use kith_types::delta::{self, DecodeError};
 use thiserror::Error;
 
-/// Why a packed body cannot be decoded.
+/// The reason why a packed body cannot be decoded.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BodyError {

@@ -33,7 +33,7 @@ use thiserror::Error;
 /// The format of all documents in this release.
 pub const DOCUMENT_FORMAT: u32 = 1;
 
-/// Why a document cannot be read.
+/// The reason why a document cannot be read.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
@@ -116,7 +116,7 @@ pub struct ComponentDocument {
     pub edges: u64,
     /// The size of one full replica, in bytes.
     pub bytes: u64,
-    /// When the component was loaded, in seconds since 1970.
+    /// The time at which the component was loaded, in seconds since 1970.
     pub loaded_at: u64,
     /// The hash of the record schema, which is stored in the manifest; `None` unless the values are records.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,9 +1,10 @@
-//! Whether reads of a store feel what else goes on (Voldemort §6.2, Fig. 9 and 10): pairs of two stretches of single-key reads
-//! at a set rate, one alone and one beside a fetch of another store, a deep verification of it, a node that joins and copies
-//! its share, or a swap of the store that is read, in turn.
+//! Measures whether other work slows reads of a store (Voldemort §6.2, Fig. 9 and 10). Each pair has two periods of
+//! single-key reads at a set rate, in turn: one alone, and one during a fetch of another store, a deep verification of
+//! it, the copies of a node that joins, or a swap of the store that is read.
 //!
-//! `KITH_BENCH_RATE` requests a second, `KITH_BENCH_PAIRS` pairs of each kind, `KITH_BENCH_FETCH_MIB` how much
-//! each node fetches a second, `KITH_BENCH_BESIDE` which kinds, of `nothing,swap,verification,fetch,copy,rollback`.
+//! `KITH_BENCH_RATE` sets the requests per second, `KITH_BENCH_PAIRS` the pairs of each kind, and
+//! `KITH_BENCH_FETCH_MIB` the MiB that each node fetches per second. `KITH_BENCH_BESIDE` selects kinds from
+//! `nothing,swap,verification,fetch,copy,rollback`.
 
 #[path = "rig/mod.rs"]
 mod rig;
@@ -35,12 +36,13 @@ use support::{
 
 const KINDS: &str = "nothing,swap,verification,fetch,copy,rollback";
 const ROWS: u64 = 20_000;
-/// So many that a verification of them takes longer than a stretch.
+/// The number of rows is so large that their verification takes longer than a period.
 const OTHER_ROWS: u64 = 3_000_000;
-/// A command of this machine has started in this time, which takes a processor more than what it asks for.
+/// The time after which a command has started on this machine. The start takes more processor time than the work of the
+/// command.
 const STARTS: Duration = Duration::from_millis(200);
 const SLICE: Duration = Duration::from_secs(1);
-/// As good as none.
+/// A rate so low that almost nothing is fetched.
 const NO_FETCH: &str = "1KiB/s";
 const TYPES: (KeyType, ValueType) = (KeyType::Id, ValueType::Bytes);
 
@@ -89,7 +91,7 @@ impl Rig {
         self.runtime.block_on(singles)
     }
 
-    /// Stretches with what `begin` starts, and `end` ends, and such without, in turn.
+    /// Measures periods with the work that `begin` starts and `end` ends, and periods without it, in turn.
     fn compare<T>(&self, name: &str, mut begin: impl FnMut(u64) -> T, mut end: impl FnMut(T)) {
         let (mut p50, mut p99) = (Vec::new(), Vec::new());
         let mut all = [Latencies::default(), Latencies::default()];
@@ -129,7 +131,7 @@ impl Rig {
         command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("kith runs")
     }
 
-    /// The second after a swap: the command itself has ended.
+    /// Measures the second after a swap, when the command itself has ended.
     fn swaps(&self) {
         let swap = |pair: u64| {
             let version = (1 + pair % 2).to_string();
@@ -147,7 +149,8 @@ impl Rig {
         self.compare("verification", verify, finish);
     }
 
-    /// One fetch, as long as all pairs take; its rate is as good as none while reads are to be alone.
+    /// Measures during one fetch that lasts as long as all pairs. Its rate is almost zero in the periods in which reads
+    /// are alone.
     fn fetch(&self) {
         let rate = fetch_rate();
         let set = |rate: &str| self.set_fetch_rate(rate);
@@ -172,12 +175,13 @@ impl Rig {
         });
     }
 
-    /// One node joins the first group, and copies a third of everything from the others, as long as all pairs take.
+    /// Measures while one node joins the first group and copies a third of everything from the others, as long as all
+    /// pairs take.
     fn rebalance(&self, spare: &Spare) {
         let rate = fetch_rate();
         let state = || told(&self.cluster, &["cluster", "rebalance", "--status"])["state"].clone();
         self.set_fetch_rate(NO_FETCH);
-        // All in one batch: owners change once, at the end.
+        // All partitions are in one batch, so owners change once, at the end.
         told(&self.cluster, &["cluster", "add-node", &spare.addr, "--batch", "1000", "--detach"]);
         let name = format!("a rebalance's copy at {rate} MiB/s");
         self.compare(
@@ -189,7 +193,8 @@ impl Rig {
         self.set_fetch_rate("off");
     }
 
-    /// From the command `kith store rollback` to the last answer of the version that was taken back, sent by a reader that does not pause.
+    /// Measures the time from the command `kith store rollback` to the last answer of the version that was rolled back,
+    /// with a reader that does not pause.
     fn rollbacks(&self) {
         let mut last_ms = Vec::new();
         // Refused where version 1 serves already.
@@ -215,7 +220,8 @@ impl Rig {
         );
     }
 
-    /// When an answer of `version` last came. Reads until `is_over`, and then on to the first answer of another version.
+    /// The time of the last answer of `version`. Reads until `is_over`, and then on to the first answer of another
+    /// version.
     fn last_answer_of(&self, version: u64, is_over: &AtomicBool) -> Instant {
         let (keys, options) = (BatchKeys::Ids(vec![7]), QueryOptions::default());
         let mut last = Instant::now();
@@ -235,7 +241,7 @@ impl Rig {
     }
 }
 
-/// MiB that each node fetches a second.
+/// The MiB per second that each node fetches.
 fn fetch_rate() -> u64 {
     rig::setting("KITH_BENCH_FETCH_MIB", 32) as u64
 }

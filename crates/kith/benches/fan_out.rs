@@ -1,8 +1,8 @@
-//! Fan-out under control, on real processes (Moolle §V): one slow node, and a mixed load that rises. Both are runs
-//! of `kith bench graph`, which takes turns, checks every answer and prints; what is here is the cluster, the
-//! slowness and the settings.
+//! Measures fan-out controllers on real processes (Moolle §V): with one slow node, and with a mixed load that rises.
+//! Both are runs of `kith bench graph`, which alternates between settings, checks every answer and prints the results.
+//! This file provides the cluster, the slow node and the settings.
 //!
-//! `KITH_BENCH_SECONDS` says how long each setting is asked at each rate.
+//! `KITH_BENCH_SECONDS` sets the time for which each setting is queried at each rate.
 
 #[path = "rig/mod.rs"]
 mod rig;
@@ -14,10 +14,10 @@ use std::{io::Write, process::Command, time::Duration};
 use support::cluster::Cluster;
 
 const GRAPH: &str = "github-devs";
-/// The slow node stands still for so long: the 99th percentile of the paper's requests is 21 ms (Moolle §V-A) …
+/// The time for which the slow node is stopped. The 99th percentile of the paper's requests is 21 ms (Moolle §V-A).
 const STOPPED: Duration = Duration::from_millis(20);
-/// … then runs for so long: 2.5 % of its time it stands, so that who always waits for it meets that in the 99th
-/// percentile, and who seldom asks it does not.
+/// The time for which it then runs. It is stopped for 2.5 % of the time, which is in the 99th percentile of queries
+/// that always wait for this node, but not of those that seldom do.
 const RUNNING: Duration = Duration::from_millis(780);
 
 fn main() {
@@ -41,13 +41,13 @@ fn main() {
     }
 }
 
-/// Whether a scenario is named on the command line; without names, all are.
+/// Whether a scenario is to run: the command line names it, or names none.
 fn wanted(name: &str) -> bool {
     let names: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
     names.is_empty() || names.iter().any(|wanted| wanted == name)
 }
 
-/// Moolle's defaults against naive round robin over all groups, while one node of twelve stops again and again.
+/// Compares Moolle's defaults with naive round robin over all groups, while one node of twelve stops again and again.
 fn one_slow_node(cluster: &Cluster) {
     println!("one slow node of twelve: it stands still {STOPPED:?} of every {:?}", STOPPED + RUNNING);
     let slow = Slow::start(cluster.node_pids(1)[0], STOPPED, RUNNING);
@@ -59,13 +59,13 @@ fn one_slow_node(cluster: &Cluster) {
     drop(slow);
 }
 
-/// Early-terminating queries with and without their controller, as the load rises past what the client is told that
-/// it sustains. The other queries are the same under both.
+/// Compares early-terminating queries with and without their controller, as the load rises past the configured limit of
+/// the client. The other queries are the same under both.
 fn rising_load(cluster: &Cluster) {
     println!("rising load: early-terminating queries with their controller, and always over all groups");
     let mut config = tempfile::NamedTempFile::new().expect("a temporary file");
-    // So that the limit bites within what two cores shared by client and cluster can do: at 600 queries/s
-    // the others make 1,200 requests/s and all groups fit beside them, at 1,200 hardly one does.
+    // The limit is low enough for two cores that client and cluster share. At 600 queries/s, the other queries make
+    // 1,200 requests/s, which leaves room for all groups; at 1,200 queries/s, there is hardly room for one.
     let limits = "[session.steering]\nclient-requests-per-second = 3000\nnode-requests-per-second = 100000\n";
     config.write_all(limits.as_bytes()).expect("the file can be written");
     let config = config.path().display().to_string();

@@ -1,8 +1,10 @@
-//! Five thousand keys of a kibibyte in one read: a fast client over three node processes against a bare gather-and-send of
-//! the same bytes by three processes, and against memcached, all over loopback, in turn on the same keys, every value
-//! checked. Then what a key costs the nodes in reads of 1, 100 and 1,000 keys, of three nodes and of one.
+//! Measures reads of 5,000 values of a kibibyte: a fast client over three node processes against a bare gather-and-send
+//! of the same bytes by three processes, and against memcached. All run over loopback, in turn on the same keys, and
+//! every value is checked. Then measures the CPU time of the nodes per key in reads of 1, 100 and 1,000 keys, with
+//! three nodes and with one.
 //!
-//! `KITH_BENCH_PAIRS` reads of each side in turn, `KITH_BENCH_BLOCKS` blocks whose CPU time is read.
+//! `KITH_BENCH_PAIRS` sets the number of reads of each side, and `KITH_BENCH_BLOCKS` the number of blocks for which CPU
+//! time is measured.
 
 #[path = "rig/mod.rs"]
 mod rig;
@@ -34,7 +36,7 @@ use support::{cluster::Cluster, values};
 use tokio::runtime::Runtime;
 use turns::{Amount, Check, Side, take_turns, told};
 
-/// As the client of the binary has it.
+/// The allocator of the client in the binary.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -43,9 +45,10 @@ const KEYS: usize = 5_000;
 const NODES: usize = 3;
 const TYPES: (KeyType, ValueType) = (KeyType::Id, ValueType::Bytes);
 const STORE: &str = "pages";
-/// Different reads; they come again after so many.
+/// The number of different reads. Further reads repeat these.
 const QUESTIONS: usize = 64;
-/// Reads of one size in a block, by keys, and how many of these are under way at once.
+/// The sizes of reads in keys, each with the number of reads of this size in a block. `IN_FLIGHT` is the number of them
+/// at once.
 const SIZES: [(usize, usize); 3] = [(1, 4_000), (100, 400), (1_000, 60)];
 const IN_FLIGHT: [usize; 2] = [1, 16];
 
@@ -84,7 +87,7 @@ fn parts(servers: Vec<u32>) -> Parts {
     vec![("client", vec![std::process::id()]), ("servers", servers)]
 }
 
-/// What each read must have come with.
+/// Checks the values of a read.
 fn check<'v>(ids: &[u64], check: Check, value: impl Fn(usize) -> &'v [u8]) {
     for (index, id) in ids.iter().enumerate() {
         glance(value(index), *id);
@@ -92,7 +95,7 @@ fn check<'v>(ids: &[u64], check: Check, value: impl Fn(usize) -> &'v [u8]) {
     }
 }
 
-/// Length and first word.
+/// Checks the length and the first word of a value.
 fn glance(value: &[u8], id: u64) {
     let word = value.first_chunk::<8>().expect("a kibibyte");
     assert!(value.len() == 1_024 && u64::from_le_bytes(*word) == fmix64(id << 7), "key {id}");
@@ -124,7 +127,7 @@ fn against_others(runtime: &Runtime, service: &Arc<dyn Service>, cluster: &Clust
     }
 }
 
-/// The keys of the question of a number: questions come again.
+/// The keys of a question by its number. After the last question, the first follows again.
 fn keys_of(questions: &[Vec<u64>], number: usize) -> &[u64] {
     &questions[number % QUESTIONS]
 }
@@ -177,7 +180,7 @@ fn memcached_side<'a>(memcached: &'a mut Memcached, questions: &'a [Vec<u64>]) -
     Side { name: "memcached", parts, ask: Box::new(ask) }
 }
 
-/// CPU time a key of reads of each size, alone and many at once; sizes take turns.
+/// Measures the CPU time per key of reads of each size, alone and many at once. Sizes take turns.
 fn per_key(runtime: &Runtime, service: &Arc<dyn Service>, cluster: &Cluster, nodes: usize, blocks: usize) {
     let parts = parts(cluster.node_pids(0));
     let settings: Vec<(usize, usize, usize)> =

@@ -1,9 +1,10 @@
-//! A store ten times as large as the memory its node may use (Voldemort §6.2 measures the same): single keys, uniform and
-//! zipfian, from the moment a cold version was swapped in; how many reads of the disk each lookup costs; and whether
-//! requests that wait for the disk delay those of another store that need not.
+//! Measures a store ten times as large as the memory that its node may use, as in Voldemort §6.2: reads of single keys,
+//! uniform and zipfian, from the moment at which a cold version is swapped in; the number of disk reads per lookup; and
+//! whether requests that wait for the disk delay those of another store that need not wait.
 //!
-//! The node runs in a control group of its own, which takes the right to make one. `KITH_BENCH_MEMORY_MIB` is its limit,
-//! `KITH_BENCH_RATE` requests a second, `KITH_BENCH_SECONDS` the length of a curve, `KITH_BENCH_OUT` gets the curves drawn.
+//! The node runs in a control group of its own, which takes the right to make one. `KITH_BENCH_MEMORY_MIB` sets its
+//! limit, `KITH_BENCH_RATE` the requests per second, `KITH_BENCH_SECONDS` the length of a curve, and `KITH_BENCH_OUT`
+//! the file for the drawn curves.
 
 #[path = "../../kith-bench/src/kv/draw.rs"]
 #[allow(dead_code, reason = "names are for the command")]
@@ -30,7 +31,7 @@ use support::{cluster::Cluster, limits::MemoryGroup, values};
 
 const SMALL_ROWS: u64 = 10_000;
 const SMALL_RATE: f64 = 300.0;
-/// Pairs with and without the other store's reads.
+/// The number of pairs with and without the reads of the other store.
 const PAIRS: u64 = 16;
 const SLICE: Duration = Duration::from_secs(1);
 const TYPES: (KeyType, ValueType) = (KeyType::Id, ValueType::Bytes);
@@ -76,7 +77,7 @@ impl Rig {
         Store { name, service }
     }
 
-    /// Swaps in a version of which nothing is in memory, and reads on.
+    /// Swaps in a version of which nothing is in memory, and continues to read.
     fn warm_up(&self, popularity: Popularity, version: &str) {
         let large = self.store("large");
         let draw = Draw::new(self.rows, popularity, EXPONENT_DEFAULT).expect("there are rows");
@@ -119,7 +120,7 @@ impl Rig {
         }
     }
 
-    /// The small store alone, and beside reads of the large one that wait for the disk; in turn.
+    /// Reads the small store, in turn alone and during reads of the large one that wait for the disk.
     fn others(&self) {
         let (large, small) = (self.store("large"), self.store("small"));
         let uniform = |rows| Draw::new(rows, Popularity::Uniform, EXPONENT_DEFAULT).expect("there are rows");

@@ -1,8 +1,10 @@
-//! Read compute over 5,000 vectors of 64 f32 (Venice §4): worked out on nodes, and fetched and worked out at the client by
-//! the same code, in turn on the same keys: CPU time of all that takes part, bytes that the client receives, time. Answers
-//! are compared with each other, bit for bit, and with scores worked out here in double precision.
+//! Measures read compute over 5,000 vectors of 64 f32 (Venice §4): nodes compute the scores, or the client fetches the
+//! vectors and computes them with the same code, in turn on the same keys. Measured are the CPU time of all processes,
+//! the bytes that the client receives, and the time. Answers are compared with each other, bit for bit, and with scores
+//! that are computed here in double precision.
 //!
-//! `KITH_BENCH_PAIRS` questions of each side in turn, `KITH_BENCH_BLOCKS` blocks whose CPU time is read.
+//! `KITH_BENCH_PAIRS` sets the number of questions for each side, and `KITH_BENCH_BLOCKS` the number of blocks for
+//! which CPU time is measured.
 
 #[path = "rig/mod.rs"]
 mod rig;
@@ -32,7 +34,7 @@ use support::cluster::Cluster;
 use tokio::runtime::Runtime;
 use turns::{Amount, Check, Side, take_turns, told};
 
-/// As the client of the binary has it.
+/// The allocator of the client in the binary.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -41,9 +43,9 @@ const KEYS: usize = 5_000;
 const DIMENSIONS: usize = 64;
 const BEST: u32 = 20;
 const STORE: &str = "pages";
-/// Sets of keys; they come again after so many.
+/// The number of different sets of keys. Further questions repeat these.
 const QUESTIONS: usize = 32;
-/// What rounding in single precision can make of a sum of 64 products below 1.
+/// The greatest error of a sum of 64 products below 1 in single precision.
 const TOLERANCE: f64 = 1e-4;
 
 fn main() {
@@ -65,7 +67,7 @@ fn main() {
         block: 20,
     };
     println!("{KEYS} vectors of {DIMENSIONS} f32 among {ROWS}, 3 nodes, {} questions in turn", amount.pairs);
-    // The kernel counts what comes over TCP alone.
+    // The kernel counts only bytes that arrive over TCP.
     let tcp = TransportKind::FramedTcp;
     for (way, service, parts) in [
         ("fast client", runtime.block_on(reads::direct_over(&ready, tcp)), own),
@@ -80,7 +82,7 @@ fn main() {
     }
 }
 
-/// Has the rows served, as vectors by their number.
+/// Serves the rows, as vectors by their number.
 fn push(cluster: &Cluster, rows: &[Vec<f32>]) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("rows.f32le");
@@ -100,7 +102,7 @@ struct Comparison<'a> {
     runtime: &'a Runtime,
     service: &'a Arc<dyn Service>,
     plan: ComputePlan,
-    /// Of every row.
+    /// The scores of all rows.
     scores: &'a [f64],
 }
 

@@ -1,8 +1,9 @@
-//! Redis clients: Kith and a Redis server with the same keys and values, asked in turn by the same redis-benchmark: single keys
-//! by 50 clients, with and without pipelining, and batches of 100 and 1,000. Kith is asked through a router with a group of three nodes behind it, and,
-//! as Redis is, in one process that has all keys: a node that answers for itself.
+//! Compares Kith with a Redis server that has the same keys and values. The same redis-benchmark asks both in turn: for
+//! single keys by 50 clients, with and without pipelining, and for batches of 100 and 1,000 keys. Kith answers through
+//! a router in front of a group of three nodes and, like Redis, in one process that has all keys: a node that answers
+//! for itself.
 //!
-//! `KITH_BENCH_RESP_ROWS` keys, `KITH_BENCH_ROUNDS` turns of each.
+//! `KITH_BENCH_RESP_ROWS` sets the number of keys, and `KITH_BENCH_ROUNDS` the number of rounds.
 
 #[path = "rig/mod.rs"]
 mod rig;
@@ -21,7 +22,7 @@ use stats::median_interval;
 use std::time::Duration;
 use support::{cluster::Cluster, values};
 
-/// What redis-benchmark calls its keys: `key:` and twelve digits, here a store and its keys.
+/// The prefix of the keys of redis-benchmark, which are `key:` and twelve digits: here a store and its keys.
 const STORE: &str = "key";
 const VALUE_BYTES: usize = 100;
 
@@ -32,11 +33,11 @@ struct Target {
     parts: Parts,
 }
 
-/// What is asked.
+/// The commands of a measurement.
 struct Workload {
     name: &'static str,
     requests: usize,
-    /// Keys of a request.
+    /// The number of keys of a request.
     keys: usize,
     arguments: Vec<String>,
 }
@@ -113,7 +114,7 @@ fn workloads() -> [Workload; 4] {
     ]
 }
 
-/// All targets in turn, another one first in each round.
+/// Measures all targets in turn. Each round begins with another one.
 fn compare(workload: &Workload, targets: &[Target], rows: u64, rounds: usize) {
     println!("{}", workload.name);
     let run = |target: &Target, requests: usize| {
@@ -125,7 +126,7 @@ fn compare(workload: &Workload, targets: &[Target], rows: u64, rounds: usize) {
         run(target, workload.requests / 10);
     }
     let mut rps = vec![Vec::new(); targets.len()];
-    // Of all rounds together, by part.
+    // The CPU time of all rounds together, by part.
     let mut used: Vec<Vec<Duration>> =
         targets.iter().map(|target| vec![Duration::ZERO; target.parts.len()]).collect();
     for round in 0..rounds {
@@ -156,7 +157,7 @@ fn compare(workload: &Workload, targets: &[Target], rows: u64, rounds: usize) {
     }
 }
 
-/// `router 3.1 us, nodes 4.0 us: 7.1 us` of a request.
+/// Formats the CPU time of a request, such as `router 3.1 us, nodes 4.0 us: 7.1 us`.
 fn per_request(parts: &Parts, used: &[Duration], requests: usize) -> String {
     let each: Vec<f64> = used.iter().map(|used| used.as_secs_f64() * 1e6 / requests as f64).collect();
     let named: Vec<String> =

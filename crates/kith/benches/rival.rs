@@ -1,8 +1,9 @@
-//! Kith against the rival of the Voldemort paper (§6), MariaDB with MyISAM: the same rows of 1 KiB built, loaded and made
-//! current in turn; then single keys read at the same rising rates in turn, uniform and zipfian, open loop.
+//! Compares Kith with the rival of the Voldemort paper (§6), MariaDB with MyISAM. In turn, both build, load and swap in
+//! the same rows of 1 KiB; then single keys are read at the same rising rates, uniform and zipfian, in an open loop.
 //!
-//! Kith is asked directly (the fast client) and through a router, over TCP; MariaDB over a Unix socket. Every answer
-//! is compared with what was loaded. `KITH_BENCH_ROWS` says how many rows, `KITH_BENCH_ROUNDS` how often each rate is taken.
+//! Kith is read directly (the fast client) and through a router, over TCP; MariaDB over a Unix socket. Every answer is
+//! compared with the loaded value. `KITH_BENCH_ROWS` sets the number of rows, and `KITH_BENCH_ROUNDS` the number of
+//! times that each rate is measured.
 
 #[path = "../../kith-bench/src/kv/draw.rs"]
 #[allow(dead_code, reason = "names are for the command")]
@@ -37,23 +38,23 @@ use std::{
 };
 use support::cluster::Cluster;
 
-/// Bytes before base64, and after.
+/// The number of random bytes of a value before base64, and the number after it.
 const RANDOM_BYTES: usize = 768;
 const VALUE_BYTES: usize = 1_024;
 /// The first rate; each is √2 times the one before.
 const RATE_MIN: f64 = 500.0;
 const RATE_MAX: f64 = 200_000.0;
-/// One side at one rate, once.
+/// The time for which one side is measured at one rate in one round.
 const SLICE: Duration = Duration::from_secs(1);
-/// A side whose median is above this is overloaded: it sits out the higher rates.
+/// A side whose median is above this is overloaded, and does not take part at higher rates.
 const OVERLOADED: Duration = Duration::from_millis(20);
-/// Medians at which the highest rates are compared.
+/// The medians at which the highest rates are compared.
 const MEDIANS_US: [u64; 6] = [200, 500, 1_000, 2_000, 5_000, 10_000];
 
 fn main() {
     let rows = rig::setting("KITH_BENCH_ROWS", 1_000_000) as u64;
     let folder = tempfile::tempdir().expect("a temporary folder");
-    // One thread for either client: on two processors, waking a second one costs a client more than its own work.
+    // Each client has one thread: on two processors, waking a second one costs a client more than its own work.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let Some(mut mariadb) = runtime.block_on(MariaDb::start()) else { return };
     println!("{rows} rows of {VALUE_BYTES} bytes, Kith and MariaDB {}", mariadb.version);
@@ -71,7 +72,7 @@ fn main() {
     }
 }
 
-/// What was loaded under a key: random text.
+/// The value that was loaded for a key: random text.
 fn value(id: u64) -> String {
     let mut bytes = [0; RANDOM_BYTES];
     StdRng::seed_from_u64(id).fill_bytes(&mut bytes);
@@ -91,7 +92,7 @@ fn timed<T>(work: impl FnOnce() -> T) -> (f64, T) {
     (started.elapsed().as_secs_f64(), value)
 }
 
-/// From the same file of rows, in turn, twice: MariaDB once with either way to make its index.
+/// Builds from the same file of rows, in turn, twice: MariaDB once with each way to build its index.
 fn builds(
     cluster: &Cluster,
     runtime: &tokio::runtime::Runtime,
@@ -133,7 +134,7 @@ fn builds(
     }
 }
 
-/// Who is asked.
+/// One of the two systems that are compared.
 struct Side {
     name: &'static str,
     asked: Arc<Target>,
@@ -189,14 +190,14 @@ async fn sides(cluster: &Cluster, mariadb: &MariaDb) -> Vec<Side> {
     ]
 }
 
-/// One side at one rate.
+/// The measurements of one side at one rate.
 #[derive(Default)]
 struct Step {
     all: Latencies,
-    /// Of each round.
+    /// The measurements of each round.
     medians: Vec<f64>,
     used: Vec<Duration>,
-    /// Rounds in which not all requests could be sent.
+    /// The number of rounds in which not all requests could be sent.
     cut: usize,
 }
 
@@ -205,7 +206,7 @@ impl Step {
         self.all.quantile_us(0.5)
     }
 
-    /// Whether all requests could be sent, but for a minority of rounds: a machine that pauses for a moment is enough for one.
+    /// Whether all requests could be sent in most rounds. A short pause of the machine is enough to fail one round.
     fn is_sent(&self) -> bool {
         2 * self.cut < self.medians.len()
     }
@@ -215,7 +216,7 @@ impl Step {
     }
 }
 
-/// At each rate, what each side did; `None` for one that was overloaded before.
+/// The measurements of each side at each rate; `None` for a side that was overloaded at a lower rate.
 type Ladder = Vec<(f64, Vec<Option<Step>>)>;
 
 fn climb(runtime: &tokio::runtime::Runtime, sides: &[Side], draw: &Draw) -> Ladder {
@@ -320,7 +321,7 @@ fn tell(sides: &[Side], ladder: &Ladder) {
     }
 }
 
-/// Over all turns that both took part in.
+/// The comparison over all rounds in which both took part.
 fn ratio(ladder: &Ladder, place: usize) -> String {
     let pairs = ladder.iter().filter_map(|(_, steps)| Some((steps[0].as_ref()?, steps[place].as_ref()?)));
     let ratios: Vec<f64> = pairs

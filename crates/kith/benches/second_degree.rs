@@ -1,9 +1,10 @@
-//! Second-degree size of `github-devs` members: Kith through a router and one group of three nodes, each a process
-//! of its own, network cache bypassed, against PostgreSQL with an indexed edge table. One client, one query at a
-//! time, in turn on the same members. Then, from the warm network cache: a size and a badge against an empty call. Then
-//! frames against gRPC: a second cluster whose router and clients speak gRPC alone, asked the same in turn.
+//! Compares the second-degree size of `github-devs` members by Kith, through a router and one group of three nodes in
+//! processes of their own and without the network cache, with PostgreSQL and an indexed edge table. One client sends
+//! one query at a time, in turn about the same members. Then it compares a size and a badge query from the warm network
+//! cache with an empty call. Then it compares frames with gRPC: a second cluster, whose router and clients speak only
+//! gRPC, answers the same queries in turn.
 //!
-//! Every answer is compared with one computed here. `KITH_BENCH_QUERIES` says how many members of each kind.
+//! Every answer is compared with one computed here. `KITH_BENCH_QUERIES` sets the number of members of each kind.
 
 #[path = "rig/mod.rs"]
 mod rig;
@@ -33,11 +34,11 @@ use support::cluster::Cluster;
 use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
 
 const GRAPH: &str = "github-devs";
-/// Targets of a badge query, as on a page of search results.
+/// The number of targets of a badge query, as on a page of search results.
 const BADGES: usize = 20;
-/// Queries in a row of one side, when CPU time is read.
+/// The number of consecutive queries of one side for which CPU time is measured.
 const BLOCK: usize = 100;
-/// Queries in flight, where small requests are compared by CPU time.
+/// The number of queries in flight when the CPU time of small requests is compared.
 const IN_FLIGHT: usize = 32;
 
 fn main() {
@@ -128,7 +129,7 @@ async fn against_postgres(kith: &Kith, graph: &Edges) {
         [("uniform", graph.uniform(queries, 1)), ("degree-weighted", graph.by_degree(queries, 2))]
     {
         let query = postgres.choose(&members[..members.len().min(60)]).await;
-        // Computed before: after a pause to think, the next call would find everybody asleep.
+        // The answer is computed before: after a pause to compute it, all processes would be asleep at the next call.
         let right: Vec<(u64, u64)> = members.iter().map(|id| graph.network(*id)).collect();
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
         for (turn, id) in members.iter().enumerate() {
@@ -159,7 +160,7 @@ async fn against_postgres(kith: &Kith, graph: &Edges) {
     }
 }
 
-/// The same members block by block, each side with its own caches warm, and what CPU time that took.
+/// Asks about the same members block by block, each side with its own caches warm, and measures CPU time.
 async fn cpu_by_part(kith: &Kith, postgres: &Postgres, members: &[u64]) {
     let mut parts = kith.parts.clone();
     parts.push(("backend", vec![postgres.backend]));
@@ -232,7 +233,7 @@ async fn against_an_empty_call(kith: &Kith, graph: &Edges) {
     near_and_far(&asked, &badge, &warm);
 }
 
-/// Badges of targets drawn anew for each, most of them farther than two steps from a member whose network is warm.
+/// Badge queries with new targets each time, most of them farther than two steps from a member whose network is cached.
 async fn badges_of_strangers(kith: &Kith, graph: &Edges) {
     let queries = rig::setting("KITH_BENCH_QUERIES", 600);
     let asked = badge_queries(kith, graph).await;
@@ -261,7 +262,7 @@ async fn badges_of_strangers(kith: &Kith, graph: &Edges) {
     println!("  badge of {BADGES} uniform strangers, new in each / size {}", ratios(&badge, &warm));
 }
 
-/// The same questions to a cluster that speaks frames throughout and to one that speaks gRPC throughout.
+/// Asks the same questions of a cluster that speaks frames throughout and of one that speaks gRPC throughout.
 async fn frames_against_grpc(framed: &Kith, grpc: &Kith, graph: &Edges) {
     let queries = rig::setting("KITH_BENCH_QUERIES", 600);
     let asked = badge_queries(framed, graph).await;
@@ -272,7 +273,7 @@ async fn frames_against_grpc(framed: &Kith, grpc: &Kith, graph: &Edges) {
         let mut took = [Vec::new(), Vec::new()];
         let mut used = [Vec::new(), Vec::new()];
         for (block, ids) in uniform.chunks(BLOCK).enumerate() {
-            // Latency: in turn. CPU time: in blocks.
+            // Latency is measured question by question, CPU time in blocks. CPU time: in blocks.
             for (turn, id) in ids.iter().enumerate() {
                 let badge = &asked[(block * BLOCK + turn) % asked.len()];
                 for side in if turn % 2 == 0 { [0, 1] } else { [1, 0] } {
@@ -308,7 +309,7 @@ async fn ask_kind(kith: &Kith, kind: usize, id: u64, badge: &Badges) {
     }
 }
 
-/// Small requests, many at once: CPU time alone.
+/// Measures the CPU time of many small requests at once.
 async fn many_in_flight(framed: &Kith, grpc: &Kith, graph: &Edges, queries: usize) {
     let members = graph.uniform(queries, 5);
     let mut used = [Vec::new(), Vec::new()];
@@ -324,7 +325,7 @@ async fn many_in_flight(framed: &Kith, grpc: &Kith, graph: &Edges, queries: usiz
     print_cpu(framed, grpc, &used, queries);
 }
 
-/// What a router asks of a node, and nothing around it: one member's list, from one node that speaks both.
+/// Measures only what a router asks of a node: one member's list, from one node that speaks both protocols.
 async fn sub_requests(kith: &Kith, graph: &Edges, requests: usize) {
     let topology = kith.client.topology().await.expect("the router is up");
     let node = &topology.nodes[0];
@@ -404,7 +405,7 @@ fn near_and_far(asked: &[Badges], badge: &[f64], warm: &[f64]) {
     }
 }
 
-/// A badge query and what is right.
+/// A badge query and its right answer.
 struct Badges {
     id: u64,
     sizes: (u64, u64),
@@ -412,7 +413,7 @@ struct Badges {
     distances: Vec<Option<u8>>,
 }
 
-/// About members whose networks are in the cache then.
+/// Badge queries about members whose networks are then in the cache.
 async fn badge_queries(kith: &Kith, graph: &Edges) -> Vec<Badges> {
     let mut asked = Vec::new();
     for (seed, id) in graph.by_degree(120, 3).into_iter().enumerate() {

@@ -1,7 +1,9 @@
-//! What streaming is for: how early the first record of 5,000 is there, and how much sooner a consumer is done that works
-//! on records as they come. Real node processes; whole reads and streams of the same keys in turn, every value checked.
+//! Measures the benefit of streams: how early the first of 5,000 records arrives, and how much sooner a consumer that
+//! works on records as they arrive is done. The nodes are real processes. Whole reads and streams of the same keys take
+//! turns, and every value is checked.
 //!
-//! `KITH_BENCH_PAIRS` pairs of each kind, `KITH_BENCH_WORK_US` microseconds of work for each record.
+//! `KITH_BENCH_PAIRS` sets the number of pairs of each kind, and `KITH_BENCH_WORK_US` the microseconds of work for each
+//! record.
 
 #[path = "rig/mod.rs"]
 mod rig;
@@ -30,7 +32,7 @@ const KEYS: usize = 5_000;
 const TYPES: (KeyType, ValueType) = (KeyType::Id, ValueType::Bytes);
 const STORE: &str = "pages";
 
-/// How long it took until the first record was there, and until all were worked on.
+/// The time until the first record arrived, and until all were processed.
 #[derive(Clone, Copy)]
 struct Took {
     first: Duration,
@@ -69,7 +71,7 @@ async fn compare(label: &str, service: &Arc<dyn Service>, pairs: u64, work: Dura
             });
         }
         let [Some(one), Some(other)] = took else { unreachable!("both took their turn") };
-        // The first few fill connections and caches.
+        // The first few reads open connections and fill caches.
         if 5 <= pair {
             whole.push(one);
             streamed.push(other);
@@ -140,7 +142,7 @@ async fn read_stream(service: &dyn Service, ids: &[u64], work: Duration) -> Took
     Took { first: first.expect("a record"), all: started.elapsed() }
 }
 
-/// Checks a value's first word, and keeps a core busy with it for so long.
+/// Checks a value's first word, and keeps a core busy for this time.
 fn consume(value: &[u8], id: u64, work: Duration) {
     let word = value.first_chunk::<8>().expect("a kibibyte");
     assert_eq!(u64::from_le_bytes(*word), fmix64(id << 7));

@@ -1,8 +1,10 @@
-//! Five thousand keys of a kibibyte in one read, while one node of six is ten times as slow (Venice §5): all well, with late
-//! requests hedged, and without, in turn, under the policy that avoids loaded groups and under one that does not. Each setting has a session
-//! of its own, which knows nothing of what the others have measured.
+//! Measures reads of 5,000 values of a kibibyte while one node of six is ten times as slow as the others (Venice §5).
+//! The settings take turns: no slow node, a slow node with hedges of late requests, and one without, each under the
+//! policy that avoids loaded groups and under one that does not. Each setting has a session of its own, which does not
+//! know the measurements of the others.
 //!
-//! `KITH_BENCH_ROUNDS` turns (12) of `KITH_BENCH_READS` reads each (40).
+//! `KITH_BENCH_ROUNDS` sets the number of rounds (12), and `KITH_BENCH_READS` the number of reads of each setting in a
+//! round (40).
 
 #[path = "rig/mod.rs"]
 mod rig;
@@ -27,12 +29,13 @@ use support::{cluster::Cluster, values};
 const ROWS: u64 = 60_000;
 const KEYS: usize = 5_000;
 const TYPES: (KeyType, ValueType) = (KeyType::Id, ValueType::Bytes);
-/// Of a slow node's time, nine tenths.
+/// The time for which the slow node is stopped: nine tenths of its time.
 const STOPPED: Duration = Duration::from_millis(27);
 const RUNNING: Duration = Duration::from_millis(3);
-/// Reads at the beginning of a turn that do not count.
+/// The number of reads at the beginning of a turn that do not count.
 const WARM_READS: usize = 10;
-/// Reads of each session before all turns, of a cluster that is well: until it knows what a late request is.
+/// The number of reads of each session before all turns, without a slow node, so that the session learns when a request
+/// is late.
 const READS_BEFORE: usize = 300;
 /// Whether a node is slow, and whether late requests are hedged.
 const SETTINGS: [(bool, Hedging); 3] = [(false, Hedging::Live), (true, Hedging::Live), (true, Hedging::Off)];
@@ -54,10 +57,10 @@ fn main() {
 }
 
 struct Rig<'a> {
-    /// One per setting.
+    /// One session per setting.
     stores: [Store; 3],
     runtime: &'a tokio::runtime::Runtime,
-    /// The process that is to be slow.
+    /// The process that is made slow.
     slow: u32,
 }
 
@@ -96,7 +99,7 @@ impl Rig<'_> {
         }
     }
 
-    /// Reads one after another, every answer checked.
+    /// Reads one after the other, and checks every answer.
     fn turn(
         &self,
         store: &Store,

@@ -31,12 +31,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long to keep asking the replicas of a partition while none of them answers.
+/// The time for which to keep asking the replicas of a partition while none of them answers.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The pause before the replicas are asked again.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// What to export.
+/// The flags of `kith export`.
 #[derive(Clone, Debug, Args)]
 pub struct ExportFlags {
     /// The live graph
@@ -56,7 +56,7 @@ pub struct ExportFlags {
     out: PathBuf,
 }
 
-/// What was written. The field names are a contract: see `docs/live-graph.md`.
+/// A summary of what was written. The field names are a contract: see `docs/live-graph.md`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 struct ExportReply {
     graph: String,

@@ -201,7 +201,7 @@ async fn get_one(
     Ok(if reply.last.is_complete() { Exit::Done } else { Exit::Partial })
 }
 
-/// What `kith get` prints for one key as JSON.
+/// The JSON that `kith get` prints for one key.
 #[derive(Serialize)]
 struct OneKeyReply<'a> {
     #[serde(flatten)]

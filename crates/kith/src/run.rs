@@ -234,7 +234,7 @@ mod tests {
     use super::*;
     use crate::fake::Fake;
 
-    /// What `kith run` writes for `input`.
+    /// The output of `kith run` for `input`.
     fn run_over(input: &[u8], concurrency: usize) -> (String, Exit) {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
         let (sender, lines) = mpsc::channel(concurrency);

@@ -42,13 +42,13 @@ pub struct ApplyFlags {
     dry_run: bool,
 }
 
-/// What changed in a live graph, or would change.
+/// The changes of a live graph, or those that would be made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ApplyReply {
     pub graph: String,
     /// Whether the graph is new.
     pub created: bool,
-    /// What changed, one sentence each.
+    /// The changes, one sentence each.
     pub changes: Vec<String>,
     /// The revision of the types; 1 for a new graph.
     pub revision: u64,

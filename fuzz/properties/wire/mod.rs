@@ -1,4 +1,4 @@
-//! What comes over the network.
+//! The decoders of bytes that come over the network.
 
 pub mod bodies;
 pub mod frames;

@@ -1,9 +1,10 @@
-//! The engine alone against RocksDB with PlainTable: batches of 5,000 keys out of a million, values of 100 bytes and of 1 KiB, one
-//! thread, no network, everything in memory and mapped: processor time a key, in turn on the same keys, every value
-//! compared. Then memory, each in a process of its own that has read every value.
+//! Compares the engine alone with RocksDB and its PlainTable: batches of 5,000 keys out of a million, values of 100
+//! bytes and of 1 KiB, one thread, no network, everything mapped and in memory. Measured is the processor time per key,
+//! in turn on the same keys, and every value is compared. Then the memory of each is measured, in a process of its own
+//! that has read every value.
 //!
-//! Two uses: the first word of each value is looked at, and all values are copied into one buffer, as an answer is made. What each line
-//! proves:
+//! There are two uses: one reads the first word of each value, the other copies all values into one buffer, as for an
+//! answer. The lines of the report differ in what they prove:
 //!
 //! - "copied, proven by the client": Kith compares keys and copies each value with its proof, as a node does for a client that verifies.
 //!   The client computes the checksums. This line is held against 0.25 of `Get`.
@@ -12,7 +13,7 @@
 //! - `Get` and `MultiGet`: PlainTable proves nothing.
 //! - "floor": the same bytes from memory and their checksums; nothing is looked up.
 //!
-//! `KITH_BENCH_KEYS` rows (1,000,000), `KITH_BENCH_ROUNDS` rounds (41).
+//! `KITH_BENCH_KEYS` sets the number of rows (1,000,000), and `KITH_BENCH_ROUNDS` the number of rounds (41).
 
 use kith_engine::{
     FileKind, KeyType, Manifest, ValuesReader,
@@ -33,11 +34,11 @@ use std::{
     process::Command,
 };
 
-/// Keys of one call.
+/// The number of keys of one call.
 const BATCH: usize = 5_000;
-/// Batches of one timing.
+/// The number of batches of one timing.
 const BATCHES: usize = 10;
-/// As a cluster is made by default.
+/// The number of partitions of a cluster by default.
 const PARTITIONS: u32 = 24;
 
 fn main() {
@@ -65,7 +66,7 @@ struct Both {
     manifest: Manifest,
 }
 
-/// What values are cut from; a value's first word is never that of a neighbour.
+/// The random bytes that values are taken from. The first word of a value is never that of its neighbour.
 fn noise(value_bytes: usize) -> Vec<u8> {
     (0..8 * 65_536 + value_bytes as u64).step_by(8).flat_map(|at| fmix64(at).to_le_bytes()).collect()
 }
@@ -110,7 +111,7 @@ impl Both {
         Opened { reader, one, many, floor, keys }
     }
 
-    /// Resident memory after every value was read, each in a process of its own.
+    /// Measures the resident memory after every value was read, for each side in a process of its own.
     fn weigh(&self) {
         let program = std::env::current_exe().expect("this program");
         let resident = |role: &str, dir: &Path| -> u64 {
@@ -137,7 +138,7 @@ impl Both {
     }
 }
 
-/// Both engines, ready to be asked, and the keys of each round.
+/// Both engines, opened, and the keys of each round.
 struct Opened {
     reader: ValuesReader,
     one: PlainTable,
@@ -220,7 +221,8 @@ impl Opened {
         print(&sides, &took);
     }
 
-    /// By itself, since it proves the values of one batch again and again and so answers with another number.
+    /// It is measured by itself: it proves the values of one batch again and again, so its number differs from those of
+    /// the others.
     fn prove(&self, value_bytes: usize, count: usize) {
         let batch = &self.keys[0][..BATCH];
         let mut received = Copied::with_room(value_bytes);
@@ -237,7 +239,7 @@ fn open(dir: &Path) -> ValuesReader {
     ValuesReader::open(dir, &all).expect("a whole version")
 }
 
-/// Random keys that are there.
+/// Random keys that exist.
 fn keys(round: u64, rows: u64) -> Vec<[u8; 8]> {
     let random = |index: usize| fmix64(round << 32 | index as u64) % rows;
     (0..BATCH * BATCHES).map(|index| random(index).to_le_bytes()).collect()
@@ -264,7 +266,7 @@ fn copy(reader: &ValuesReader, keys: &[[u8; 8]], out: &mut Vec<u8>) {
     });
 }
 
-/// Values as a node sends them to a client that proves them.
+/// The values as a node sends them to a client that proves them.
 struct Copied {
     bytes: Vec<u8>,
     proofs: Vec<ValueProof>,
@@ -287,7 +289,8 @@ fn copy_with_proofs(reader: &ValuesReader, keys: &[[u8; 8]], out: &mut Copied) {
     });
 }
 
-/// What a client does with what it received: how many values hold, which is all of them.
+/// Does what a client does with the values that it received, and returns how many of them are intact, which is all of
+/// them.
 fn prove(keys: &[[u8; 8]], value_bytes: usize, received: &Copied) -> u64 {
     let values = received.bytes.chunks(value_bytes).zip(&received.proofs);
     let holds = keys
@@ -303,7 +306,7 @@ fn last_word(bytes: &[u8]) -> u64 {
     u64::from_le_bytes(*bytes.last_chunk().expect("a word"))
 }
 
-/// Every value of both, byte by byte.
+/// Compares every value of both, byte by byte.
 fn check_all(
     rows: u64,
     value_bytes: usize,
@@ -327,7 +330,7 @@ fn check_all(
     }
 }
 
-/// Resident bytes that this process gained by opening a side and looking at every value.
+/// The resident bytes that this process gained when it opened a side and read every value.
 fn resident_after_reading(role: &str, dir: &Path) -> u64 {
     let rows = setting("KITH_BENCH_KEYS", 1_000_000) as u64;
     let batches = (0..rows).step_by(BATCH).map(|start| start..rows.min(start + BATCH as u64));
@@ -352,7 +355,7 @@ fn resident_after_reading(role: &str, dir: &Path) -> u64 {
     }
 }
 
-/// Bytes of this process that are in memory, mapped files among them.
+/// The bytes of this process that are in memory, including mapped files.
 fn resident() -> u64 {
     let text = std::fs::read_to_string("/proc/self/status").expect("Linux keeps it");
     let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("it has memory");

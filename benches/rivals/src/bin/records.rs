@@ -1,8 +1,9 @@
-//! Decoding of records in nanoseconds: pages with a title, a score, tags, a vector of 64 f32 and a count, as Kith's records and as
-//! Avro's, in turn over the same pages, beside a copy of the same bytes. Avro is read by its crate, and by a decoder
-//! written by hand for this schema. All sides give what was written, and are compared by a sum over it.
+//! Measures the time to decode records, in nanoseconds: pages with a title, a score, tags, a vector of 64 f32 and a
+//! count, as records of Kith and of Avro, in turn over the same pages, and compared with a copy of the same bytes. Avro
+//! is read by its crate, and by a decoder written by hand for this schema. All sides must return what was written,
+//! which a sum over it checks.
 //!
-//! `KITH_BENCH_ROUNDS` rounds (41).
+//! `KITH_BENCH_ROUNDS` sets the number of rounds (41).
 
 use apache_avro::{Schema as AvroSchema, from_avro_datum, from_value, to_avro_datum, to_value, types::Value};
 use kith_rivals::{
@@ -22,7 +23,7 @@ const SCHEMA: &str = r#"{"fields":[
     {"name":"tags","type":"list<text>"},
     {"name":"embed","type":"vector<f32,64>"},
     {"name":"visits","type":"i64"}]}"#;
-/// Places of fields in both schemas.
+/// The places of fields in both schemas.
 const TITLE: usize = 0;
 const SCORE: usize = 1;
 const TAGS: usize = 2;
@@ -86,7 +87,7 @@ fn avro_written(schema: &AvroSchema, page: &Page) -> Vec<u8> {
     to_avro_datum(schema, value).expect("it fits its schema")
 }
 
-/// Everything of a record of Kith's, owned.
+/// Reads everything of a record of Kith into owned values.
 fn decoded(schema: &Schema, record: &[u8]) -> Page {
     let view = RecordView::new(schema, record).expect("a record");
     let field = |index| view.at(index).expect("undamaged");
@@ -111,13 +112,13 @@ fn visits(view: &RecordView<'_>) -> i64 {
     view.at(VISITS).expect("undamaged").and_then(|field| field.as_i64()).expect("a number")
 }
 
-/// Everything of a record of Avro's, owned, by way of the crate's own values.
+/// Reads everything of a record of Avro into owned values, through the crate's own values.
 fn by_crate(schema: &AvroSchema, mut record: &[u8]) -> Page {
     let value = from_avro_datum(schema, &mut record, None).expect("a record");
     from_value(&value).expect("a page")
 }
 
-/// Something of every page, and of nothing that was left out.
+/// A sum over parts of a page.
 fn sum_of(page: &Page) -> u64 {
     let tags: usize = page.tags.iter().map(String::len).sum();
     page.visits.unsigned_abs() + (page.title.len() + tags) as u64 + u64::from(page.embed[63].to_bits())
@@ -180,7 +181,7 @@ fn one_field(
     print(&sides, &took);
 }
 
-/// Views of a record where it lies, beside a copy of it.
+/// Compares views of a record in place with a copy of it.
 fn in_place(schema: &Schema, kith: &[Vec<u8>], count: usize) {
     println!("the title and the vector where they lie, beside a copy of the record");
     let mut buffer = vec![0; kith.iter().map(Vec::len).max().unwrap_or(0)];

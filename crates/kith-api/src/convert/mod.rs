@@ -36,7 +36,7 @@ use kith_types::{Direction, Workflow};
 use kith_wire::{body::BodyError, v1};
 use thiserror::Error;
 
-/// Why a message cannot be decoded.
+/// The reason why a message cannot be decoded.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]

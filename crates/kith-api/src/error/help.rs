@@ -133,7 +133,7 @@ fn compute_help(error: &ComputeError) -> String {
     }
 }
 
-/// When a read shows what was written.
+/// The sentence that says when a read shows a write.
 fn shown_within(seconds: u64) -> String {
     format!(
         "reads show a write within {seconds} seconds, and at once if they have its ticket (\"ticket\", --ticket) or are critical \

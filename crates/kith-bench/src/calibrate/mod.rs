@@ -50,10 +50,10 @@ struct Calibration {
     steering: Steering,
     client_steps: Vec<RateResult>,
     node_steps: Vec<RateResult>,
-    /// How often each limit was searched for.
+    /// The number of searches for each limit.
     client_attempts: u32,
     node_attempts: u32,
-    /// Why the client's limit is in doubt after all attempts. Nothing is written then.
+    /// The reason why the client's limit is in doubt after all attempts. Nothing is written then.
     client_doubt: Option<Doubt>,
     node_doubt: Option<Doubt>,
     /// Whether the node's limit is in fact that of the client, which reached its own limit first.

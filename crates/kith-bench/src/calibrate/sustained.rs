@@ -14,13 +14,15 @@ const RATE_FIRST: f64 = 250.0;
 const RISE: f64 = 1.5;
 /// The highest rate that is tried.
 const RATE_MAX: f64 = 500_000.0;
-/// How often the gap between the last sustained rate and the first one that was not is halved.
+/// The number of times that the search halves the gap between the last sustained rate and the first one that was not.
 const HALVINGS: usize = 3;
 /// The share of due queries that must be answered in time for a rate to be sustained.
 const ANSWERED_MIN: f64 = 0.93;
-/// The knee is a 99th percentile of this multiple of the least one so far …
+/// The multiple of the least 99th percentile so far at which a rate is past the knee, if it is also at least
+/// [`P99_US_MIN`].
 const P99_RISE: f64 = 8.0;
-/// … and at least this. Lower values could be hiccups of a busy machine.
+/// The least 99th percentile, in microseconds, at which a rate can be past the knee. Lower values could be hiccups of a
+/// busy machine.
 const P99_US_MIN: u64 = 20_000;
 
 /// The share of a limit at which it is checked, which must be sustained.
@@ -30,7 +32,7 @@ const HELD_SHARE: f64 = 0.8;
 const EXCEEDED_SHARE: f64 = 1.25;
 /// A limit below this share of an earlier sustained rate is in doubt.
 const SEEN_SHARE: f64 = 0.8;
-/// How often a limit is searched for while it is in doubt.
+/// The maximum number of searches for a limit that is in doubt.
 const ATTEMPTS_MAX: u32 = 3;
 
 /// The result at one rate.
@@ -42,13 +44,13 @@ pub struct RateResult {
     pub answered: f64,
     pub p99_us: u64,
     pub errors: u64,
-    /// Set by [`Search::note`].
+    /// Whether the rate was sustained. [`Search::note`] sets it.
     pub sustained: bool,
-    /// Whether this step checks the limit that the earlier steps found. Set by [`Search::note`].
+    /// Whether this step checks the limit that the earlier steps found. [`Search::note`] sets it.
     pub check: bool,
 }
 
-/// Why a limit is in doubt.
+/// The reason why a limit is in doubt.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Doubt {
     /// Even the first rate was not sustained.
@@ -61,8 +63,8 @@ pub enum Doubt {
     Exceeded { limit: f64, rate: f64 },
 }
 
-/// Why the limit that `steps` found, in due requests per second, is in doubt; `None` if it is not. `seen` is the number of
-/// requests per second that were answered at another time.
+/// The reason why the limit that `steps` found, in due requests per second, is in doubt; `None` if it is not. `seen` is
+/// the number of requests per second that were answered at another time.
 pub fn doubt(steps: &[RateResult], seen: f64) -> Option<Doubt> {
     let limit = limit_due(steps);
     if limit == 0.0 {
@@ -123,7 +125,7 @@ impl Search {
         self.next_rising()
     }
 
-    /// Why the limit is in doubt; `None` if it is not.
+    /// The reason why the limit is in doubt; `None` if it is not.
     pub fn doubt(&self) -> Option<Doubt> {
         doubt(&self.steps, self.seen)
     }

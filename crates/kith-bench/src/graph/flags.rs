@@ -127,7 +127,7 @@ impl GraphBenchFlags {
         Ok(Setting::product(&self.policies, &self.fan_out, &controllers))
     }
 
-    /// How caches are used; `None` uses what the record says.
+    /// The cache mode of the queries; `None` uses what the record says.
     pub fn cache(&self) -> Option<CacheMode> {
         match (self.cache, &self.log) {
             (Some(CacheName::Use), _) => Some(CacheMode::Use),

@@ -11,7 +11,7 @@ use crate::{
 use kith_client::{Answered, QueryError, QueryOptions, Service};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-/// How long each setting is queried before the first slice, to open connections and load files into memory.
+/// The time for which each setting is queried before the first slice, to open connections and load files into memory.
 const WARM_UP: Duration = Duration::from_millis(500);
 
 /// A benchmark under way.

@@ -41,7 +41,7 @@ pub struct RateReport {
     pub p99_us: u64,
     pub p999_us: u64,
     pub max_us: u64,
-    /// How late requests were sent. The latencies include this.
+    /// The median time between when a request was due and when it was sent. The latencies include this.
     pub lag_p50_us: u64,
     /// The CPU time of the client per answered request.
     pub client_cpu_us: f64,

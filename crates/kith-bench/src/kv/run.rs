@@ -20,7 +20,7 @@ use std::{
     time::Duration,
 };
 
-/// How long requests are sent before the first rate, to open connections and load files into memory.
+/// The time for which requests are sent before the first rate, to open connections and load files into memory.
 const WARM_UP: Duration = Duration::from_millis(500);
 
 /// A benchmark under way.

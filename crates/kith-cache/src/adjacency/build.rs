@@ -57,7 +57,7 @@ pub enum Next {
     Nothing,
 }
 
-/// Why a page or a change is not accepted.
+/// The reason why a page or a change is not accepted.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BuildError {
@@ -78,7 +78,7 @@ pub enum BuildError {
     HistoryLost,
 }
 
-/// How far the pages of objects, or those of associations, were read.
+/// The position up to which the pages of objects, or those of associations, were read.
 #[derive(Debug)]
 struct Cursor<K> {
     last: Option<K>,

@@ -47,7 +47,7 @@ pub struct ClosedLists {
     _lists: Option<Slot>,
 }
 
-/// Why a build is not installed.
+/// The reason why a build is not installed.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InstallError {

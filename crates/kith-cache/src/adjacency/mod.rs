@@ -82,10 +82,10 @@ pub use reader::AdjacencyReader;
 use kith_types::LogPoint;
 use std::time::Duration;
 
-/// How much of the past an [`Adjacency`] remembers.
+/// The amount of the past that an [`Adjacency`] remembers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AdjacencyOptions {
-    /// How long changes can be undone. This must be longer than any query takes.
+    /// The time for which changes can be undone. This must be longer than any query takes.
     pub undo_for: Duration,
     /// The most changes of each partition that can be undone, at about 190 bytes each. A change of an association
     /// counts twice: once for its list, and once for the inverted index.

@@ -19,7 +19,7 @@ pub(super) struct PartitionAdjacency {
     undo: Undo,
 }
 
-/// Why a partition cannot be read.
+/// The reason why a partition cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unreadable {
     /// The point is outside of the window.

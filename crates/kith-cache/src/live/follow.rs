@@ -1,11 +1,11 @@
-//! How a cache catches up with its log, and whether the log contains a place.
+//! Decides how a cache catches up with its log, and whether the log contains a place.
 
 use super::guards::Guard;
 use super::partition::{PartitionCache, Progress};
 use kith_live::Change;
 use kith_types::{LogPoint, Timestamp};
 
-/// What to read from the database so that the cache reaches a place of its log.
+/// The next read of the database, so that the cache reaches a place of its log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Toward {
     /// Nothing. The cache has reached the place.

@@ -22,7 +22,7 @@ pub(crate) struct Freshness {
     stale_max: Duration,
     pub(crate) guards: Guards,
     next: u64,
-    /// Questions without a reply, with the times at which they were asked.
+    /// The questions without a reply, with the times at which they were asked.
     asked: VecDeque<(Nonce, Timestamp)>,
     /// Proofs of places that are not applied yet, with the times until which they hold.
     proofs: VecDeque<(LogPoint, Timestamp)>,

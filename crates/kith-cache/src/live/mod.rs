@@ -73,10 +73,10 @@ use store::Store;
 pub struct LiveCacheOptions {
     /// The most bytes of all entries together, including their keys and bookkeeping.
     pub bytes_max: u64,
-    /// How long a partition may answer from memory after it asked for the end of the log.
+    /// The time for which a partition may answer from memory after it asked for the end of the log.
     pub stale_max: Duration,
-    /// How long changes are remembered, so that older fills can be refused. This must be longer than any read of the
-    /// database takes.
+    /// The time for which changes are remembered, so that older fills can be refused. This must be longer than any read
+    /// of the database takes.
     pub recent_for: Duration,
     /// The most changes that are remembered per partition, at about 100 bytes each.
     pub recent_max: usize,
@@ -85,7 +85,8 @@ pub struct LiveCacheOptions {
 }
 
 impl Default for LiveCacheOptions {
-    /// 256 MiB; fresh for 2 seconds; 3 minutes and 16,384 changes are remembered; 65,536 rows are being read.
+    /// The defaults are 256 MiB; fresh for 2 seconds; 3 minutes and 16,384 changes are remembered; 65,536 rows are
+    /// being read.
     fn default() -> Self {
         Self {
             bytes_max: 256 << 20,

@@ -31,11 +31,11 @@ pub(super) struct Partition<W> {
     fills_max: usize,
     /// The changes during each fill under way.
     pending: BTreeMap<FillKey, Pending>,
-    /// By term, the greatest position at which an entry was read that the cache had not applied yet.
+    /// The greatest position, by term, at which an entry was read that the cache had not applied yet.
     ahead: BTreeMap<Term, Position>,
-    /// By earlier term, the greatest position that was found in the log.
+    /// The greatest position that was found in the log, by earlier term.
     pub(super) contained: BTreeMap<Term, Position>,
-    /// How often the cache has jumped.
+    /// The number of jumps of the cache.
     pub(super) jumps: u64,
 }
 

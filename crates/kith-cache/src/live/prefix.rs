@@ -7,13 +7,13 @@ use kith_live::{Association, ListPlace};
 pub(crate) struct Prefix {
     /// The associations, in the order of the list.
     items: Vec<Association>,
-    /// How far the prefix reaches.
+    /// The end of the prefix.
     end: End,
     /// The memory of the fields of all associations, in bytes.
     data_bytes: usize,
 }
 
-/// How far a prefix reaches. A greater value reaches further.
+/// The end of a prefix. A greater value reaches further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum End {
     /// Nothing is known.

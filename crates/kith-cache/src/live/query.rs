@@ -8,20 +8,20 @@ use kith_types::LogPoint;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum Query {
-    /// Objects by id. Answered by [`Answer::Objects`].
+    /// Objects by id. The answer is [`Answer::Objects`].
     Objects(Vec<u64>),
-    /// The associations of a list to any of `ids` with `low <= time <= high`, in the order of the list. Answered by
+    /// The associations of a list to any of `ids` with `low <= time <= high`, in the order of the list. The answer is
     /// [`Answer::Associations`].
     Get { list: ListKey, ids: Vec<u64>, high: u64, low: u64 },
-    /// The length of a list. Answered by [`Answer::Count`].
+    /// The length of a list. The answer is [`Answer::Count`].
     Count(ListKey),
-    /// At most `limit` associations of a list, newest first. Answered by [`Answer::Associations`].
+    /// At most `limit` associations of a list, newest first. The answer is [`Answer::Associations`].
     Range { list: ListKey, start: Start, limit: u32 },
     /// As [`Query::Range`], but only associations with `low <= time <= high`.
     TimeRange { list: ListKey, high: u64, low: u64, limit: u32 },
 }
 
-/// Where in a list a range begins.
+/// The place in a list at which a range begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Start {
     /// At the association with this index, from 0.

@@ -14,7 +14,6 @@ pub(super) const PREFIX_MAX: usize = 8_192;
 /// One entry takes at most this share of the bytes.
 const ENTRY_SHARE: u64 = 16;
 
-/// The partition and the key of an entry.
 pub(super) type EntryPlace = (PartitionId, Key);
 
 /// One entry that is kept.

@@ -74,7 +74,8 @@ pub struct Executor {
     place: (String, String),
     /// Whether nodes should skip the read quota, because this process has already charged it.
     admits: bool,
-    /// Cursors, controller memory, budgets and the random source. Locked for microseconds, once per fan-out and reply.
+    /// Cursors, controller memory, budgets and the random source. The lock is held for microseconds, once per fan-out
+    /// and reply.
     routing: Mutex<RoutingState>,
 }
 

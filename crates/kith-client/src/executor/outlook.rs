@@ -1,4 +1,5 @@
-//! Who would decide about a fan-out whose keys are not known yet.
+//! The forecast for a fan-out whose keys are not known yet: the controller, the replica policy and the hedging that
+//! would decide about it.
 
 use super::{Asking, Executor, plan::asked};
 use kith_api::QueryError;
@@ -9,12 +10,12 @@ use kith_routing::{
 use kith_types::FanOutKind;
 use std::fmt::{self, Display, Formatter};
 
-/// Who would decide about the fan-outs of one kind.
+/// The controller, the replica policy and the hedging that would decide about the fan-outs of one kind.
 pub(crate) struct Outlook {
     kind: FanOutKind,
     purpose: &'static str,
     groups: usize,
-    /// What the caller wants; `Auto` leaves it to the controller.
+    /// The limit that the caller wants; `Auto` leaves it to the controller.
     limit: FanOutLimit,
     /// The controller as written, and its name.
     controller: (String, &'static str),
@@ -24,7 +25,8 @@ pub(crate) struct Outlook {
 }
 
 impl Executor {
-    /// Who would decide about a fan-out like this, whatever its keys are. Decides nothing and asks no node.
+    /// Returns the controller, the policy and the hedging that would decide about a fan-out like this, whatever its
+    /// keys are. Decides nothing and asks no node.
     ///
     /// # Errors
     /// [`QueryError::UnknownPolicy`].
@@ -50,7 +52,7 @@ impl Executor {
 }
 
 impl Outlook {
-    /// What the names of the controller and the policy mean, one per line.
+    /// The meanings of the names of the controller and the policy, one per line.
     pub fn legend(&self) -> Vec<String> {
         let (_, name) = &self.controller;
         let controller = match self.limit {

@@ -12,7 +12,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 const TOLD_KEYS_MAX: usize = 16;
 /// The shortest time between two reports to one node.
 const TOLD_EVERY: Duration = Duration::from_secs(1);
-/// How long the node may take to answer a report. No query waits for it.
+/// The time that the node may take to answer a report. No query waits for it.
 const TOLD_PATIENCE: Duration = Duration::from_secs(5);
 
 /// The time of the last report to each node.

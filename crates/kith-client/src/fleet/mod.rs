@@ -16,8 +16,8 @@ use std::{
 };
 use tokio::sync::{Notify, broadcast, watch};
 
-/// How long a process that is about to take queries waits for the connections to its nodes. A frozen node delays it no
-/// longer than a probe.
+/// The longest time that a process waits for the connections to its nodes before it takes queries. A frozen node delays
+/// it no longer than a probe.
 const WARM_PATIENCE: Duration = Duration::from_secs(1);
 /// The number of node failures that a slow execution may lag behind. An execution that missed some checks the health of all
 /// nodes.
@@ -29,14 +29,15 @@ pub struct Fleet {
     /// The origin of this process's [`Timestamp`]s.
     started: Instant,
     health: Mutex<Health>,
-    /// Measures requests and their outcomes. Locked for microseconds, at the start of a fan-out and of each request.
+    /// The meter of requests and their outcomes. The lock is held for microseconds, at the start of a fan-out and of
+    /// each request.
     load: Mutex<LoadMeter>,
-    /// Nodes that get no further requests for now because too many are pending. Written when that changes.
+    /// Nodes that get no further requests for now because too many are pending. They are written when that changes.
     avoided: Mutex<Vec<NodeId>>,
-    /// Which nodes may be asked. Replaced as a whole when a node's health or the table changes.
+    /// The nodes that may be asked. It is replaced as a whole when a node's health or the table changes.
     reach: ArcSwap<Reach>,
     downs: broadcast::Sender<NodeId>,
-    /// Notified when a node turns out to be up or down, and when the table changes.
+    /// The signal that a node turned out to be up or down, or that the table changed.
     turned: Notify,
     /// The id by which nodes tell clients apart.
     client: u64,
@@ -48,8 +49,8 @@ struct Reach {
 }
 
 impl Fleet {
-    /// Follows the topology and probes its nodes until dropped. With `tells_waits`, nodes are told how long this process
-    /// waits for them.
+    /// Follows the topology and probes its nodes until dropped. With `tells_waits`, it reports to nodes how long this
+    /// process waits for them.
     pub fn new(
         topology: watch::Receiver<Arc<Topology>>,
         transport: Arc<dyn Transport>,
@@ -124,7 +125,7 @@ impl Fleet {
         result
     }
 
-    /// Which nodes of `table` may be asked now.
+    /// The nodes of `table` that may be asked now.
     pub fn availability(&self, table: &Arc<RoutingTable>) -> Arc<Availability> {
         let reach = self.reach.load();
         if Arc::ptr_eq(&reach.table, table) {
@@ -133,7 +134,7 @@ impl Fleet {
         Arc::new(self.reachable(table))
     }
 
-    /// Which nodes of `table` may be asked now for a version that only the replicas in `reach` hold.
+    /// The nodes of `table` that may be asked now for a version that only the replicas in `reach` hold.
     pub fn availability_within(&self, table: &Arc<RoutingTable>, reach: &StoreReach) -> Arc<Availability> {
         let availability = self.availability(table);
         if reach.is_everything() {

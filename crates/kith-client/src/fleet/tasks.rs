@@ -12,10 +12,10 @@ use std::{
 };
 use tokio::sync::watch;
 
-/// How often due probes are looked for; a fraction of the probe interval. The load meter takes three missed ticks as a
-/// pause of this process.
+/// The interval at which due probes are looked for: a fraction of the probe interval. The load meter takes three missed
+/// ticks as a pause of this process.
 const PROBE_TICK: Duration = Duration::from_millis(50);
-/// How often nodes are told how long this process waits for them: as often as they check.
+/// The interval at which this process reports to nodes how long it waits for them. Nodes check these reports as often.
 const TELL_INTERVAL: Duration = Duration::from_millis(500);
 
 pub(super) async fn follow(fleet: Weak<Fleet>, mut topology: watch::Receiver<Arc<Topology>>) {

@@ -19,7 +19,7 @@ impl EdgePage {
         Self { after, limit, edges: Vec::new() }
     }
 
-    /// What to expand: everything that leaves these vertices.
+    /// The expansion of these vertices: everything that leaves them.
     pub fn expansion(ids: &[u64]) -> Expansion {
         Expansion {
             vertices: ids.iter().map(|id| number_id(*id)).collect(),

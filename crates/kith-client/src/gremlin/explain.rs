@@ -99,7 +99,7 @@ const ONE_OR_MORE: &str = "single-key for one vertex, non-union for more";
 /// The same where nodes merge their lists.
 pub(super) const UNION_OF_ONE_OR_MORE: &str = "single-key for one vertex, sync-union for more";
 
-/// How a loaded graph answers a question.
+/// Describes how a loaded graph answers a question.
 fn described(asks: &Asks, known: &Graph) -> String {
     let schema = &known.schema;
     match asks {

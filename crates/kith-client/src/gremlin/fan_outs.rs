@@ -40,7 +40,7 @@ impl<'a> FanOuts<'a> {
         self.run.into_inner().into_served()
     }
 
-    /// What has been done since this was asked last.
+    /// Takes the notes about everything that has been done since the last call.
     pub fn take_notes(&self) -> Notes {
         // A step that still waits for the graph has nothing to note yet.
         self.run.try_lock().map(|mut run| notes::take(&mut run)).unwrap_or_default()

@@ -67,7 +67,7 @@ fn unreadable(vertex: &Vertex, field: &str, why: &str) -> GremlinError {
 /// `Double`, a timestamp a `DateTime` in UTC, bytes are `Binary`, and a vector is a list of `Float`, or of `Byte` for `i8`.
 ///
 /// # Errors
-/// Why the bytes are no such value.
+/// The reason why the bytes are no such value.
 pub(super) fn value_of(view: &FieldView<'_>) -> Result<Value, String> {
     match view {
         FieldView::Scalar(scalar) => scalar_of(*scalar),

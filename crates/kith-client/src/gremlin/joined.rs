@@ -21,7 +21,7 @@ use std::{
 };
 use tokio::sync::Mutex;
 
-/// How many records one fan-out reads. Records may be large, and an answer has a limit in bytes.
+/// The number of records that one fan-out reads. Records may be large, and an answer has a limit in bytes.
 pub(super) const RECORDS_AT_ONCE: usize = 4_096;
 
 /// Properties by member.
@@ -83,7 +83,7 @@ impl<'a> Joined<'a> {
         Ok(found)
     }
 
-    /// What nodes are asked for, and the schema of their answers. `None` if no field of the records is wanted.
+    /// The operator for the nodes, and the schema of its results. `None` if no field of the records is wanted.
     fn plan(&self, wanted: &Wanted) -> Result<Option<(Operator, Schema)>, QueryError> {
         let keys = match wanted {
             Wanted::None => return Ok(None),
@@ -119,7 +119,7 @@ impl<'a> Joined<'a> {
         Ok(records)
     }
 
-    /// What its fan-outs took since this was asked last.
+    /// Takes the notes about its fan-outs since the last call.
     pub fn take_notes(&self) -> Notes {
         self.run.try_lock().map(|mut run| notes::take(&mut run)).unwrap_or_default()
     }

@@ -32,7 +32,7 @@ use std::{
 };
 use tokio::sync::OnceCell;
 
-/// How many vertices a scan of edges expands at a time.
+/// The number of vertices that a scan of edges expands at a time.
 pub(super) const SCANNED_AT_ONCE: usize = 256;
 
 /// The first fan-out that answers a question about vertices with these ids, as far as it matters for where it goes. `None` if
@@ -127,8 +127,8 @@ impl<'a> LoadedGraph<'a> {
         joined.fetch(members, wanted).await
     }
 
-    /// Vertices by their ids. Those with properties come from hops or from an earlier look-up, so these are not looked up
-    /// again to find out whether they exist.
+    /// Returns the vertices with these ids. Those with properties come from hops or from an earlier look-up, so these
+    /// are not looked up again to find out whether they exist.
     async fn found_vertices(
         &self,
         ids: &[ElementId],
@@ -156,7 +156,7 @@ impl<'a> LoadedGraph<'a> {
         &self.known.schema
     }
 
-    /// Which of these vertices exist. An entity exists if a member has an edge to it.
+    /// The vertices among these that exist. An entity exists if a member has an edge to it.
     async fn existing(&self, keys: &HashSet<VertexKey>) -> Result<HashSet<VertexKey>, GremlinError> {
         let mut found = HashSet::new();
         let mut asked: BTreeMap<Option<&str>, Vec<u64>> = BTreeMap::new();

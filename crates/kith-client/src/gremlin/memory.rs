@@ -5,7 +5,7 @@ use kith_traversal::evaluate::{Limits, Meter, SharedMemory};
 use parking_lot::Mutex;
 use std::sync::Arc;
 
-/// What one traversal holds of the memory of all.
+/// The part of the memory of all traversals that one traversal holds.
 struct Share {
     charge: Mutex<Charge>,
     most: u64,
@@ -24,8 +24,8 @@ impl SharedMemory for Share {
     }
 }
 
-/// What counts the memory of one traversal: at most what its limits allow, out of the memory of all, of which `memory` bytes
-/// are the whole. The last quarter of that is for small traversals, as in every budget.
+/// The meter of the memory of one traversal. The traversal may take what its limits allow, out of the `memory` bytes of
+/// all traversals, of which the last quarter is for small traversals, as in every budget.
 pub(super) fn meter(limits: &Limits, all: &Arc<Budget>, memory: u64) -> Arc<Meter> {
     let share = Share { charge: Mutex::new(all.charge()), most: memory - memory / 4 };
     Meter::within(limits.bytes, Box::new(share))

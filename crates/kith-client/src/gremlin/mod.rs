@@ -136,7 +136,7 @@ impl Session {
         }
     }
 
-    /// What counts the memory of a traversal.
+    /// The meter of the memory of a traversal.
     fn meter(&self, traversal: &Compiled) -> Arc<Meter> {
         memory::meter(&traversal.limits, self.traversal_memory(), self.settings().traversals.memory)
     }

@@ -4,9 +4,9 @@ use crate::Run;
 use kith_routing::execution::Cause;
 use kith_traversal::graph::Notes;
 
-/// What a run has done since this was asked last: how many fan-outs it made, which groups and nodes took part, and how many
-/// requests, keys, hedges and cached keys there were. Hedges are not among the requests, nodes and groups. Counts that are
-/// always 0 without hedging or a cache are left out while they are 0.
+/// Takes the notes about what a run has done since the last call: the number of fan-outs, the groups and nodes that
+/// took part, and the numbers of requests, keys, hedges and cached keys. Hedges are not among the requests, nodes and
+/// groups. Counts that are always 0 without hedging or a cache are left out while they are 0.
 pub(super) fn take(run: &mut Run<'_>) -> Notes {
     let (rounds, cached) = run.take_fan_outs();
     if rounds.is_empty() && cached == 0 {

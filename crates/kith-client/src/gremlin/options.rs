@@ -14,7 +14,7 @@ const KNOWN: &str = "fan_out, policy, hedge, deadline_ms, partial, ticket, criti
 /// The bounds that `kith.budget` can set.
 const BOUNDS: [&str; 4] = ["elements", "traversers", "bytes", "passes"];
 
-/// How a traversal is evaluated, as its options say.
+/// The settings for the evaluation of a traversal, as its options give them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Applied {
     pub limits: Limits,

@@ -33,7 +33,6 @@ fn distinct(ids: &mut Vec<u64>) {
     ids.dedup();
 }
 
-/// The vertex of an id.
 pub(super) fn vertex_key(entity_kind: Option<&str>, id: u64) -> VertexKey {
     match entity_kind {
         None => VertexKey::Member(id),

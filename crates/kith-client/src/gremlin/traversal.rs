@@ -44,20 +44,20 @@ pub(super) struct Compiled {
     /// Whether the caller wants a profile.
     is_profiled: bool,
     with_properties: bool,
-    /// How long decoding and compiling took. It counts towards the deadline.
+    /// The time that decoding and compiling took. It counts towards the deadline.
     pub took: Duration,
     /// The memory of the plan.
     _room: Room,
 }
 
-/// What each step of a plan takes beyond its arguments, and what a compiled regular expression takes at most.
+/// The memory of each step of a plan beyond its arguments, and the most memory of a compiled regular expression.
 const STEP_BYTES: usize = 2 << 10;
 const REGEX_BYTES: usize = 1 << 20;
 
 /// The coded result of an evaluation.
 pub(super) struct Results {
     pub results: Bytes,
-    /// Only if a profile was requested.
+    /// The metrics, if a profile was requested.
     pub metrics: Option<Bytes>,
 }
 
@@ -147,7 +147,7 @@ pub(super) fn explained(plan: &Plan, known: &Known, run: Run<'_>) -> Result<Grem
     Ok(GremlinAnswer { results, served, profile: Some(profile), metrics: None, wrote: false })
 }
 
-/// When the caller stops waiting.
+/// The time at which the caller stops waiting.
 #[derive(Clone, Debug)]
 pub(super) struct Deadline {
     at: Instant,
@@ -160,8 +160,8 @@ impl Deadline {
         Self { at: run.deadline(), allowed_ms: run.allowed_ms(), gone: gone() }
     }
 
-    /// What the work returns, unless it takes too long or the caller leaves. Work that has sent a write is not abandoned before
-    /// the outcome of the write is known.
+    /// Returns the result of the work, unless it takes too long or the caller leaves. Work that has sent a write is not
+    /// abandoned before the outcome of the write is known.
     pub async fn keep<T>(
         self,
         work: impl Future<Output = T>,

@@ -16,7 +16,7 @@ use kith_wire::{
 use std::{sync::Arc, time::Duration};
 use tonic::Streaming;
 
-/// How long a plan may take. Planning reads the manifests of all partitions that move.
+/// The time limit of a plan. Planning reads the manifests of all partitions that move.
 const PLAN_PATIENCE: Duration = Duration::from_secs(60);
 
 impl RouterClient {

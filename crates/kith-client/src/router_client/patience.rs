@@ -1,4 +1,4 @@
-//! How long a client waits for a router, and the error if the router did not answer in time.
+//! The time that a client waits for a router, and the error if the router did not answer in time.
 
 use kith_api::QueryOptions;
 use kith_types::ErrorCode;
@@ -6,13 +6,13 @@ use kith_wire::v1;
 use std::time::Duration;
 use tonic::{Response, Status};
 
-/// How long a router may take to return its topology when it is chosen.
+/// The time that a router may take to return its topology when it is chosen.
 pub(super) const CONNECT_PATIENCE: Duration = Duration::from_secs(2);
-/// How long an administrative call may take.
+/// The time limit of an administrative call.
 pub(super) const CALL_PATIENCE: Duration = Duration::from_secs(10);
-/// How long a query without a deadline may take. No router allows a longer one.
+/// The time limit of a query without a deadline. No router allows a longer one.
 const QUERY_PATIENCE: Duration = Duration::from_secs(60);
-/// How much longer than a query's deadline the client waits, for the way there and back.
+/// The time beyond a query's deadline that the client waits, for the way there and back.
 pub(super) const DEADLINE_GRACE: Duration = Duration::from_millis(500);
 
 /// Runs a call that ends in time, whatever the other side does.
@@ -25,8 +25,8 @@ pub(super) async fn within<T>(
         .unwrap_or_else(|_| Err(no_answer(&format!("within {} ms", patience.as_millis()))))
 }
 
-/// How long a client waits for a router's answer: a little longer than the query's deadline, so that the router can report
-/// that the deadline has passed.
+/// The time that a client waits for a router's answer: a little longer than the query's deadline, so that the router
+/// can report that the deadline has passed.
 pub(crate) fn patience(options: &QueryOptions) -> Duration {
     options.deadline.unwrap_or(QUERY_PATIENCE) + DEADLINE_GRACE
 }

@@ -27,9 +27,9 @@ use std::{
 };
 use tokio::sync::watch;
 
-/// How long a query waits for a topology that its nodes already have.
+/// The time that a query waits for a topology that its nodes already have.
 const REFRESH_WAIT: Duration = Duration::from_secs(1);
-/// How often a read begins again at most: [`Run::begins_again`].
+/// The maximum number of times that a read begins again: [`Run::begins_again`].
 pub(crate) const RESTARTS_MAX: u32 = 2;
 
 /// Answers queries from the nodes of one cluster. Cheap to clone; clones share connections, load measurements and cursors.
@@ -46,7 +46,8 @@ struct Inner {
     settings: SessionSettings,
     caches: Caches,
     schemas: Schemas,
-    /// Held while the types that a write names are added to an open graph, so that concurrent writes ask for them once.
+    /// The lock that is held while the types that a write names are added to an open graph, so that concurrent writes
+    /// ask for them once.
     adding_types: tokio::sync::Mutex<()>,
     own_writes: OwnWrites,
     /// The memory that all traversals share.
@@ -191,7 +192,7 @@ impl Session {
         work(&mut run).await
     }
 
-    /// How long a query with these options may take.
+    /// The time limit of a query with these options.
     pub fn patience(&self, options: &QueryOptions) -> Duration {
         let settings = &self.inner.settings;
         options.deadline.unwrap_or(settings.deadline_default).min(settings.deadline_max)

@@ -129,7 +129,7 @@ impl Run<'_> {
         }
     }
 
-    /// How the caller wants caches to be used.
+    /// The cache mode that the caller wants.
     pub fn cache_mode(&self) -> CacheMode {
         self.options.cache_mode()
     }
@@ -267,7 +267,6 @@ impl Run<'_> {
         &self.topology
     }
 
-    /// The options of the query.
     pub(crate) fn options(&self) -> &QueryOptions {
         &self.options
     }

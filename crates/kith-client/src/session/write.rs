@@ -18,9 +18,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long to wait for news of leaders before a write is sent again.
+/// The time to wait for news of leaders before a write is sent again.
 const LEADER_WAIT: Duration = Duration::from_millis(20);
-/// How long beyond the deadline a leader may take to report the outcome of a write.
+/// The time beyond the deadline that a leader may take to report the outcome of a write.
 pub(crate) const ANSWER_GRACE: Duration = Duration::from_millis(500);
 
 impl Session {

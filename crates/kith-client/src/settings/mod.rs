@@ -28,7 +28,7 @@ const NETWORKS_AT_ONCE_DEFAULT: u32 = 4;
 /// (`kith_wire::MESSAGE_BYTES_MAX`).
 const ANSWER_BYTES_LIMIT: u64 = 192 << 20;
 
-/// How a session routes, and how long it waits. Unknown keys are refused with a list of the known ones.
+/// The settings of a session: its routing and its timeouts. Unknown keys are refused with a list of the known ones.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct SessionSettings {
@@ -51,7 +51,7 @@ pub struct SessionSettings {
     /// Controllers that the program adds: [`SessionSettings::with_controller`].
     #[serde(skip)]
     pub own_controllers: OwnControllers,
-    /// The numbers that controllers steer by if they are not given their own. Written by `kith bench calibrate`.
+    /// The numbers that controllers steer by if they are not given their own. `kith bench calibrate` writes them.
     pub steering: Steering,
     /// The deadline of queries without one.
     #[serde(with = "millis", rename = "deadline-default-ms")]
@@ -68,17 +68,18 @@ pub struct SessionSettings {
     pub networks_at_once: u32,
     /// The bounds of traversals in Gremlin.
     pub traversals: TraversalSettings,
-    /// How the session connects to routers and nodes. Set by the program, which reads the certificates and tokens.
+    /// The dialer of the connections to routers and nodes. The program sets it, because it reads the certificates and
+    /// tokens.
     #[serde(skip)]
     pub dialer: Dialer,
-    /// Whether every query is profiled, because the slow log needs plans. Set by routers.
+    /// Whether every query is profiled, because the slow log needs plans. Routers set it.
     #[serde(skip)]
     pub trace_all: bool,
-    /// Whether this process charges read quotas, so that nodes must not charge them again. Set by routers.
+    /// Whether this process charges read quotas, so that nodes must not charge them again. Routers set it.
     #[serde(skip)]
     pub admits: bool,
-    /// Whether this process tells nodes how long it waits for them, so that their fetches slow down. Set by routers: nodes
-    /// ignore reports of other clients.
+    /// Whether this process tells nodes how long it waits for them, so that their fetches slow down. Routers set it:
+    /// nodes ignore reports of other clients.
     #[serde(skip)]
     pub tells_waits: bool,
 }
@@ -109,7 +110,7 @@ impl Default for SessionSettings {
     }
 }
 
-/// Why settings are refused.
+/// The reason why settings are refused.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]

@@ -3,7 +3,7 @@
 use kith_traversal::evaluate::Limits;
 use serde::{Deserialize, Serialize};
 
-/// What a traversal may take unless it asks for another bound (`kith.budget`).
+/// The bounds of a traversal, unless it asks for others (`kith.budget`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct TraversalSettings {

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use tonic::Status;
 
 impl RouterClient {
-    /// Hands on values or computed results as the router sends them.
+    /// Passes on values or computed results as the router sends them.
     ///
     /// # Errors
     /// Those of [`kith_api::Service::stream`].
@@ -98,7 +98,7 @@ impl RouterClient {
     }
 }
 
-/// Why a stream ended before its footer.
+/// The reason why a stream ended before its footer.
 enum Ended {
     Status(Status),
     Error(QueryError),

@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Hands records on, and keeps account of them.
+/// Passes records on, and counts them.
 pub(crate) struct RecordDelivery {
     outlet: Outlet,
     books: Deliveries,
@@ -26,7 +26,7 @@ pub(crate) struct RecordDelivery {
 }
 
 impl RecordDelivery {
-    /// Hands on the answer of a node.
+    /// Passes on the answer of a node.
     ///
     /// # Errors
     /// If the stream gets too large, or if a key was handed on before, which is a bug.
@@ -50,7 +50,7 @@ impl RecordDelivery {
         self.result.as_ref().map_or(self.known.schema, |result| Some(result.id()))
     }
 
-    /// Hands on the keys that have no answer or only an error.
+    /// Passes on the keys that have no answer or only an error.
     async fn rest(&mut self, handed: &Handed) -> Result<(), QueryError> {
         let positions = self.books.rest();
         let mut records = Records::unanswered(positions.len());
@@ -64,7 +64,7 @@ impl RecordDelivery {
 }
 
 impl Session {
-    /// Hands on values or computed results as nodes send them.
+    /// Passes on values or computed results as nodes send them.
     ///
     /// # Errors
     /// Those of [`kith_api::Service::stream`].

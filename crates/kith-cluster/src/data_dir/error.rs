@@ -1,4 +1,4 @@
-//! Why a data directory cannot be used.
+//! The reasons why a data directory cannot be used.
 
 use super::{DIRECTORY_FORMAT, Identity};
 use kith_types::ErrorCode;

@@ -34,7 +34,7 @@ pub struct DataDir {
 struct Lock {
     /// The open file that holds the lock; replaced when the directory is created again.
     file: fs::File,
-    /// How often the directory was created again.
+    /// The number of times that the directory was created again.
     remade: u32,
 }
 

@@ -229,7 +229,7 @@ pub enum Committed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LeaseId(pub u64);
 
-/// Why the metadata cannot be read or changed.
+/// The reason why the metadata cannot be read or changed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]

@@ -35,7 +35,7 @@ pub struct MetadataTarget {
     pub etcd_password_file: Option<PathBuf>,
 }
 
-/// Why an address or its options are invalid.
+/// The reason why an address or its options are invalid.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]

@@ -9,7 +9,7 @@ use kith_wire::documents::TypesReference;
 use std::sync::Arc;
 use thiserror::Error;
 
-/// Why the types of a graph cannot be read.
+/// The reason why the types of a graph cannot be read.
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum TypesError {

@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Bound on every wait; far above what any of them takes.
+/// The bound on every wait, which is far above what any of them takes.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Another process may take a port between its choice and its use, so starting is tried this often.
 const STARTS_MAX: u32 = 5;

@@ -20,7 +20,7 @@ use tokio::{
 const ANSWERS_BYTES_MAX: usize = 64 << 20;
 /// The separator of the statements of a packet.
 const BETWEEN: &str = "; ";
-/// What a value takes in memory beside its bytes, and at least what a row takes.
+/// The memory that a value takes beside its bytes, and the least memory of a row.
 const VALUE_REST: usize = 64;
 
 /// A pool of connections to one server.
@@ -29,7 +29,7 @@ pub(super) struct Connections {
     options: MysqlOptions,
     most: usize,
     isolation: Isolation,
-    /// What the server accepts, as the newest connection of any pool told.
+    /// The sizes of packets that the server accepts, as reported by the newest connection of any pool.
     sizes: Arc<Mutex<PacketSizes>>,
     /// One permit per connection in use.
     free: Semaphore,
@@ -81,7 +81,7 @@ pub(super) struct Returned {
     pub rows: Vec<Row>,
 }
 
-/// Why a packet failed.
+/// The reason why a packet failed.
 #[derive(Debug)]
 pub(super) enum PacketError {
     /// The server refused a statement, or the connection was lost.

@@ -87,7 +87,6 @@ pub(super) fn is_no_table(error: &Error) -> bool {
     matches!(error, Error::Server(server) if server.code == 1146)
 }
 
-/// The errors of calls.
 pub(super) trait CallError: From<DatabaseError> {
     /// Returns the error of the database, if the call failed because of it and had no effect.
     fn of_database(&self) -> Option<&DatabaseError>;

@@ -10,10 +10,10 @@ use thiserror::Error;
 /// its statements is longer than 3 MiB. Before the login, the driver reads packets of at most 4 MiB.
 const PACKET_BYTES_MAX: usize = 16 << 20;
 
-/// When the driver assumes that a server has closed an idle connection. Kith finds that out by itself.
+/// The time after which the driver assumes that a server has closed an idle connection. Kith finds that out by itself.
 const WAIT_TIMEOUT_SECONDS: usize = 28_800;
 
-/// Why the password of a server cannot be read.
+/// The reason why the password of a server cannot be read.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]

@@ -37,9 +37,9 @@ pub struct MysqlOptions {
     pub writers_max: usize,
     /// The most concurrent reads, each on its own connection.
     pub readers_max: usize,
-    /// How long connecting and logging in may take.
+    /// The time limit of connecting and logging in.
     pub connect_timeout: Duration,
-    /// How long the answer to a packet of statements may take, and how long to wait for a free connection.
+    /// The time limit of the answer to a packet of statements, and of the wait for a free connection.
     pub statement_timeout: Duration,
     /// Whether the server accepts several statements in one packet. If not, every statement costs a round trip.
     pub statements_together: bool,
@@ -153,7 +153,7 @@ impl MysqlDatabase {
     }
 
     fn new(target: MysqlTarget, identity: GraphIdentity, options: MysqlOptions) -> Self {
-        // Until a connection has told, the usual size is assumed.
+        // Until a connection has reported the sizes, the usual ones are assumed.
         let sizes = Arc::new(Mutex::new(PacketSizes::of(4 << 20)));
         let pool = |most, isolation| {
             Connections::new(target.clone(), options.clone(), most, isolation, Arc::clone(&sizes))

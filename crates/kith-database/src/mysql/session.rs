@@ -1,5 +1,6 @@
-//! What Kith relies on in a session: the statements that set it, and the check of what the server made of them. A server may
-//! have other defaults, and a proxy in between may answer for a session that it gave to somebody else before.
+//! The settings of a session that Kith relies on: the statements that set them, and the check of what the server made
+//! of them. A server may have other defaults, and a proxy in between may answer for a session that it gave to somebody
+//! else before.
 
 use super::sql::PACKET_BYTES;
 use std::collections::BTreeMap;
@@ -7,15 +8,16 @@ use std::collections::BTreeMap;
 /// The least `max_allowed_packet` that a server may have. Everything but objects of more than a quarter of a megabyte fits
 /// into it: the longest other statement names all partitions of the largest cluster.
 const SERVER_PACKET_MIN: usize = 512 << 10;
-/// What a statement with a single long value may take beside that value, which is written in hexadecimal digits.
+/// The most bytes that a statement with a single long value takes beside that value, which is written in hexadecimal
+/// digits.
 const STATEMENT_REST: usize = 1 << 10;
 
 /// The isolation level of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Isolation {
-    /// For transactions that write.
+    /// The level of transactions that write.
     ReadCommitted,
-    /// For snapshots.
+    /// The level of snapshots.
     RepeatableRead,
 }
 
@@ -82,7 +84,7 @@ pub(super) const VARIABLES: &str = "SHOW SESSION VARIABLES WHERE Variable_name I
 /// Checks the variables of a session, by their names in lower case. Returns the sizes that its server accepts.
 ///
 /// # Errors
-/// Which variable is wrong, why that matters, and what to do.
+/// The variable that is wrong, why that matters, and what to do.
 pub(super) fn check(
     variables: &BTreeMap<String, String>,
     isolation: Isolation,

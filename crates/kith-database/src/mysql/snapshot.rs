@@ -16,11 +16,11 @@ use kith_live::{ASSOCIATION_BYTES_MAX, OBJECT_BYTES_MAX, RowQuery, RowsAt};
 use kith_types::{LogPoint, PartitionCount, PartitionId, Term};
 use std::{collections::BTreeMap, sync::Arc};
 
-/// What the ends of all logs of the largest cluster take, with some room.
+/// The bytes that the ends of all logs of the largest cluster take, with some room.
 const POINTS_BYTES_MAX: usize = 64 << 20;
 /// The most bytes of a row without an object, with some room.
 const ROW_BYTES_MAX: usize = 4 * ASSOCIATION_BYTES_MAX;
-/// More intents than a partition can have.
+/// A number that is above the number of intents that a partition can have.
 const INTENTS_MAX: usize = 2_048;
 
 /// The ends of logs, by partition.

@@ -19,12 +19,13 @@ use crate::{
 use kith_types::{LogPoint, PartitionId};
 use std::collections::BTreeMap;
 
-/// How often a transaction is tried if the server rolls it back in favour of another one.
+/// The maximum number of attempts at a transaction if the server rolls it back in favour of another one.
 const TRIES: u32 = 4;
-/// How often a transaction with unique values is tried. Such transactions meet at the same values whatever their partitions.
+/// The maximum number of attempts at a transaction with unique values. Such transactions meet at the same values
+/// whatever their partitions.
 const TRIES_UNIQUE: u32 = 12;
 
-/// Why a transaction failed.
+/// The reason why a transaction failed.
 struct Stopped {
     error: CommitError,
     /// Whether the transaction was rolled back in favour of another one, so that another try may succeed.
@@ -56,8 +57,8 @@ pub(super) async fn commit(writers: &Connections, writes: &Writes) -> Result<(),
         check_sizes(writes, sizes)?;
         match try_commit(writers, writes, sizes.statements, 1 < tries).await {
             Err(Stopped { is_victim: true, .. }) if tries < tries_max => tries += 1,
-            // A new connection told that the server now accepts less. Of a packet that is too large, the server may close the
-            // connection before its reason arrives, so the error may be any.
+            // A new connection reported that the server now accepts less. If a packet is too large, the server may
+            // close the connection before its reason arrives, so the error can be of any kind.
             Err(Stopped { error: CommitError::NotWritten(_), .. })
                 if tries < tries_max && writers.sizes().value < sizes.value =>
             {

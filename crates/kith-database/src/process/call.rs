@@ -21,7 +21,7 @@ use tonic::Status;
 pub struct RemoteOptions {
     /// The most concurrent calls. Further calls wait.
     pub calls_max: u32,
-    /// How long a call may take, including the wait for other calls.
+    /// The time limit of a call, including the wait for other calls.
     pub timeout: Duration,
 }
 
@@ -52,7 +52,7 @@ pub(super) struct Caller {
     calls: Semaphore,
 }
 
-/// Why a call has no reply.
+/// The reason why a call has no reply.
 pub(super) enum Failed {
     /// The process cannot have processed the call.
     NotSent(DatabaseError),

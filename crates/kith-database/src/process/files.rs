@@ -22,7 +22,7 @@ pub struct GraphFiles {
     folder: PathBuf,
     options: SqliteOptions,
     open: RwLock<BTreeMap<String, Arc<SqliteDatabase>>>,
-    /// Held while files are created, opened or removed. True once everything is closed.
+    /// The lock that is held while files are created, opened or removed. It is true once everything is closed.
     closed: Mutex<bool>,
 }
 

@@ -5,7 +5,7 @@ use kith_live::{ASSOCIATION_BYTES_MAX, OBJECT_BYTES_MAX, RowQuery};
 
 /// The most bytes that the rows of one call may have: well below the limit of a message. One partition may have more.
 const CALL_BYTES_MAX: usize = 128 << 20;
-/// More than the parts of a row have that are not its fields.
+/// An upper bound of the bytes of a row without its fields.
 const ROW_BYTES: usize = 256;
 
 /// The most bytes of an id in a reply.

@@ -43,7 +43,7 @@ pub enum TlsKey {
     Required,
 }
 
-/// Why this program cannot use any server; `None` if it can.
+/// The reason why this program cannot use any server; `None` if it can.
 const NOT_BUILT: Option<&str> = match cfg!(feature = "mysql") {
     true => None,
     false => Some("this program was built without MySQL; `make build` builds one that has it"),
@@ -109,7 +109,7 @@ pub struct DatabaseServers {
     pub password_file: Option<PathBuf>,
 }
 
-/// Why a graph may not be stored in the database that a caller names. No connection was made.
+/// The reason why a graph may not be stored in the database that a caller names. No connection was made.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
@@ -130,7 +130,7 @@ pub enum ServerRefused {
     NotBuilt { server: String, why: &'static str },
 }
 
-/// How a database may be used.
+/// The terms on which a database may be used.
 enum Allowed<'a> {
     /// As the configuration says.
     #[cfg_attr(not(feature = "mysql"), allow(dead_code, reason = "only connections read it"))]

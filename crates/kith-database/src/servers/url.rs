@@ -30,7 +30,8 @@ pub struct ServerAddress {
     pub(crate) port: u16,
 }
 
-/// Why an address is malformed. The message does not repeat the address, which may contain a password by mistake.
+/// The reason why an address is malformed. The message does not repeat the address, which may contain a password by
+/// mistake.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]

@@ -38,7 +38,7 @@ const STATEMENTS_MAX: usize = 64;
 pub struct SqliteOptions {
     /// The most concurrent reads. Each has its own connection and thread.
     pub readers_max: usize,
-    /// How long to wait for a lock that another process holds on the file.
+    /// The time to wait for a lock that another process holds on the file.
     pub lock_wait: Duration,
 }
 
@@ -123,7 +123,6 @@ fn begin(connection: &mut Connection) -> Result<rusqlite::Transaction<'_>, Datab
     connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(|error| failure(&error))
 }
 
-/// Opens a connection.
 fn connect(file: &Path, options: SqliteOptions, flags: OpenFlags) -> Result<Connection, DatabaseError> {
     let flags = flags | OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let open = || {

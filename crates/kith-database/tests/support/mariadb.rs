@@ -23,7 +23,7 @@ const PROGRAMS: [&str; 3] = ["/usr/sbin/mariadbd", "/usr/local/sbin/mariadbd", "
 const SYSTEM_TABLES: &str = "/usr/share/mysql/mysql_system_tables.sql";
 /// The limit of every wait, far above what any of them takes.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// How often a start is tried. Another process may take the port between its choice and its use.
+/// The maximum number of attempts at a start. Another process may take the port between its choice and its use.
 const STARTS_MAX: u32 = 5;
 /// The server's error for a connection that has ended (`ER_NO_SUCH_THREAD`).
 const UNKNOWN_THREAD: u16 = 1094;

@@ -9,10 +9,11 @@ use crate::errors::{Damage, ReadError};
 use crate::files::FileId;
 use std::ops::ControlFlow;
 
-/// How many keys are in flight at a time. A core overlaps 10 to 16 misses; more keys would only need more stack.
+/// The number of keys that are in flight at a time. A core overlaps 10 to 16 misses; more keys would only need more
+/// stack.
 const GROUP: usize = u32::BITS as usize;
-/// How many records ahead of its use a record is prefetched as a whole. Two records of a kibibyte have as many cache lines
-/// as a core can await at once.
+/// The distance, in records, at which a record is prefetched as a whole before it is used. Two records of a kibibyte
+/// have as many cache lines as a core can await at once.
 const RECORDS_AHEAD: usize = 2;
 
 impl ChunkSetReader {

@@ -10,7 +10,6 @@
 /// The size of a line: one cache line.
 pub(super) const LINE_BYTES: usize = 64;
 
-/// The number of entries of a line.
 pub(super) const LINE_ENTRIES: usize = 9;
 
 /// The greatest offset plus one: offsets have five bytes.
@@ -151,7 +150,6 @@ pub(super) fn continues(line: &[u8; LINE_BYTES]) -> bool {
     line[USED_AT] & CONTINUES != 0
 }
 
-/// The offset in a slot of a line.
 #[inline]
 pub(super) fn offset(line: &[u8; LINE_BYTES], slot: u32) -> u64 {
     // Eight bytes are read at once, three of them before the offset: the last slot's eight bytes end with the line.

@@ -7,8 +7,9 @@ use crate::errors::Damage;
 use crate::sealed::{HEADER_BYTES, RECORD_BYTES_SHORT};
 use std::ops::Range;
 
-/// How many lines are read for a key before their checksums are checked. Further lines, which only many keys with one
-/// position need, are proven one by one before the next is read: a damaged index must not cause a walk over all of it.
+/// The number of lines that are read for a key before their checksums are checked. Further lines, which only many keys
+/// with one position need, are proven one by one before the next is read: a damaged index must not cause a walk over
+/// all of it.
 const LINES_UNPROVEN: u64 = 4;
 
 /// The state of the lookup of one key.

@@ -61,7 +61,7 @@ impl ChunkSetReader {
         self.sets.iter().map(|set| u64::from(set.records())).sum()
     }
 
-    /// Calls `each(key, value)` for every record in file order. Each is proven. Used for export and verification.
+    /// Calls `each(key, value)` for every record in file order. Each is proven. Exports and verifications use it.
     ///
     /// # Errors
     /// If a record is damaged.
@@ -123,7 +123,7 @@ impl ChunkSetReader {
     /// The chunk set that would hold a key, and the position of the key. `None` proves absence.
     #[inline]
     pub(super) fn route(&self, key: &[u8]) -> Option<(&OneSet, u64)> {
-        // Called directly and not through a pointer, because every key passes here.
+        // `position_of_key` is called directly and not through a pointer, because every key passes here.
         let position = self.position.map_or_else(|| position_of_key(key), |position| position(key));
         let set = match self.sets.as_slice() {
             [only] => only,

@@ -81,7 +81,8 @@ pub struct FetchProgress {
     pub bytes_reused: u64,
 }
 
-/// Called with the progress after each piece. It may wait, to throttle the fetch, or return `Break`, to cancel it.
+/// The callback that gets the progress after each piece. It may wait, to throttle the fetch, or return `Break`, to
+/// cancel it.
 pub type OnFetch<'a> = dyn FnMut(&FetchProgress) -> ControlFlow<()> + 'a;
 
 /// Calls [`fetch`] for a folder, with default options.

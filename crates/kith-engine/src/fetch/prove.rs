@@ -7,7 +7,8 @@ use crate::proof::Proof;
 use crate::source::{ObjectError, Source};
 use std::ops::ControlFlow;
 
-/// Called with each piece of a pack in order, before it is known whether the pack is intact. `Break` ends the reading.
+/// The callback that gets each piece of a pack in order, before it is known whether the pack is intact. `Break` ends
+/// the reading.
 pub type OnPiece<'a> = dyn FnMut(&[u8]) -> ControlFlow<()> + 'a;
 
 /// The result of verifying a pack.

@@ -122,7 +122,7 @@ fn is_staged(staging: &Staging<'_>, file: &Wanted<'_>) -> bool {
     prove_at(&staging.path(&file.pack), file.offset, file.entry).is_ok()
 }
 
-/// Why a partition is not built.
+/// The reason why a partition is not built.
 enum Stop {
     /// The patch or the held version is damaged. The partition is pulled instead.
     Unusable,

@@ -24,8 +24,8 @@ impl Space {
     /// Reserves `needed` bytes of the disk that `dir` lies on, if it has that many free bytes that are not reserved yet.
     pub(super) fn promise(dir: &Path, needed: u64) -> Result<Self, FetchError> {
         let device = std::fs::metadata(dir).at(dir)?.dev();
-        // Locked before the disk is asked. So bytes that others write meanwhile still count as reserved, and are never
-        // missing from both numbers.
+        // The lock is taken before the disk is asked, so that bytes that others write meanwhile still count as
+        // reserved, and are never missing from both numbers.
         let mut promised = promised();
         let disk = rustix::fs::statvfs(dir).map_err(std::io::Error::from).at(dir)?;
         let free = disk.f_bavail.saturating_mul(disk.f_frsize);

@@ -26,7 +26,7 @@ pub(super) struct WorkerReport {
     pub(super) files: u64,
 }
 
-/// How the body of a large file is pulled.
+/// The way in which the body of a large file is pulled.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Round {
     /// Nothing of it is here.

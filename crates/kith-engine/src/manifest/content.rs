@@ -27,7 +27,7 @@ impl Content {
 pub struct GraphContent {
     /// The graph that it belongs to, as the load named it.
     pub graph: String,
-    /// Which vertices it joins, and how.
+    /// The vertices that it joins, and how it joins them.
     pub role: KindRole,
     /// The columns that are kept beside the ids of each list, in their order.
     pub columns: Vec<Column>,
@@ -58,14 +58,14 @@ pub struct ValuesContent {
     /// The schema of records as canonical JSON text. The engine does not interpret it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<String>,
-    /// How values are compressed; `None` if they are not. The dictionary is a logical file of its own.
+    /// The compression of values; `None` for no compression. The dictionary is a logical file of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compression: Option<Compression>,
     /// Totals over all partitions.
     pub counts: ValueCounts,
 }
 
-/// How values are compressed.
+/// The compression of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum Compression {

@@ -22,16 +22,17 @@ struct Slot {
     unnoted: AtomicBool,
 }
 
-/// The addresses of lost pages of live mappings; 0 marks a free entry. Written by the handler, which may not allocate.
+/// The addresses of lost pages of live mappings; 0 marks a free entry. The handler writes them, and may not allocate.
 static LOST_PAGES: [AtomicUsize; LOST_PAGES_MAX] = [const { AtomicUsize::new(0) }; LOST_PAGES_MAX];
 
-/// How many lost pages are told apart. A disk that loses more cannot be repaired file by file.
+/// The number of lost pages that are distinguished. A disk that loses more cannot be repaired file by file.
 const LOST_PAGES_MAX: usize = 4_096;
 
 /// The number of entries of [`LOST_PAGES`] that were ever used. Searches end there.
 static LOST_PAGES_USED: AtomicUsize = AtomicUsize::new(0);
 
-/// The registered mappings. Read by the signal handler, which may not lock or allocate; written under [`FREE`].
+/// The registered mappings. The signal handler reads them, and may not lock or allocate; they are written under
+/// [`FREE`].
 static SLOTS: [Slot; MAPPINGS_MAX] = [const {
     Slot {
         start: AtomicUsize::new(0),
@@ -47,7 +48,7 @@ static SLOTS_USED: AtomicUsize = AtomicUsize::new(0);
 /// The released slots.
 static FREE: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
-/// The previous handler of SIGBUS. Set before the handler is installed.
+/// The previous handler of SIGBUS. It is set before the handler is installed.
 static PREVIOUS: OnceLock<libc::sigaction> = OnceLock::new();
 
 static PAGE_BYTES: AtomicUsize = AtomicUsize::new(4096);
@@ -75,7 +76,7 @@ fn lost_pages() -> impl Iterator<Item = usize> {
     LOST_PAGES.iter().take(used).map(|page| page.load(Ordering::SeqCst)).filter(|&page| page != 0)
 }
 
-/// Notes a lost page. Returns `false` if there is no room. Called by the handler.
+/// Notes a lost page. Returns `false` if there is no room. The handler calls it.
 fn note(page: usize) -> bool {
     for (index, slot) in LOST_PAGES.iter().enumerate() {
         if slot.compare_exchange(0, page, Ordering::SeqCst, Ordering::SeqCst).is_ok() {

@@ -9,8 +9,8 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::thread;
 
-/// How many packs are synced concurrently. The threads wait for the disk and use no processor, and a journaling file system
-/// commits all packs that wait together.
+/// The number of packs that are synced concurrently. The threads wait for the disk and use no processor, and a
+/// journaling file system commits all packs that wait together.
 const SYNC_THREADS: usize = 16;
 
 /// The source of the bytes of a logical file.

@@ -57,7 +57,7 @@ impl<'p, 's> SectionReader<'p, 's> {
         self.change.as_ref()
     }
 
-    /// Goes on to the next change.
+    /// Moves to the next change.
     pub fn advance(&mut self) -> Result<(), Unusable> {
         let Some(mut change) = self.change.take() else { return Ok(()) };
         if self.left == 0 {

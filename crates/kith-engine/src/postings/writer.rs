@@ -12,9 +12,10 @@ use std::path::Path;
 /// The sorted table that ordinals refer to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PostingsKeys {
-    /// The partition's member table, with this many ids. Used for lists whose keys are members.
+    /// The partition's member table, with this many ids. It is used for lists whose keys are members.
     Members(u32),
-    /// A table in the postings file, sorted and distinct. Used for the `in` lists of entity kinds, whose keys are entities.
+    /// A table in the postings file, sorted and distinct. It is used for the `in` lists of entity kinds, whose keys are
+    /// entities.
     Own(Vec<u64>),
 }
 

@@ -4,7 +4,7 @@ use crate::errors::{Damage, ReadError};
 use kith_types::PartitionId;
 use thiserror::Error;
 
-/// Why a value cannot be read. It may exist: this never means "not found".
+/// The reason why a value cannot be read. It may exist: this never means "not found".
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]

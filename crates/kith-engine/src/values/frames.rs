@@ -8,7 +8,7 @@ use zstd::bulk;
 /// Turns the records of one call into values.
 pub(super) struct Frames<'a> {
     decompressor: Option<&'a Decompressor>,
-    /// Created at the first value.
+    /// The decompressor, which is created at the first value.
     context: Option<bulk::Decompressor<'a>>,
     buffer: Vec<u8>,
 }

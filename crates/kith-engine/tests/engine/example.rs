@@ -21,7 +21,7 @@ pub struct Example {
     pub role: KindRole,
     pub partition_count: u32,
     pub members: BTreeSet<u64>,
-    /// From (src, dst) to the value of the column `time`.
+    /// The values of the column `time`, by (src, dst).
     pub edges: BTreeMap<(u64, u64), u64>,
 }
 

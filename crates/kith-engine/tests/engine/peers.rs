@@ -43,7 +43,8 @@ fn a_peer_gives_what_it_holds_as_if_it_were_the_built_version() {
     assert!(matches!(pull(&before, &fourth, &rest, &FetchOptions::default()), Err(FetchError::Damaged(_))));
 }
 
-/// Two nodes hold a part each, and one of them dies after some reads. Checks what the built version is asked for.
+/// Two nodes hold a part each, and one of them dies after some reads. Checks which parts are requested from the built
+/// version.
 #[test]
 fn a_version_is_put_together_from_peers_and_the_built_one_is_asked_for_the_rest() {
     let stores = Stores::new(true);

@@ -1,4 +1,4 @@
-//! Which parts of files are in memory, and how cold files answer.
+//! Tests of which parts of files are in memory, and of how cold files answer.
 
 use crate::stores::{Stores, all, packs, value};
 use kith_engine::{KeyType, ValuesReader, fetch_component};

@@ -7,7 +7,7 @@ use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
 
-/// Why a component cannot be built. Nothing of it remains under its final name.
+/// The reason why a component cannot be built. Nothing of it remains under its final name.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum BuildError {

@@ -13,7 +13,7 @@ use std::path::Path;
 /// All data of a partition that are still to be written.
 pub(super) struct PartitionTail {
     pub(super) partition: PartitionId,
-    /// Sorted and distinct.
+    /// The members, sorted and distinct.
     pub(super) members: Vec<u64>,
     pub(super) lists: Vec<ListTail>,
 }

@@ -20,7 +20,7 @@ pub(crate) struct Staging {
     target: PathBuf,
     /// The lowest folder that existed before. The names of all folders below it must be synced too.
     rooted_at: PathBuf,
-    /// Held until the end of the build.
+    /// The lock on the folder, which is held until the end of the build.
     _lock: File,
 }
 

@@ -18,7 +18,7 @@ enum Line {
     Member(u64),
 }
 
-/// From (list, key) to neighbour to columns.
+/// The columns by neighbour, by (list, key).
 type NaiveLists = BTreeMap<(&'static str, u64), BTreeMap<u64, Vec<u64>>>;
 
 /// The content of a component, in maps.

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
-/// How long a request that fails for a temporary reason is repeated. A store that restarts is usually back within this
-/// time.
+/// The time for which a request that fails for a temporary reason is repeated. A store that restarts is usually back
+/// within this time.
 const RETRY_FOR: Duration = Duration::from_secs(60);
 
 /// The environment variable that sets another number of seconds. A value that is not a number is ignored.
@@ -18,7 +18,7 @@ const PREFIXES: [&str; 3] = ["AWS_", "GOOGLE_", "AZURE_"];
 pub struct Access {
     /// Settings of the `object_store` crate, such as `aws_access_key_id`. Those of other kinds of stores are ignored.
     pub settings: Vec<(String, String)>,
-    /// How long failed requests are repeated, with growing pauses.
+    /// The time for which failed requests are repeated, with growing pauses.
     pub retry_for: Duration,
 }
 

@@ -38,7 +38,7 @@ struct AnyFormat {
     kith_object_store: u32,
 }
 
-/// Why a cluster cannot use a place as its object store.
+/// The reason why a cluster cannot use a place as its object store.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]

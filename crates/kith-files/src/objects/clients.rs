@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use url::Url;
 
-/// How long a connection may be silent before it is given up and the request is repeated. The limit is lower if
-/// requests are repeated for less than twice as long.
+/// The time after which a silent connection is given up and its request is repeated. The limit is lower if requests are
+/// repeated for less than twice as long.
 const SILENCE_MAX: Duration = Duration::from_secs(30);
 /// The lowest such limit, whatever the settings say. A healthy store may take this long to begin an answer.
 const SILENCE_MIN: Duration = Duration::from_secs(2);

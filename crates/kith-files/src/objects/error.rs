@@ -6,7 +6,7 @@ use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
 
-/// Why a place, or an object in it, cannot be used.
+/// The reason why a place, or an object in it, cannot be used.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]

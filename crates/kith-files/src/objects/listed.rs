@@ -9,6 +9,6 @@ pub struct Listed {
     pub name: String,
     /// Its length in bytes.
     pub bytes: u64,
-    /// When it was last written.
+    /// The time of the last write.
     pub modified: SystemTime,
 }

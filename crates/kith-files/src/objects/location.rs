@@ -18,7 +18,7 @@ pub enum Location {
     Bucket(Url),
 }
 
-/// Why a text does not name a place.
+/// The reason why a text does not name a place.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{text:?} is not a valid location: {why}")]
 pub struct LocationError {

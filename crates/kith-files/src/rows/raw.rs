@@ -11,7 +11,6 @@ pub(super) const HEAD_BYTES: usize = 18;
 
 const ASIDE: u32 = 1 << 31;
 
-/// The fields of a row.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RowFields<'a> {
     pub(super) partition: PartitionId,

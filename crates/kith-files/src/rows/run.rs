@@ -31,7 +31,7 @@ impl RowRunReader {
         Self { scratch, offset: run.offset, records: run.records, block, at: 0, end: 0 }
     }
 
-    /// Goes on to the next row; `false` at the end.
+    /// Moves to the next row; `false` at the end.
     pub(super) fn advance(&mut self) -> Result<bool, SortError> {
         if self.records == 0 {
             return Ok(false);

@@ -62,11 +62,11 @@ pub struct SortOptions {
     pub memory_bytes: usize,
     /// An existing folder for the scratch file.
     pub scratch_dir: PathBuf,
-    /// With 2 or more, full buffers are sorted and written by a separate thread.
+    /// The number of threads. With 2 or more, a separate thread sorts and writes full buffers.
     pub threads: usize,
 }
 
-/// Why a sort cannot be continued.
+/// The reason why a sort cannot be continued.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
@@ -142,7 +142,7 @@ impl<R: SortRecord> ExternalSorter<R> {
         Ok(Sorted { records, runs: count, from: Input::Runs(merge) })
     }
 
-    /// Called with a buffer that is full or not yet allocated.
+    /// Makes room if the buffer is full or not yet allocated.
     #[cold]
     fn make_room(&mut self) -> Result<(), SortError> {
         if self.buffer.capacity() > 0 {

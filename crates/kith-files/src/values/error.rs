@@ -8,7 +8,7 @@ use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
 
-/// Why a version of a store cannot be built. Nothing of it remains under its final name.
+/// The reason why a version of a store cannot be built. Nothing of it remains under its final name.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]

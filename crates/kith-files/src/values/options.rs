@@ -51,7 +51,7 @@ pub struct ValuesOptions {
     pub value: ValueType,
     /// The schema of records, as canonical JSON text.
     pub schema: Option<String>,
-    /// How values are compressed; `None` if they are not.
+    /// The compression of values; `None` for no compression.
     pub compression: Option<ZstdOptions>,
     /// The treatment of rows with the same key.
     pub duplicates: Duplicates,

@@ -1,4 +1,4 @@
-//! How a write changes rows: pure functions of the write, the rows that it needs, and its place in the log.
+//! Decides how a write changes rows: pure functions of the write, the rows that it needs, and its place in the log.
 
 mod association;
 mod changes;
@@ -17,12 +17,12 @@ use crate::{
 use changes::Changes;
 use kith_types::{LogPoint, PartitionCount};
 
-/// Where and when a write is decided.
+/// The place and time at which a write is decided.
 #[derive(Clone, Copy, Debug)]
 pub struct DecisionContext<'a> {
     /// The types of the graph.
     pub types: &'a GraphTypes,
-    /// How many partitions the graph has.
+    /// The number of partitions of the graph.
     pub count: PartitionCount,
     /// The log point that the write gets in its partition, if it changes something.
     pub point: LogPoint,

@@ -16,7 +16,7 @@ pub struct Duties {
 /// The consequences of a change of the metadata.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DutyChange {
-    /// The events that the [`super::Leader`] must be told.
+    /// The events for the [`super::Leader`].
     pub events: Vec<Event>,
     /// Whether the caller must soon get new terms for the partitions of [`Duties::take_refused`].
     pub renews: bool,
@@ -56,8 +56,8 @@ impl Duties {
     /// this term, the node needs a new term. This happens if its process started again, or if the database was replaced by a
     /// copy of itself.
     ///
-    /// Returns `true` if the caller must soon get new terms for the partitions of [`Self::take_refused`], and has not been
-    /// told so before.
+    /// Returns `true` if the partition is the first in [`Self::take_refused`], so that the caller must soon get new
+    /// terms.
     pub fn stepped_down(&mut self, partition: PartitionId, term: Term) -> bool {
         if self.leads.get(&partition) != Some(&term) {
             return false;

@@ -38,8 +38,8 @@ pub struct Delivery {
     pub intent: Intent,
     /// The floor of the partition that orders the pair: all of its intents with a stamp below this are complete.
     pub floor: LogPoint,
-    /// Where the log of the partition that orders the pair ended when the delivery was made. If a log does not contain this
-    /// log point, it may lack the intent, and intents below the floor may be open there.
+    /// The point at which the log of the partition that orders the pair ended when the delivery was made. If a log does
+    /// not contain this log point, it may lack the intent, and intents below the floor may be open there.
     pub as_of: LogPoint,
 }
 
@@ -147,7 +147,7 @@ pub struct Answered {
     pub ticket: Ticket,
 }
 
-/// Why a write failed. Except for [`WriteError::OutcomeUnknown`], nothing was written.
+/// The reason why a write failed. Except for [`WriteError::OutcomeUnknown`], nothing was written.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WriteError {
@@ -183,7 +183,7 @@ pub enum WriteError {
     OutcomeUnknown,
 }
 
-/// Why a delivery failed. The sender must send it again.
+/// The reason why a delivery failed. The sender must send it again.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum DeliveryError {
     /// This node does not lead the partition of the other end.

@@ -22,9 +22,9 @@ pub(super) struct OpenIntent {
     pub(super) caller: Option<CallerId>,
     /// Newer writes to the pair, or with the same id, in the order of their arrival.
     pub(super) waiting: VecDeque<PendingWrite>,
-    /// How often the delivery failed.
+    /// The number of failed deliveries.
     pub(super) failures: u32,
-    /// When the intent is delivered again; `None` once the other end has answered.
+    /// The time at which the intent is delivered again; `None` once the other end has answered.
     pub(super) send_at: Option<Timestamp>,
     /// The log point that the other end had reached when it answered.
     pub(super) there: Option<LogPoint>,

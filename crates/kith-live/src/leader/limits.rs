@@ -16,15 +16,15 @@ pub(super) const BATCH_TASKS_MAX: usize = 1_024;
 /// The size in bytes after which a transaction takes no further tasks, so that it stays well below the limits of databases.
 /// A single task may be larger.
 pub(super) const BATCH_BYTES_MAX: usize = 8 << 20;
-/// How often a write is decided again after commits that did not take effect.
+/// The maximum number of times that a write is decided again after commits that did not take effect.
 pub(super) const TRIES_MAX: u32 = 3;
 /// The number of failures in a row through which writes wait for the database to begin a term. The pauses after these
 /// failures add up to 350 ms.
 pub(super) const FAILURES_HELD_MAX: u32 = 3;
-/// How long a leader waits for the answer to a delivery before it sends it again.
+/// The time that a leader waits for the answer to a delivery before it sends it again.
 pub(super) const DELIVERY_PATIENCE: Duration = Duration::from_secs(1);
-/// How long a leader that hands a partition over waits for open intents. The next leader completes the others, but their
-/// callers are told that the outcome is not known.
+/// The time that a leader waits for open intents when it hands a partition over. The next leader completes the others,
+/// but their callers get the error that the outcome is not known.
 pub(super) const HANDOVER_PATIENCE: Duration = Duration::from_secs(10);
 
 const BACK_OFF_MIN: Duration = Duration::from_millis(50);

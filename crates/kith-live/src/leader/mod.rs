@@ -51,11 +51,12 @@ pub struct Leader {
     next_terms: NextTerms,
     queue: Queue,
     stage: Stage,
-    /// Which objects have unique values that writes of the current transaction want, as far as the database has told.
+    /// The objects that hold unique values which writes of the current transaction want, as far as the database has
+    /// reported them.
     holders: Vec<UniqueHolder>,
     /// The number of consecutive transactions that failed.
     failures: u32,
-    /// When the next transaction may begin.
+    /// The time before which no transaction may begin.
     not_before: Timestamp,
     last_id: u64,
     now: Now,

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 pub(super) struct PendingWrite {
     pub(super) caller: CallerId,
     pub(super) write: ResolvedWrite,
-    /// How often the write was part of a commit that did not take effect.
+    /// The number of commits with the write that did not take effect.
     pub(super) tries: u32,
 }
 
@@ -35,7 +35,7 @@ pub(super) enum Task {
     Completion {
         partition: PartitionId,
         stamp: LogPoint,
-        /// About how many bytes the intent takes.
+        /// The approximate number of bytes that the intent takes.
         bytes: usize,
     },
 }
@@ -121,7 +121,6 @@ impl Queue {
         next.tasks
     }
 
-    /// Takes all tasks of a partition.
     pub(super) fn take_of(&mut self, partition: PartitionId) -> Vec<Task> {
         let mut taken = Vec::new();
         for tasks in [&mut self.completions, &mut self.deliveries] {

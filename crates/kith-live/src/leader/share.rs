@@ -13,14 +13,14 @@ use kith_types::{LogPoint, PartitionId};
 #[derive(Clone, Debug)]
 pub(super) struct Share {
     pub(super) partition: PartitionId,
-    /// Where the log must end before the transaction.
+    /// The point at which the log must end before the transaction.
     pub(super) expected: LogPoint,
     rows: Rows,
     pub(super) changes: Vec<LoggedChange>,
     pub(super) decided: Vec<Decided>,
     /// Intents that begin in this transaction.
     pub(super) begun: OpenIntents,
-    /// About how many bytes the changes take.
+    /// The approximate number of bytes that the changes take.
     pub(super) bytes: usize,
 }
 

@@ -37,7 +37,7 @@ pub(super) struct Leadership {
     pub(super) intents: OpenIntents,
     /// Writes that arrived before the term had begun.
     pub(super) held: VecDeque<PendingWrite>,
-    /// How often a step of beginning the term failed.
+    /// The number of failed steps of beginning the term.
     failures: u32,
     /// Whether this leadership began before the database was replaced. If so, it ends as soon as no transaction concerns the
     /// partition.
@@ -297,8 +297,8 @@ impl Leader {
         }
     }
 
-    /// Forgets a partition. Its open intents may still take effect, so their callers are told that the outcome is not known.
-    /// All other writes were not written.
+    /// Forgets a partition. Its open intents may still take effect, so their callers get the error that the outcome is
+    /// not known. All other writes were not written.
     pub(super) fn give_up(&mut self, partition: PartitionId) {
         let Some(mut leadership) = self.partitions.remove(&partition) else { return };
         let mut writes: Vec<PendingWrite> = leadership.held.drain(..).collect();

@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 const PARTITION_SEED: u64 = 0x6b69_7468_0001;
 const ID_SEED: u64 = 0x6b69_7468_0002;
 
-/// How many ids are tried. Each is small enough with a probability of one half.
+/// The maximum number of ids that are tried. Each is small enough with a probability of one half.
 const ATTEMPTS_MAX: u64 = 128;
 
 /// Returns the id of the object that the write with this write id creates. The object lies in the partition `near`, or, if

@@ -26,9 +26,9 @@ pub enum TypeChange {
     Cap { name: String, was: u32, now: u32 },
     /// A field of an object type has an index from now on, no longer has one, or its values need no longer be unique.
     Index { name: String, field: String, was: Indexing, now: Indexing },
-    /// From now on, graph queries can follow the associations of a type, or can no longer follow them.
+    /// Graph queries can now follow the associations of a type, or can no longer follow them.
     Adjacency { name: String, now: bool },
-    /// From now on, writes add types, or no longer do so.
+    /// Writes now add types, or no longer do so.
     Open { now: bool },
 }
 

@@ -225,7 +225,7 @@ impl GraphTypes {
     }
 }
 
-/// How the records of a type are coded.
+/// The schemas that the records of a type are coded with.
 struct Coding<'a> {
     /// The schemas of the type, oldest first.
     schemas: &'a [Schema],

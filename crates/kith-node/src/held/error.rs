@@ -1,10 +1,10 @@
-//! Why a version cannot be prepared.
+//! The reasons why a version cannot be prepared.
 
 use kith_cluster::{data_dir::DataDirError, place::PlaceError};
 use kith_engine::{FetchError, OpenError};
 use thiserror::Error;
 
-/// Why a component version cannot be prepared.
+/// The reason why a component version cannot be prepared.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]

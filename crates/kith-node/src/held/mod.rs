@@ -44,8 +44,8 @@ use std::{
 };
 use turns::Turns;
 
-/// How long a version stays after the cluster gave it up. This is longer than any query's deadline, so that a query that
-/// pinned it still finds it.
+/// The time that a version stays after the cluster gave it up. This is longer than any query's deadline, so that a
+/// query that pinned it still finds it.
 const VERSION_GRACE: Duration = Duration::from_secs(60);
 
 /// Reads one version of a store.
@@ -64,16 +64,18 @@ pub struct HeldStores {
     /// The place of built components, in the same layout. Components with a URL are elsewhere.
     object_store: Objects,
     partition_count: PartitionCount,
-    /// What the routing table assigns to this node; written when a table arrives. More may be open: copies that a later
-    /// table will assign, and partitions given up that clients with an older table still read.
+    /// The partitions that the routing table assigns to this node; it is written when a table arrives. More may be
+    /// open: copies that a later table will assign, and partitions given up that clients with an older table still
+    /// read.
     owned: RwLock<Owned>,
-    /// The held versions by store and version. Read by every request, written when a version is prepared or removed.
+    /// The held versions by store and version. Every request reads them, and they are written when a version is
+    /// prepared or removed.
     stores: RwLock<BTreeMap<String, BTreeMap<u64, Held>>>,
     /// Allows one preparation per store at a time. Two of the same component would fetch it twice.
     turns: Turns,
     /// Allows one warm-up at a time, so that each takes into account what the previous one read.
     warming: Mutex<()>,
-    /// What peers read, by folder. It is cleared whenever files come or go.
+    /// The sources that peers read, by folder. It is cleared whenever files come or go.
     sources: Mutex<BTreeMap<PathBuf, Arc<HeldSource>>>,
     /// The throttle of all fetches, for any store and reason.
     fetches: Throttle,
@@ -81,7 +83,7 @@ pub struct HeldStores {
     supplies: Throttle,
     /// Connects to peers.
     dialer: Dialer,
-    /// When the object store failed to answer; `None` if it has answered since.
+    /// The time at which the object store failed to answer; `None` if it has answered since.
     object_store_silent: Mutex<Option<Instant>>,
     /// The data directory that `folder` is in, while the node runs.
     home: Weak<DataDir>,
@@ -95,7 +97,7 @@ struct Held {
     components: Components,
     /// The metadata revision that named the version. An older topology does not know it yet.
     since_revision: u64,
-    /// When the cluster gave it up.
+    /// The time at which the cluster gave it up.
     retired: Option<Instant>,
 }
 

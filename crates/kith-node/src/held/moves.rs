@@ -15,7 +15,7 @@ use std::{
 };
 use thiserror::Error;
 
-/// Why partitions could not be copied. Partitions that were answered before are still answered.
+/// The reason why partitions could not be copied. Partitions that were answered before are still answered.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
@@ -36,7 +36,7 @@ pub enum CopyError {
     Open(#[from] PrepareError),
 }
 
-/// Why partitions could not be freed.
+/// The reason why partitions could not be freed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
@@ -65,13 +65,13 @@ pub struct Partitions {
     pub partitions: Vec<PartitionId>,
 }
 
-/// How partitions are copied: the source, the progress callback, and the throttle.
+/// The terms of a copy of partitions: the source, the progress callback, and the throttle.
 pub struct Copying<'a> {
     /// Returns the source of a component of a store.
     pub source_of: SourceOf<'a>,
-    /// Called with the progress of the copy of a component.
+    /// The callback that gets the progress of the copy of a component.
     pub progress: Progress<'a>,
-    /// Called after each piece with its bytes. It may wait, and returns `Break` to end the copy.
+    /// The callback that gets the bytes of each piece. It may wait, and returns `Break` to end the copy.
     pub go_on: &'a mut dyn FnMut(u64) -> ControlFlow<()>,
 }
 
@@ -225,7 +225,7 @@ impl HeldStores {
         Ok(Some((open.map_err(|error| cannot_open(component, error))?, keep)))
     }
 
-    /// Stops holding a version. Clients with old tables are told to ask another node.
+    /// Stops holding a version. Clients with old tables get an error that sends them to another node.
     fn forget(&self, store: &ServedDocument) {
         let mut stores = self.stores.write();
         if let Some(versions) = stores.get_mut(&store.name) {

@@ -16,8 +16,8 @@ use std::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// How many requests to an object store or to peers are in flight at a time, to hide the latency of each answer. A folder
-/// has no such latency.
+/// The number of requests to an object store or to peers that are in flight at a time, to hide the latency of each
+/// answer. A folder has no such latency.
 pub(super) const REQUESTS_AT_A_TIME: usize = 4;
 
 /// The peers that hold a store version, for a node that repairs itself.
@@ -47,7 +47,7 @@ pub(super) struct Wanted<'a> {
     pub partitions: &'a [PartitionId],
     pub objects: &'a Objects,
     pub replicas: &'a Replicas,
-    /// Cancelled when the caller has given up.
+    /// The token that is cancelled when the caller has given up.
     pub given_up: &'a CancellationToken,
 }
 
@@ -112,7 +112,7 @@ impl HeldStores {
         wanted.given_up.is_cancelled() || self.fetches.ends()
     }
 
-    /// Since when the object store has not answered.
+    /// The time since which the object store has not answered.
     fn silent(&self) -> Option<Instant> {
         *self.object_store_silent.lock()
     }

@@ -1,4 +1,5 @@
-//! What a table assigns to one node, for each store. A store with fewer copies than there are groups is only in some groups.
+//! The partitions that a table assigns to one node, for each store. A store with fewer copies than there are groups is
+//! only in some groups.
 
 use kith_routing::{GroupRole, Strategy, groups_of_store};
 use kith_types::{GroupId, PartitionId};
@@ -11,7 +12,8 @@ pub struct Owned {
     strategy: Strategy,
     /// Every group of the table, with this node's partitions in it, ascending.
     groups: Vec<(GroupId, GroupRole, Arc<[PartitionId]>)>,
-    /// Since when nothing else concerns this node: no rebalance has run and its part of the table has not changed.
+    /// The time since which nothing else concerns this node: no rebalance has run and its part of the table has not
+    /// changed.
     settled: Option<Instant>,
 }
 
@@ -33,7 +35,7 @@ impl Owned {
         next
     }
 
-    /// Since when the table has been assigning the same partitions to this node, with no rebalance running.
+    /// The time since which the table has been assigning the same partitions to this node, with no rebalance running.
     pub fn settled(&self) -> Option<Instant> {
         self.settled
     }

@@ -13,14 +13,14 @@ use tokio_util::sync::CancellationToken;
 pub struct PrepareOptions {
     /// Components larger than this many bytes are refused.
     pub bytes_max: Option<u64>,
-    /// How many bytes of newly opened files to read into memory, indexes first, as far as memory is free.
+    /// The number of bytes of newly opened files to read into memory, indexes first, as far as memory is free.
     pub warm_bytes: u64,
     /// The partitions to fetch without opening them, because another preparation fetches the rest. Empty for all that this
     /// node owns.
     pub only: Vec<PartitionId>,
     /// The nodes that have partitions already. What they cannot supply comes from the object store.
     pub suppliers: Vec<Supplier>,
-    /// Cancelled when the caller has given up.
+    /// The token that is cancelled when the caller has given up.
     pub given_up: CancellationToken,
     /// The nodes that supply what the object store does not. Empty for a version that is being pushed, because no node has
     /// it yet.
@@ -36,7 +36,7 @@ pub struct Supplier {
     pub partitions: BTreeSet<PartitionId>,
 }
 
-/// Called with the progress: the component's name, bytes done, and total bytes.
+/// The callback that gets the progress: the component's name, bytes done, and total bytes.
 pub type Progress<'a> = &'a mut dyn FnMut(&str, u64, u64);
 
 impl HeldStores {

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 #[derive(Debug, Default)]
 pub(super) struct Turns {
     busy: Mutex<BTreeSet<String>>,
-    /// Notified when a turn ends.
+    /// The condition that is notified when a turn ends.
     ended: Condvar,
 }
 

@@ -8,7 +8,7 @@ use kith_types::{ErrorCode, PartitionId};
 use thiserror::Error;
 use tonic::Status;
 
-/// What an operator does about a database that does not work.
+/// The advice to an operator whose database does not work.
 const LOOK: &str = "look at the database and at `kith cluster status`";
 
 /// The reasons for which a live graph cannot answer a read.

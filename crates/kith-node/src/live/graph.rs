@@ -25,7 +25,6 @@ use tokio_util::sync::CancellationToken;
 /// change has overtaken them.
 pub(super) type Waiter = oneshot::Sender<Result<Option<Filled>, DatabaseError>>;
 
-/// The parts of a live graph.
 pub(super) struct LiveGraphParts {
     pub name: String,
     pub node: NodeId,

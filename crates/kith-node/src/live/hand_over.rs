@@ -16,9 +16,9 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 /// The pause after a failed attempt to write successors.
 const RETRY: Duration = Duration::from_millis(500);
-/// How long a node that is about to end waits until the metadata store shows this to others.
+/// The longest wait of an ending node until the metadata store shows to others that it ends.
 const ANNOUNCE_WAIT: Duration = Duration::from_secs(2);
-/// How long a node that is about to end waits until it has handed over the partitions that it leads.
+/// The longest wait of an ending node until it has handed over the partitions that it leads.
 const LEAVE_WAIT: Duration = Duration::from_secs(10);
 
 /// Partitions whose successors have been written, with the terms of their previous leaders.
@@ -114,8 +114,8 @@ impl HandOver {
         Self { graph, outlook, asked: BTreeMap::new(), released: BTreeMap::new(), is_writing: false }
     }
 
-    /// Returns the partitions that the leader must be asked to release now. `leads` are the partitions that it was told to
-    /// lead.
+    /// Returns the partitions that the leader must be asked to release now. `leads` are the partitions that it leads
+    /// according to the metadata.
     pub fn begin(&mut self, leads: &BTreeMap<PartitionId, Term>) -> Vec<PartitionId> {
         let is_led = |partition: &PartitionId, term: &mut Term| leads.get(partition) == Some(&*term);
         self.asked.retain(is_led);

@@ -26,8 +26,8 @@ use tokio_util::sync::CancellationToken;
 
 /// The time limit of a delivery. After a failure, the leader sends it again.
 const DELIVERY_PATIENCE: Duration = Duration::from_secs(1);
-/// How long partitions whose leader stepped down are collected before the metadata store is asked for new terms for all of
-/// them.
+/// The time for which partitions whose leader stepped down are collected before the metadata store is asked for new
+/// terms for all of them.
 const RENEWAL_DELAY: Duration = Duration::from_millis(20);
 
 /// The pause before the metadata store is asked again.

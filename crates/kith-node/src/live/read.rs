@@ -19,13 +19,14 @@ use kith_types::{LogPoint, PartitionId, partition_of_id};
 use std::{collections::BTreeMap, sync::Arc};
 use tokio::sync::oneshot;
 
-/// How many lists one request reads at a time, so that lists that are not in memory do not wait for each other.
+/// The number of lists that one request reads at a time, so that lists that are not in memory do not wait for each
+/// other.
 const LISTS_AT_ONCE: usize = 32;
 
 /// The requirements on the freshness of a read.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ReadNeed {
-    /// By partition, the place in the log that the read must have reached.
+    /// The place in the log that the read must have reached, by partition.
     pub after: BTreeMap<PartitionId, LogPoint>,
     /// Whether the read must see all writes from before its arrival.
     pub critical: bool,

@@ -15,7 +15,7 @@ use std::{
 };
 use tokio::sync::Notify;
 
-/// How long a read waits for newer types. Usually they arrive within milliseconds.
+/// The time that a read waits for newer types. Usually they arrive within milliseconds.
 const TYPES_WAIT: Duration = Duration::from_secs(2);
 
 /// The types that a node knows.

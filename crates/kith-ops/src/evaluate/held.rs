@@ -3,7 +3,7 @@
 use super::Evaluator;
 use crate::EvaluateError;
 
-/// How many bytes an evaluation may hold, and how many of them are left.
+/// The number of bytes that an evaluation may hold, and the number that are left.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Held {
     max: usize,

@@ -28,7 +28,6 @@ pub(super) fn ask(purpose: &'static str, many: FanOutKind, keys: Vec<u64>, plan:
     OperationStep::FanOut(FanOut { purpose, kind, scope: Scope::Keys(keys), plan })
 }
 
-/// Asks for one list.
 pub(super) fn ask_list(purpose: &'static str, id: u64, edge: &EdgeSelector) -> OperationStep {
     ask(purpose, FanOutKind::SingleKey, vec![id], expand(edge, u64::MAX))
 }

@@ -18,7 +18,7 @@ pub enum Record<'a> {
     Unsent,
 }
 
-/// Why there is no value for a key.
+/// The reason why there is no value for a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RecordError {
     /// The bytes do not match their checksum.

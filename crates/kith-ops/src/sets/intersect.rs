@@ -4,7 +4,7 @@
 //! Each search covers the whole longer list. Searches are then independent of each other, unlike galloping from the last
 //! hit or searching the rest of the list. Independent searches were three times as fast.
 
-/// How many times longer a list must be for searching to be faster; see `benches/sets.rs`.
+/// The ratio of the lengths of two lists from which searching is faster; see `benches/sets.rs`.
 const SEARCH_RATIO: usize = 2;
 
 /// The ids in both of the sorted, distinct lists. `O(a + b)`, or `O(a log b)` if `b` is longer.

@@ -4,10 +4,10 @@
 /// The most bits per pass: 4,096 counters of 4 bytes fit into L1, and their write positions into L2.
 const DIGIT_BITS_MAX: u32 = 12;
 
-/// With more passes than this the standard library's sort is faster; see `benches/sets.rs`.
+/// The number of passes above which the standard library's sort is faster; see `benches/sets.rs`.
 const PASSES_MAX: u32 = 3;
 
-/// With fewer ids than this, counting digits costs more than comparing ids.
+/// The number of ids below which counting digits costs more than comparing ids.
 const RADIX_MIN: usize = 2_048;
 
 /// Sorts `ids` and removes duplicates. `spare` is scratch space.

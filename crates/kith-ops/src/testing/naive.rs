@@ -94,7 +94,7 @@ impl Twin {
         distances
     }
 
-    /// Distance badges.
+    /// The distances of 0 to 3; `None` for members that are farther away.
     pub fn distance(&self, from: u64, to: &[u64]) -> Option<Vec<Option<u8>>> {
         self.known(&[from])?;
         self.known(to)?;
@@ -121,7 +121,7 @@ impl Twin {
         Some(both.into_iter().filter(|&id| id != a && id != b).collect())
     }
 
-    /// People you may know.
+    /// The people that a member may know, with the numbers of common connections.
     pub fn suggest(&self, id: u64, k: usize) -> Option<Vec<(u64, u32)>> {
         let (first, second, _) = self.network(id)?;
         let common =

@@ -22,7 +22,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status};
 
-/// How many progress messages may wait for their reader.
+/// The number of progress messages that may wait for their reader.
 const PROGRESS_QUEUE: usize = 256;
 
 /// The `Cluster` service of a router.
@@ -40,13 +40,13 @@ pub struct Admin {
     pub freshness: Freshness,
     /// Connects to nodes and to other routers.
     pub dialer: Dialer,
-    /// Cancelled to end the streams of changes.
+    /// The token whose cancellation ends the streams of changes.
     pub stop: CancellationToken,
-    /// What the router knows about the nodes and itself.
+    /// The router's own view of the nodes and of itself.
     pub view: Arc<dyn RouterView>,
 }
 
-/// What a router learns by answering queries and the status of the cluster shows.
+/// The facts that a router learns by answering queries and that the status of the cluster shows.
 pub trait RouterView: Send + Sync + 'static {
     /// Asks a node about itself, over the connections of queries.
     fn ping<'a>(

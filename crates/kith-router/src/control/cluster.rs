@@ -16,10 +16,10 @@ const NODES_DEFAULT: u32 = 3;
 /// Number of partitions of a new development cluster. It is small, so that a small graph makes few files.
 const PARTITIONS_DEFAULT: u32 = 24;
 
-/// What a cluster should look like. A field that is `None` is taken from the data directory, or has its default.
+/// The shape that a cluster should have. A field that is `None` is taken from the data directory, or has its default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
-    /// How replicas are placed.
+    /// The placement of replicas.
     pub placement: Option<Strategy>,
     /// Replica groups; on a ring, the number of replicas of each partition.
     pub groups: Option<u32>,

@@ -1,5 +1,5 @@
-//! The fetch rates of nodes. Each node is asked, or told a new rate, directly. Nothing is stored: after a restart, a node
-//! uses the rate in its own settings.
+//! The fetch rates of nodes. The router reads or sets the rate of each node directly. Nothing is stored: after a
+//! restart, a node uses the rate in its own settings.
 
 use futures::future;
 use kith_net::security::Dialer;
@@ -11,7 +11,7 @@ use kith_wire::{
 use std::time::Duration;
 use tonic::Status;
 
-/// How long to wait for the answer of a node.
+/// The time to wait for the answer of a node.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Asks or changes one node, or all registered nodes concurrently. The reply has an answer or an error per node.

@@ -9,16 +9,15 @@ use kith_wire::documents::{
     StoreDocument, TopologyDocument, VersionDocument,
 };
 
-/// How many version numbers and terms are left out. The lost metadata may have used some that the copy does not know, and
-/// none may be used twice.
+/// The amounts by which version numbers and terms are advanced. The lost metadata may have used some that the copy does
+/// not know, and none may be used twice.
 const VERSIONS_LEFT_OUT: u64 = 1_000;
 const TERMS_LEFT_OUT: u64 = 1_000_000;
 /// A group that was still being filled, as documents name it.
 const JOINING: &str = "joining";
 
 /// Writes the metadata that a copy of the topology describes, with the types of its live graphs, into an empty metadata store.
-/// Repeated after an interruption, it
-/// goes on; once the cluster is there, nothing is written.
+/// A repeat after an interruption continues; once the cluster is there, nothing is written.
 ///
 /// # Errors
 /// [`StartError`] if the store cannot be written, or holds a cluster; before anything is written, if the copy lacks types.
@@ -42,8 +41,8 @@ pub async fn recover(
     }
 }
 
-/// What is written besides the cluster: its stores, its live graphs, and terms that were never used for their leaders.
-/// Each list is written at once, so that no graph is there without its types.
+/// The documents that are written besides the cluster: its stores, its live graphs, and terms that were never used for
+/// their leaders. Each list is written at once, so that no graph is there without its types.
 fn documents(copy: &TopologyDocument) -> Result<Vec<Vec<Write>>, String> {
     let stores = copy.stores.iter().map(|served| {
         let store = store_of(served, copy);
@@ -132,8 +131,8 @@ mod tests {
     use kith_topology::types_text;
     use serde_json::json;
 
-    /// What a node keeps of a cluster with a group that is being filled, a store in three versions, of which one is being
-    /// pushed, and a live graph.
+    /// The copy that a node keeps of a cluster with a group that is being filled, a store in three versions, of which
+    /// one is being pushed, and a live graph.
     fn copy() -> TopologyDocument {
         let at = |version: u64| {
             json!({"format": 1, "name": "people", "version": version,

@@ -16,9 +16,9 @@ use std::{sync::Arc, time::Duration};
 
 /// A node or router that does not answer within this time is shown as `down`.
 const NODE_PATIENCE: Duration = Duration::from_millis(500);
-/// How long the creation of a live graph waits until nodes serve it.
+/// The time that the creation of a live graph waits until nodes serve it.
 const READY_PATIENCE: Duration = Duration::from_secs(5);
-/// How often it asks them.
+/// The interval at which it asks them.
 const READY_INTERVAL: Duration = Duration::from_millis(20);
 
 impl Admin {

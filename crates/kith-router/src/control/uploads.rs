@@ -35,7 +35,7 @@ impl UploadSettings {
         SystemTime::now().checked_sub(self.orphan_age()).unwrap_or(SystemTime::UNIX_EPOCH)
     }
 
-    /// How often to search for leftovers.
+    /// The interval between searches for leftovers.
     pub fn sweep_interval(&self) -> Duration {
         (self.hand_over / 4).clamp(SWEEP_INTERVAL_MIN, SWEEP_INTERVAL_MAX)
     }

@@ -10,10 +10,10 @@ const SLOT: Duration = Duration::from_millis(500);
 /// The limits on second requests of one kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BudgetOptions {
-    /// How many keys may be asked again for each key asked in the last ten seconds. Infinite for no bound.
+    /// The number of keys that may be asked again for each key asked in the last ten seconds. Infinite for no bound.
     pub share: f64,
-    /// What is allowed per second in addition to the share: this many requests, or whole queries ([`Budget::take_for`]). At
-    /// most the amount of one second is saved up.
+    /// The number of requests, or of whole queries ([`Budget::take_for`]), that are allowed per second in addition to
+    /// the share. At most the amount of one second is saved up.
     pub floor_per_second: u32,
 }
 
@@ -98,9 +98,9 @@ fn number_of(now: Timestamp) -> u64 {
 /// The budgets of one process.
 #[derive(Clone, Debug)]
 pub struct Budgets {
-    /// For hedges.
+    /// The budget for hedges.
     pub hedges: Budget,
-    /// For retries of failed keys.
+    /// The budget for retries of failed keys.
     pub retries: Budget,
 }
 

@@ -67,7 +67,7 @@ pub enum Disposition {
     Ignored,
 }
 
-/// Why a request is sent.
+/// The reason why a request is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum Cause {
@@ -111,7 +111,7 @@ pub enum Action {
     Cancel {
         /// The request to cancel.
         request: RequestId,
-        /// What to report to the load meter.
+        /// The end of the request, for the load meter.
         end: RequestEnd,
     },
     /// The answer held for this request counts.

@@ -1,10 +1,10 @@
-//! Why a request failed, and the only place that decides whether to retry.
+//! The reasons why a request failed, and the only place that decides whether to retry.
 
 use kith_types::{Epoch, ErrorClass, ErrorCode, StoreVersion};
 use std::fmt;
 use strum::IntoStaticStr;
 
-/// Why a request, or one key of it, was not answered.
+/// The reason why a request, or one key of it, was not answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum FailureClass {
@@ -41,7 +41,7 @@ pub enum FailureClass {
     BadRequest,
     /// The node saw the deadline pass.
     DeadlineExceeded,
-    /// The node was told to stop.
+    /// The node is stopping.
     Cancelled,
 }
 

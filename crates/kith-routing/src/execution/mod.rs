@@ -75,7 +75,7 @@ pub struct Execution {
 struct Request {
     node: NodeId,
     keys: Arc<[u32]>,
-    /// How many of the keys have been answered. The request owes the others.
+    /// The number of the keys that have been answered. The request owes the others.
     heard: usize,
     cause: Cause,
     state: RequestState,
@@ -84,7 +84,7 @@ struct Request {
     /// Whether its node seems to be down.
     doubted: bool,
     sent: Timestamp,
-    /// When to hedge it; `None` once this has been decided.
+    /// The time at which to hedge it; `None` once this has been decided.
     hedge: Option<HedgePlan>,
 }
 

@@ -12,16 +12,16 @@ pub struct ExecutionOptions {
     pub partial: bool,
     /// Whether [`Event::Satisfied`](crate::execution::Event::Satisfied) ends the execution.
     pub stop_early: bool,
-    /// How often a key is asked again, hedges included, each time of another node. The default of two covers the usual lost
-    /// node, and a second node that is lost at the same time.
+    /// The maximum number of times that a key is asked again, hedges included, each time of another node. The default
+    /// of two covers the usual lost node, and a second node that is lost at the same time.
     pub retries_max: u32,
     /// Spreads retries over the groups. It should differ between queries.
     pub seed: u64,
-    /// When requests count as late; `None` if they never do.
+    /// The rule by which requests count as late; `None` if they never do.
     pub hedging: Option<HedgeRule>,
     /// Whether the answer of a request can be divided by key.
     pub answers: Answers,
-    /// How often a key may be asked for.
+    /// The rule for how often a key may be asked for.
     pub delivery: Delivery,
 }
 
@@ -40,7 +40,7 @@ impl Default for ExecutionOptions {
     }
 }
 
-/// How often a key may be requested. This is a property of the request.
+/// The rule for how often a key may be requested. This is a property of the request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Delivery {
     /// As often as needed. Asking twice has the effect of asking once, which is true for all reads.
@@ -52,7 +52,7 @@ pub enum Delivery {
     AtMostOnce,
 }
 
-/// How the answer of a request relates to its keys.
+/// The relation of the answer of a request to its keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Answers {
     /// The answer has something for each key, as records have, or is a set, which a key that is answered twice does not

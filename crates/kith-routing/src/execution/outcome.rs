@@ -1,10 +1,10 @@
-//! How a fan-out ended. Every key is accounted for.
+//! The end of a fan-out. Every key is accounted for.
 
 use crate::execution::{FailureClass, HedgeCounts};
 use kith_types::{ErrorCode, NodeId, PartitionId};
 use std::fmt;
 
-/// How a fan-out ended.
+/// The end of a fan-out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Every key is answered, or enough keys to settle the query.
@@ -17,7 +17,7 @@ pub enum Verdict {
     Cancelled,
 }
 
-/// Why keys have no answer.
+/// The reason why keys have no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MissingReason {
     /// No replica could be asked.
@@ -72,7 +72,7 @@ pub struct Missing {
     pub partition: PartitionId,
     /// The number of the query's keys in it.
     pub keys: u32,
-    /// Why the first of them has no answer.
+    /// The reason why the first of them has no answer.
     pub reason: MissingReason,
     /// The nodes that were asked and failed, in order.
     pub tried: Vec<NodeId>,
@@ -91,7 +91,7 @@ pub struct Failure {
     pub tried: Vec<NodeId>,
 }
 
-/// How a fan-out ended. `answered + missing_keys() + abandoned == keys`.
+/// The outcome of a fan-out. `answered + missing_keys() + abandoned == keys`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// The result in one word.
@@ -106,7 +106,7 @@ pub struct Outcome {
     pub abandoned: u32,
     /// The number of requests sent.
     pub requests: u32,
-    /// How many of these requests repeat keys of a failed one.
+    /// The number of these requests that repeat keys of a failed one.
     pub retries: u32,
     /// The hedges of late requests.
     pub hedges: HedgeCounts,

@@ -1,4 +1,4 @@
-//! Which answers of replies count.
+//! Decides which answers of replies count.
 
 use super::{Execution, RequestState};
 use crate::execution::{Answers, Disposition, FailureClass, RequestId};

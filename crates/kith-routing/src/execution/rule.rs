@@ -1,4 +1,4 @@
-//! When a request counts as late, and what happened to late requests.
+//! The rule by which a request counts as late, and counts of what happened to late requests.
 
 use crate::load::KeyClass;
 use kith_types::Timestamp;
@@ -9,7 +9,7 @@ use strum::IntoStaticStr;
 /// within two).
 const SLACK_MIN: Duration = Duration::from_millis(2);
 
-/// When requests of one class count as late.
+/// The time after which requests of one class count as late.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HedgeTime {
     /// A request is late this long after it was sent.
@@ -18,14 +18,14 @@ pub struct HedgeTime {
     pub expected: Duration,
 }
 
-/// When the requests of one query count as late: `LoadMeter::hedge_rule`.
+/// The rule by which the requests of one query count as late: `LoadMeter::hedge_rule`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HedgeRule {
-    /// By [`KeyClass`]; `None` if such requests are never late.
+    /// The times by [`KeyClass`]; `None` if such requests are never late.
     pub times: [Option<HedgeTime>; KeyClass::COUNT],
-    /// How many groups of one query may have hedged nodes. Groups are limited and not nodes, because a whole group can be
-    /// late; the budget limits how many keys are asked twice. If more groups are late, the cluster is slow (Venice, which
-    /// counts nodes).
+    /// The number of groups of one query that may have hedged nodes. Groups are limited and not nodes, because a whole
+    /// group can be late; the budget limits how many keys are asked twice. If more groups are late, the cluster is slow
+    /// (Venice, which counts nodes).
     pub groups_max: usize,
 }
 
@@ -43,12 +43,12 @@ impl HedgeRule {
     }
 }
 
-/// When to hedge a planned request.
+/// The plan for hedging a planned request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HedgePlan {
     /// The start of the wait: when the request was sent, or last checked.
     pub since: Timestamp,
-    /// When the hedge is due.
+    /// The time at which the hedge is due.
     pub due: Timestamp,
     pub time: HedgeTime,
 }
@@ -71,13 +71,13 @@ impl HedgePlan {
     }
 }
 
-/// Why a late request was not hedged, in the order of the checks.
+/// The reason why a late request was not hedged, in the order of the checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum HedgeAbort {
     /// The request is answered or over.
     Answered,
-    /// We are late ourselves, so the node may not be.
+    /// This process is late itself, so the node may not be late.
     DelayConstraint,
     /// A second request would not be back before the deadline.
     NoTime,
@@ -121,7 +121,7 @@ pub struct HedgeCounts {
     pub sent: u32,
     /// The number of keys in these requests.
     pub keys: u32,
-    /// How many of these requests had an answer that counted for at least one key.
+    /// The number of these requests with an answer that counted for at least one key.
     pub won: u32,
     /// The number of keys that they answered first.
     pub keys_won: u32,

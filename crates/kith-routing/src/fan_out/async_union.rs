@@ -19,8 +19,8 @@ pub struct Penalty {
     pub client: f64,
     /// A server's penalty for `x` keys is `server · (k / 1000)^growth · x · log₂ x`.
     pub server: f64,
-    /// How a server's cost per key grows with the number of keys of the whole query (`k`): members with many connections
-    /// know members with many connections, so their lists are longer. 0 gives equation 5 as printed.
+    /// The growth of a server's cost per key with the number of keys of the whole query (`k`): members with many
+    /// connections know members with many connections, so their lists are longer. 0 gives equation 5 as printed.
     pub growth: f64,
 }
 

@@ -30,7 +30,7 @@ pub enum Argument {
     Controller(ControllerConfig),
 }
 
-/// Why no controller can be made from this text.
+/// The reason why no controller can be made from this text.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]

@@ -1,5 +1,5 @@
-//! Which controller decides about a fan-out: the one that the settings or the program choose with a [`Selector`], else the
-//! default of its kind (Moolle §III-D, §IV-C).
+//! The choice of the controller that decides about a fan-out: the one that the settings or the program choose with a
+//! [`Selector`], else the default of its kind (Moolle §III-D, §IV-C).
 
 use crate::fan_out::{
     AsyncUnion, ControllerState, EarlyTerminating, FanOutController, FanOutLimit, FanOutLimits, Minimum,
@@ -41,7 +41,7 @@ pub struct Deciding<'a> {
     pub controller: &'a Arc<dyn FanOutController>,
 }
 
-/// How many groups may take part in a fan-out, and what decided this.
+/// The number of groups that may take part in a fan-out, and the controller that decided this, if one did.
 #[derive(Clone, Copy, Debug)]
 pub struct Decision<'a> {
     /// The controller that decided; `None` if the caller set the limit.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 pub struct EarlyTerminating {
     /// The controller that decides how many groups are allowed.
     pub allowed: Arc<dyn FanOutController>,
-    /// From this share of early ends on, the largest allowed number of groups is used.
+    /// The share of early ends from which the largest allowed number of groups is used.
     pub threshold: f64,
 }
 
@@ -21,7 +21,7 @@ impl Default for EarlyTerminating {
     }
 }
 
-/// Half, so that the more likely end decides.
+/// The default threshold is one half, so that the more likely end decides.
 const THRESHOLD: f64 = 0.5;
 
 pub(super) const BUILD: Build = |parameters| {

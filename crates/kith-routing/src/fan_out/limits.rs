@@ -6,7 +6,7 @@ use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
 
-/// How many groups may take part in a round.
+/// The limit on the groups that may take part in a round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FanOutLimit {
     /// The controller decides.
@@ -53,7 +53,7 @@ impl FanOutLimits {
     }
 }
 
-/// Why a text is not a limit.
+/// The reason why a text is not a limit.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
@@ -80,7 +80,6 @@ pub(super) fn kinds() -> String {
     FanOutKind::ALL.map(FanOutKind::name).join(", ")
 }
 
-/// Returns the kind with this name.
 pub(super) fn kind_named(name: &str) -> Option<FanOutKind> {
     FanOutKind::ALL.into_iter().find(|kind| kind.name() == name)
 }

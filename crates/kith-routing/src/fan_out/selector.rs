@@ -26,7 +26,7 @@ impl From<FanOutKind> for Selector {
     }
 }
 
-/// Why a text is not a selector.
+/// The reason why a text is not a selector.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SelectorError {
@@ -35,7 +35,7 @@ pub enum SelectorError {
     Unknown {
         /// The whole text.
         selector: String,
-        /// What kind of name is unknown.
+        /// The kind of the name.
         what: &'static str,
         /// The unknown name, as written.
         part: String,

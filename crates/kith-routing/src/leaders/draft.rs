@@ -5,7 +5,7 @@ use crate::RoutingTable;
 use kith_types::{NodeId, PartitionId, Term};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How many partitions may move at once only for balance. Each move delays writes by some milliseconds.
+/// The number of partitions that may move at once only for balance. Each move delays writes by some milliseconds.
 pub(super) const BALANCING_MOVES_MAX: usize = 4;
 
 /// The next leaders of a graph, and how many partitions each node then leads.
@@ -13,7 +13,7 @@ pub(super) struct Draft<'a> {
     table: &'a RoutingTable,
     eligible: &'a BTreeSet<NodeId>,
     next: Leaders,
-    /// How many partitions each eligible node leads.
+    /// The number of partitions that each eligible node leads.
     led: BTreeMap<NodeId, usize>,
     has_moved: bool,
 }

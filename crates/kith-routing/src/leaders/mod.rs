@@ -1,4 +1,4 @@
-//! Which node leads which partition of a live graph, and when leadership moves.
+//! Decides which node leads which partition of a live graph, and when leadership moves.
 //!
 //! [`Leaders::next`] says which nodes should lead. Two parties carry it out. Routers replace leaders that are gone
 //! ([`Leaders::replaced`]). A leader that is alive hands over itself ([`Leaders::due`], [`Leaders::given`]), because only it
@@ -14,7 +14,7 @@ use draft::Draft;
 use kith_types::{NodeId, PartitionId, Term};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Which nodes are alive.
+/// The nodes that are alive, and what they have announced.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lives {
     /// The nodes that are alive, including those that are leaving.
@@ -57,7 +57,7 @@ pub struct Leader {
 pub struct Leaders {
     /// The greatest term that was ever assigned.
     pub term_last: Term,
-    /// By partition; `None` if no node could lead it yet.
+    /// The leaders by partition; `None` if no node could lead the partition yet.
     pub by_partition: Vec<Option<Leader>>,
 }
 

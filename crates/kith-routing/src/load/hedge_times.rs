@@ -11,7 +11,7 @@ use std::time::Duration;
 const SAMPLES_MIN: u64 = 100;
 /// The earliest hedge (Venice). Below this, a second request costs more than it can gain.
 const AFTER_MIN: Duration = Duration::from_millis(1);
-/// How long results computed from the samples are reused.
+/// The time for which results that were computed from the samples are reused.
 const REFRESH: Duration = Duration::from_millis(100);
 /// Venice's table for batches at the fast client: milliseconds by the number of keys of the query. Single gets have 1 ms.
 const TABLE: [(usize, u64); 6] = [(1, 1), (12, 8), (20, 30), (150, 50), (500, 100), (usize::MAX, 500)];

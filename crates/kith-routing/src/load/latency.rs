@@ -4,11 +4,12 @@ use crate::Latencies;
 use kith_types::Timestamp;
 use std::time::Duration;
 
-/// A window is full after this long ...
+/// The time after which a window is full if it has at least [`WINDOW_SAMPLES`] samples.
 const WINDOW: Duration = Duration::from_secs(10);
-/// ... with at least this many samples, or ...
+/// The number of samples from which a window is full after [`WINDOW`].
 const WINDOW_SAMPLES: u64 = 200;
-/// ... after this time with any number of samples, because older durations say nothing about now.
+/// The time after which a window is full with any number of samples, because older durations say nothing about the
+/// present.
 const WINDOW_MAX: Duration = Duration::from_secs(300);
 
 /// The durations of the last one or two windows.

@@ -20,7 +20,7 @@ pub struct LoadMeterOptions {
     pub report_age_max: Duration,
     /// The number of fan-outs, roughly, over which the share of early terminations is averaged.
     pub termination_window: u32,
-    /// When a node gets no more requests for a while.
+    /// The limit above which a node gets no more requests for a while.
     pub pending: PendingLimit,
 }
 
@@ -54,8 +54,8 @@ pub struct LoadMeter {
     /// The number of accounts opened so far, which makes their numbers unique.
     lives: u64,
     times: HedgeTimes,
-    /// How long answers took since these were last taken, by node; `None` if they are not kept because nobody reports them
-    /// to nodes.
+    /// The times that answers took since these were last taken, by node; `None` if they are not kept because nobody
+    /// reports them to nodes.
     waits: Option<BTreeMap<NodeId, Latencies>>,
     /// Whether the nodes to avoid may have changed since they were last requested.
     limits_changed: bool,

@@ -1,5 +1,5 @@
-//! What controllers and policies know about load: a [`LoadSnapshot`], which a [`LoadMeter`] makes from events that the shell
-//! reports.
+//! The load as controllers and policies know it: a [`LoadSnapshot`], which a [`LoadMeter`] makes from events that the
+//! shell reports.
 
 mod hedge_times;
 mod latency;

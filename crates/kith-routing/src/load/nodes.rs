@@ -1,12 +1,12 @@
-//! What each node owes this process: outstanding keys and requests. Each is released exactly once.
+//! The outstanding keys and requests of each node. Each is released exactly once.
 
 use crate::load::Work;
 use kith_types::{NodeId, Timestamp};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// How long a request still counts after it timed out and was given up (Venice). A node that hangs must not look idle to the
-/// next query.
+/// The time for which a request still counts after it timed out and was given up (Venice). A node that hangs must not
+/// look idle to the next query.
 pub const COOL_OFF: Duration = Duration::from_secs(10);
 /// Cool-offs that end within this time of each other end together, which bounds how many are kept.
 const COOL_OFF_STEP: Duration = Duration::from_millis(100);
@@ -46,7 +46,7 @@ impl Charge {
     }
 }
 
-/// How a request ended.
+/// The end of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestEnd {
     /// The node answered.
@@ -61,14 +61,15 @@ pub enum RequestEnd {
     TimedOut,
 }
 
-/// When a node has too many requests of this process to get more. The default values are Venice's production values.
+/// The limit at which a node has too many requests of this process to get more. The default values are Venice's
+/// production values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PendingLimit {
-    /// A node with more requests than this is avoided ...
+    /// The number of requests above which a node is avoided.
     pub out: u32,
-    /// ... until it has at most this many, ...
+    /// The number of requests at or below which it is used again.
     pub back: u32,
-    /// ... but for at least this long.
+    /// The shortest time for which it is avoided.
     pub out_min: Duration,
 }
 
@@ -85,7 +86,7 @@ pub struct NodeTally {
     pub requests: u64,
     /// The keys in these requests.
     pub keys: u64,
-    /// How many of the requests were hedges of a request that was late at another node.
+    /// The number of hedges among the requests, for requests that were late at another node.
     pub hedges: u64,
     /// The keys in the hedges.
     pub keys_hedged: u64,
@@ -101,10 +102,11 @@ pub(super) struct Account {
     pub life: u64,
     keys: u64,
     requests: u32,
-    /// Requests that timed out and still count: until when, and how many keys and requests. In order of time.
+    /// The requests that timed out and still count: the time until which they count, and the numbers of keys and
+    /// requests. They are in the order of time.
     cooling: VecDeque<(Timestamp, u64, u32)>,
     pace: Option<Pace>,
-    /// Since when it has been above the limit.
+    /// The time since which it has been above the limit.
     pub out_since: Option<Timestamp>,
     pub tally: NodeTally,
 }

@@ -8,13 +8,13 @@ const STILL: Duration = Duration::from_millis(150);
 /// The longest time that a process which was suspended has to catch up with the events that arrived meanwhile.
 const CATCH_UP_MAX: Duration = Duration::from_millis(500);
 
-/// When this process was suspended. This is derived from ticks, which are regular while the process runs.
+/// The times at which this process was suspended. This is derived from ticks, which are regular while the process runs.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pauses {
     last_tick: Option<Timestamp>,
     /// The last moment at which this process is known to have been suspended.
     still_until: Timestamp,
-    /// Until when the events that arrived meanwhile keep it busy.
+    /// The time until which the events that arrived meanwhile keep it busy.
     caught_up: Timestamp,
 }
 
@@ -30,12 +30,12 @@ impl Pauses {
         self.pause(now).map_or(self.still_until, |_| now)
     }
 
-    /// When this process has caught up with the events that arrived while it was suspended.
+    /// The time at which this process has caught up with the events that arrived while it was suspended.
     pub(super) fn caught_up(&self, now: Timestamp) -> Timestamp {
         self.pause(now).map_or(self.caught_up, |pause| now + pause.min(CATCH_UP_MAX))
     }
 
-    /// How long it has been suspended until now, if it has.
+    /// The time that it has been suspended until now, if it has.
     fn pause(&self, now: Timestamp) -> Option<Duration> {
         self.last_tick.map(|last| now.since(last)).filter(|pause| STILL < *pause)
     }

@@ -41,7 +41,7 @@ impl Default for PaceOptions {
     }
 }
 
-/// Where reads are timed. Fetches give way to the worse of the two.
+/// The place where reads are timed. Fetches give way to the worse of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SeenFrom {
     /// At the node: the time that it worked on a read.
@@ -67,7 +67,7 @@ pub struct PaceSample<'a> {
 #[derive(Clone, Debug)]
 pub struct Pace {
     options: PaceOptions,
-    /// By [`SeenFrom`].
+    /// The steady latencies, by [`SeenFrom`].
     steady: [Steady; 2],
     /// The current fetch, until some time after its end.
     fetch: Option<Fetch>,
@@ -75,7 +75,7 @@ pub struct Pace {
 
 #[derive(Clone, Debug)]
 struct Fetch {
-    /// By [`SeenFrom`].
+    /// The latencies during the fetch, by [`SeenFrom`].
     views: [View; 2],
     /// The bytes fetched since the last decision.
     fetched: u64,
@@ -87,7 +87,7 @@ struct Fetch {
     rate: f64,
     /// The rate at which it was first too fast.
     unlimited: f64,
-    /// Since when nothing is fetched.
+    /// The time since which nothing is fetched.
     ended: Option<Timestamp>,
 }
 

@@ -10,11 +10,11 @@ const WINDOW_MAX: Duration = Duration::from_secs(10);
 const WINDOW_MIN: Duration = Duration::from_millis(500);
 /// The number of reads that a window needs for a p99. One per cent of them is enough to tell a rise from chance.
 const WINDOW_READS: u64 = 500;
-/// With fewer reads, the median is compared, if there are at least this many.
+/// The number of reads from which at least the median is compared.
 const FEW_READS: u64 = 5;
 /// The number of reads for the steady p99. It is twice that of a window, because everything is compared with it.
 const STEADY_READS: u64 = 2 * WINDOW_READS;
-/// After this time, and with enough reads, the steady p99 is taken from newer reads.
+/// The time after which the steady p99 is taken from newer reads, if there are enough.
 const STEADY_AGE: Duration = Duration::from_secs(30);
 
 /// Reads while nothing is fetched, in two generations. The older one is dropped when the newer one has become old.
@@ -43,7 +43,7 @@ struct Window {
     since: Timestamp,
 }
 
-/// What a window says about the rate of the fetch, from good to bad.
+/// The verdict of a window about the rate of the fetch, from good to bad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Verdict {
     Bearable,

@@ -16,7 +16,7 @@ const ZONE: u64 = 1 << 32;
 /// The number of rounds over all groups. Each exchange is a gain, so further rounds would gain little.
 const ROUNDS_MAX: usize = 8;
 
-/// How many pairs of replicas of one partition share a failure domain, summed over partitions.
+/// The number of pairs of replicas of one partition that share a failure domain, summed over partitions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Shared {
     /// Pairs in one zone.

@@ -21,7 +21,7 @@ use kith_types::{Epoch, GroupId, NodeId, PartitionCount, PartitionId};
 use seeded::Seeded;
 use thiserror::Error;
 
-/// Why partitions cannot be placed.
+/// The reason why partitions cannot be placed.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]

@@ -8,7 +8,7 @@ use std::{
 };
 use thiserror::Error;
 
-/// Why the loss of one zone or rack would leave a partition without a replica.
+/// The reason why the loss of one zone or rack would leave a partition without a replica.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum OutageRisk {
@@ -32,7 +32,7 @@ pub enum OutageRisk {
         domain: &'static str,
         /// The domain of the first of them.
         name: String,
-        /// How many nodes each group has in each domain.
+        /// The number of nodes of each group in each domain.
         spread: String,
     },
 }

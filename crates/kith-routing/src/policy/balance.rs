@@ -12,8 +12,8 @@ const BORROWED_SHARE: usize = 4;
 /// The fewest keys that are worth a request to a borrowed node are the mean divided by this.
 const WORTH_SHARE: u32 = 4;
 
-/// How many of the nodes above the mean are relieved, the heaviest first. For each of them, every node of the table needs a
-/// count.
+/// The number of nodes above the mean that are relieved, the heaviest first. For each of them, every node of the table
+/// needs a count.
 const HEAVY_MAX: usize = 256;
 
 /// Moves each key to the node with the fewest keys among its replicas in `groups` that already take part, if this reduces
@@ -62,14 +62,14 @@ pub(super) fn borrow(lenders: &Lenders<'_>, draft: &mut Draft, relief: &mut Reli
     relief.borrow(lenders, draft, borrowed_max, start);
 }
 
-/// How many keys of each heavy node each free node could take. This is scratch space of [`borrow`].
+/// The number of keys of each heavy node that each free node could take. This is scratch space of [`borrow`].
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Relief {
     /// The number of keys that each node should have.
     mean: u32,
     /// The index of each node among the heavy nodes, heaviest first, if it is one.
     heavy: Vec<Option<u32>>,
-    /// How many keys each heavy node is above the mean.
+    /// The number of keys by which each heavy node is above the mean.
     excess: Vec<u32>,
     /// One row per node, with one count per heavy node. Rows of nodes that take part are not used.
     keys: Vec<u32>,

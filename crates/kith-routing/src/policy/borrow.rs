@@ -6,9 +6,10 @@ use crate::policy::{
 };
 use rand::Rng;
 
-/// How many first nodes are tried. If there are few partitions, the best node may hold the same ones as the second.
+/// The number of first nodes that are tried. If there are few partitions, the best node may hold the same ones as the
+/// second.
 const STARTS_MAX: usize = 4;
-/// Trying stops once the busiest node is above the mean by at most the mean divided by this, or by one key.
+/// The search stops once the busiest node is above the mean by at most the mean divided by this, or by one key.
 const EVEN_SHARE: u32 = 12;
 
 pub(super) struct Borrow;

@@ -18,7 +18,7 @@ pub(crate) struct Cover {
     next_key: Vec<u32>,
     /// The last key seen of each partition; `NONE` for all of them between queries.
     last_key: Vec<u32>,
-    /// How many uncovered partitions each node may serve.
+    /// The number of uncovered partitions that each node may serve.
     gain: Vec<u32>,
 }
 

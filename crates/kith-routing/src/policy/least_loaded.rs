@@ -14,7 +14,7 @@ pub(super) struct LeastLoaded;
 /// If there are more groups than this, only two are compared, drawn at random. Checking all of them would cost more than the
 /// better choice gains.
 const GROUPS_COMPARED_MAX: usize = 16;
-/// For up to this many keys, the nodes that hold them are checked; for more keys, all nodes of a group.
+/// The number of keys up to which the nodes that hold them are checked. For more keys, all nodes of a group are.
 const KEYS_LOOKED_UP_MAX: usize = 64;
 /// The cost of a key that a group cannot serve, in keys: one more request, and load for another group.
 const BROKEN_KEY: u64 = 2;

@@ -73,7 +73,7 @@ pub struct PolicyInputs<'a> {
     pub view: Candidates<'a>,
     /// The partition of each key.
     pub keys: &'a [PartitionId],
-    /// How many groups may take part, as the fan-out controller decided.
+    /// The number of groups that may take part, as the fan-out controller decided.
     pub limit: GroupLimit,
     /// The load of the nodes.
     pub load: &'a LoadSnapshot,
@@ -82,7 +82,7 @@ pub struct PolicyInputs<'a> {
 /// A plan, or the reason why there is none.
 pub type PlanResult = Result<FanOutPlan, PlanError>;
 
-/// Why there is no plan.
+/// The reason why there is no plan.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
@@ -102,7 +102,7 @@ pub enum PlanError {
     },
 }
 
-/// How many partitions a message names. The others are counted.
+/// The number of partitions that a message names. The others are counted.
 const PARTITIONS_NAMED_MAX: usize = 8;
 
 fn list(partitions: &[PartitionId]) -> String {

@@ -12,10 +12,10 @@ use std::{
     time::Duration,
 };
 
-/// How long a node may take to answer. After that, the keys are read from it anyway. It is half of [`RESERVATION_LIFE`], so
-/// that the first node's reservation still exists when the others have answered. On busy machines, answers take longer than
-/// round trips: with 100 ms, reads that gave up waiting took quota from each other that none could use, and clients got a
-/// third of the quota.
+/// The time that a node may take to answer. After that, the keys are read from it anyway. It is half of
+/// [`RESERVATION_LIFE`], so that the first node's reservation still exists when the others have answered. On busy
+/// machines, answers take longer than round trips: with 100 ms, reads that gave up waiting took quota from each other
+/// that none could use, and clients got a third of the quota.
 pub const RESERVATION_PATIENCE: Duration = Duration::from_millis(RESERVATION_LIFE.as_millis() as u64 / 2);
 
 /// One read that is being reserved. It does no I/O: the shell sends the requests that [`Booking::next`] returns, and reports
@@ -28,7 +28,7 @@ pub struct Booking {
     parts: Vec<Part>,
     /// Spreads refused keys over the groups.
     seed: u64,
-    /// When each node that refused will have room.
+    /// The time after which each node that refused will have room.
     refusals: BTreeMap<NodeId, Duration>,
 }
 

@@ -15,11 +15,11 @@ use std::{num::NonZeroU64, time::Duration};
 const PER_ONE: u128 = SHARES * 1_000_000_000;
 /// The number of parts that the rate is divided into.
 const SHARES: u128 = 24;
-/// How many parts belong to reads admitted here, whatever routers admit.
+/// The number of parts that belong to reads admitted here, whatever routers admit.
 const OWN_SHARES: u128 = 1;
 const ROUTED_SHARES: u128 = SHARES - OWN_SHARES;
-/// How many seconds' worth of reads admitted by routers are kept. Routers choose nodes at random, so that one node may get
-/// several reads in a row.
+/// The number of seconds of reads admitted by routers that are kept. Routers choose nodes at random, so that one node
+/// may get several reads in a row.
 const ROUTED_MAX: u128 = 3;
 
 /// A queue of two classes that moves at a rate. It is exact, because it uses only integers.

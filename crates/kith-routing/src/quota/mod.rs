@@ -23,7 +23,7 @@ use thiserror::Error;
 /// The capacity of the buckets: the burst of one page's queries passes, a second of overuse does not.
 const BURST: Duration = Duration::from_secs(1);
 
-/// How much may be read per second; `None` for no limit.
+/// The amounts that may be read per second; `None` for no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QuotaRates {
     /// The number of keys.
@@ -56,12 +56,13 @@ impl QuotaRates {
     }
 }
 
-/// How much an export reads at a time: a twentieth of a second's quota, so that it is never far ahead of the quota.
+/// The amount that an export reads at a time: a twentieth of a second's quota, so that it is never far ahead of the
+/// quota.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExportStep {
-    /// This many keys, ...
+    /// The number of keys after which a step ends.
     pub keys: u64,
-    /// ... or this many bytes, whichever is reached first.
+    /// The number of bytes after which a step ends, if it is reached first.
     pub bytes: u64,
 }
 
@@ -102,7 +103,7 @@ pub struct QuotaRefusal {
     pub per_second: u64,
     /// The process that refused: `this router` or `node 3`.
     pub at: String,
-    /// When the same query may be sent again, in milliseconds.
+    /// The time after which the same query may be sent again, in milliseconds.
     pub retry_after_ms: u64,
 }
 
@@ -113,6 +114,6 @@ pub struct QuotaExceeded {
     pub kind: QuotaKind,
     /// The quota per second.
     pub per_second: NonZeroU64,
-    /// When the same query may be repeated, if nothing else is read meanwhile.
+    /// The time after which the same query may be repeated, if nothing else is read meanwhile.
     pub retry_after: Duration,
 }

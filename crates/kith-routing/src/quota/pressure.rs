@@ -1,9 +1,9 @@
-//! What a client knows about how much quota nodes have left.
+//! The knowledge of a client about how much quota nodes have left.
 
 use kith_types::NodeId;
 use std::collections::{HashMap, HashSet};
 
-/// How many stores are remembered. Beyond that everything is forgotten, which costs one round trip per store.
+/// The number of stores that are remembered. Beyond that everything is forgotten, which costs one round trip per store.
 const STORES_MAX: usize = 4_096;
 
 /// The nodes that have much quota left, by store. A read that also asks other nodes reserves first: a node that was never

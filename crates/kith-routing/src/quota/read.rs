@@ -119,7 +119,7 @@ impl ReadQuota {
     /// quota; without reads, the export gets all of it.
     ///
     /// # Errors
-    /// How long to wait if nothing else is read meanwhile; nothing is taken then.
+    /// The time to wait if nothing else is read meanwhile; nothing is taken then.
     pub fn admit_behind(&mut self, keys: u64, now: Timestamp) -> Result<(), Duration> {
         self.reservations.expire(now);
         let before = self.keys.backlog(self.reservations.keys(), now).max(self.bytes.backlog(0, now));

@@ -3,7 +3,7 @@
 use kith_types::Timestamp;
 use std::{collections::BTreeMap, time::Duration};
 
-/// How long a reservation lives: many round trips, and short enough if its client is gone.
+/// The lifetime of a reservation: many round trips, and short enough if its client is gone.
 pub const RESERVATION_LIFE: Duration = Duration::from_millis(500);
 /// The largest number of reservations of one client.
 const PER_CLIENT_MAX: usize = 64;

@@ -133,7 +133,7 @@ impl RebalanceState {
                 actions.push(RebalanceAction::Cancel(index));
             }
         }
-        // A node is told again to free what it was told to free before it went down.
+        // A node that was down is asked again to free the partitions that it was asked to free before.
         let theirs = self.parts.reclaims.iter_mut().filter(|reclaim| reclaim.node == node);
         theirs.for_each(|reclaim| reclaim.told = false);
         actions

@@ -37,8 +37,8 @@ impl RebalanceState {
         }
     }
 
-    /// Records that a node has freed a partition. It may have been told several times about one partition, for different
-    /// stores.
+    /// Records that a node has freed a partition. It may have been asked several times to free one partition, for
+    /// different stores.
     pub(crate) fn freed(&mut self, place: (NodeId, PartitionId), stores: &[u32]) {
         let confirmed = |reclaim: &Reclaim| {
             reclaim.told && (reclaim.node, reclaim.partition) == place && reclaim.stores == stores

@@ -1,4 +1,4 @@
-//! Which node has which partition of which store, according to a table.
+//! The partitions of each store that each node has, according to a table.
 
 use crate::rebalance::StoreSizes;
 use crate::{GroupRole, TableParts, groups_of_store};

@@ -9,9 +9,9 @@ use kith_types::{GroupId, NodeId, PartitionId};
 pub struct StoreSizes {
     /// The name, which decides which groups hold it.
     pub name: String,
-    /// How many groups hold it; `None` for all.
+    /// The number of groups that hold it; `None` for all.
     pub replication: Option<u32>,
-    /// How many replicas must agree on an answer; 0 means 1.
+    /// The number of replicas that must agree on an answer; 0 means 1.
     pub required_reads: u32,
     /// The bytes per partition of all kept versions, which move together.
     pub bytes: Vec<u64>,

@@ -14,7 +14,8 @@ use std::collections::BTreeSet;
 /// The options of planning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanOptions {
-    /// How many partitions change owners in one batch, that is at one epoch. If a batch fails, it is copied again.
+    /// The number of partitions that change owners in one batch, that is at one epoch. If a batch fails, it is copied
+    /// again.
     pub batch_size: usize,
     /// The seed for choosing the partitions to move if nothing else decides.
     pub seed: u64,

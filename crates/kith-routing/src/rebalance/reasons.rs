@@ -1,11 +1,11 @@
-//! Why a shape is not planned, and why an execution does not begin, cannot be resumed, or is stopped.
+//! The reasons why a shape is not planned, and why an execution does not begin, cannot be resumed, or is stopped.
 
 use crate::placement::PlacementError;
 use crate::{GroupRole, TableError};
 use kith_types::{Epoch, GroupId, NodeId, PartitionId};
 use thiserror::Error;
 
-/// Why a shape cannot be planned. Nothing has changed.
+/// The reason why a shape cannot be planned. Nothing has changed.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
@@ -117,7 +117,7 @@ fn describe(role: GroupRole) -> &'static str {
     }
 }
 
-/// Why the execution is stopped until a user decides.
+/// The reason why the execution is stopped until a user decides.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
@@ -161,7 +161,7 @@ pub enum StopReason {
     },
 }
 
-/// Why a plan cannot begin.
+/// The reason why a plan cannot begin.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
@@ -189,7 +189,7 @@ pub enum BeginRefusal {
     },
 }
 
-/// Why a stored execution cannot be resumed.
+/// The reason why a stored execution cannot be resumed.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ResumeRefusal {

@@ -193,7 +193,7 @@ impl Target {
     }
 }
 
-/// In the words of the command line.
+/// Writes the shape in the words of the command line.
 impl fmt::Display for TargetShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let entries =

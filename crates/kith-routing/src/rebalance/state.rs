@@ -15,7 +15,7 @@ use std::time::Duration;
 pub struct Conditions {
     /// The store with a running push, swap or rollback, if any.
     pub push_running: Option<String>,
-    /// How many partitions the previous rebalance still has to reclaim ([`Progress::reclaims_left`]).
+    /// The number of partitions that the previous rebalance still has to reclaim ([`Progress::reclaims_left`]).
     pub reclaims_left: usize,
     /// The nodes that are down.
     pub dead: BTreeSet<NodeId>,
@@ -59,7 +59,7 @@ pub struct RebalanceState {
     pub(crate) dead: BTreeSet<NodeId>,
     /// No process uses a table before this epoch.
     pub(crate) oldest_in_use: Epoch,
-    /// How it ended, until `next` has returned this.
+    /// The ending, until `next` has returned it.
     pub(crate) untold: Option<Ending>,
 }
 

@@ -44,7 +44,7 @@ pub struct Reclaim {
     pub gone_since: Epoch,
     /// The earliest time at which they may be freed.
     pub ready_at: Timestamp,
-    /// Whether the node was told to free them and has not confirmed.
+    /// Whether the node was asked to free them and has not confirmed.
     pub told: bool,
 }
 
@@ -63,7 +63,7 @@ pub enum Phase {
     Ended(Ending),
 }
 
-/// How it ended.
+/// The ending of a rebalance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// The cluster has the requested shape.
@@ -79,7 +79,7 @@ pub struct RebalanceParts {
     pub plan: RebalancePlan,
     /// The grace period of what was given up.
     pub grace: Duration,
-    /// How many of [`RebalancePlan::steps`] are finished.
+    /// The number of [`RebalancePlan::steps`] that are finished.
     pub steps_done: usize,
     /// The first batch after the last change of the table.
     pub first_uncommitted: usize,

@@ -45,7 +45,7 @@ impl RebalanceState {
             discards.entry((copy.stealer, copy.partition)).or_default().extend(stores);
         }
         for ((node, partition), mut stores) in discards {
-            // What the node had before has its own grace period.
+            // The data that the node had before has its own grace period.
             let of_old =
                 self.parts.reclaims.iter().filter(|old| (old.node, old.partition) == (node, partition));
             let old: Vec<u32> = of_old.flat_map(|old| old.stores.iter().copied()).collect();

@@ -1,4 +1,4 @@
-//! Why a table is refused.
+//! The reasons why a table is refused.
 
 use kith_types::{Epoch, GroupId, NodeId, PartitionId};
 use thiserror::Error;

@@ -23,7 +23,7 @@ pub const GROUPS_MAX: usize = 64;
 /// The largest number of nodes of a table. It keeps the scratch space of a plan in the processor's cache.
 pub const NODES_MAX: usize = 4_096;
 
-/// Which node owns which partition in which group, at one epoch.
+/// The owner of each partition in each group, at one epoch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoutingTable {
     epoch: Epoch,
@@ -107,7 +107,7 @@ impl RoutingTable {
         self.epoch
     }
 
-    /// How replicas follow from ownership.
+    /// The strategy by which replicas follow from ownership.
     pub fn strategy(&self) -> Strategy {
         self.strategy
     }

@@ -56,7 +56,7 @@ pub enum GroupRole {
     Joining,
 }
 
-/// How replicas follow from ownership.
+/// The strategy by which replicas follow from ownership.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Strategy {
     /// The nodes of each group together own each partition once (Moolle §II-B).
@@ -82,7 +82,7 @@ pub struct GroupEntry {
 pub struct TableParts {
     /// The version of the table.
     pub epoch: Epoch,
-    /// How the replicas follow from ownership.
+    /// The strategy by which the replicas follow from ownership.
     pub strategy: Strategy,
     /// The number of partitions, fixed when the cluster was created.
     pub partition_count: PartitionCount,

@@ -38,7 +38,7 @@ fn the_plan_of_table_2b_is_that_of_the_batch_that_moves_partition_3() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// When a node is added, what moves is placed apart, and no more moves than necessary.
+    /// The partitions that move to an added node are placed apart, and no more move than necessary.
     #[test]
     fn a_new_node_in_a_free_zone_takes_what_lay_together(seed: u64) {
         let mut nodes: Vec<NodeEntry> = (0..6).map(|id| node(id, id / 3, "a")).collect();

@@ -96,7 +96,7 @@ fn a_group_is_removed_once_it_is_taken_out_and_only_if_enough_answers_remain() {
     let copied: u64 = removed.moves().map(|step| step.stores.len() as u64).sum();
     assert_eq!(copied, 12 * moved as u64);
     assert!(removed.moves().all(|step| step.group != g2));
-    // Asked again, there is nothing left to do.
+    // On the second request, there is nothing left to do.
     let again = plan(&after, &remove, &stores, &PlanOptions::default()).unwrap();
     assert!(again.steps().is_empty());
     assert_eq!(again.to_string(), "remove group g2: the cluster has no such group, so nothing is left to do");

@@ -29,7 +29,7 @@ struct World {
     history: Vec<RoutingTable>,
     oldest: Epoch,
     has: BTreeSet<Item>,
-    /// What nodes lacked from the start, and what abandoned copies left behind.
+    /// The items that nodes lacked from the start, and those that abandoned copies left behind.
     lacked: BTreeSet<Item>,
     litter: BTreeSet<Item>,
     down: BTreeSet<NodeId>,
@@ -270,7 +270,7 @@ impl World {
         }
         let place = self.pick(self.orphans.len());
         let copy = self.orphans.swap_remove(place);
-        // What arrives late changes nothing for nodes that have it, and belongs to nobody else.
+        // Data that arrives late changes nothing for nodes that have it, and belongs to no other node.
         for moved in &copy.stores {
             let item = (copy.stealer, copy.partition, moved.store);
             if self.has.insert(item) {
@@ -330,8 +330,8 @@ impl World {
 #[test]
 fn whatever_happens_every_owner_has_what_it_owns_and_nothing_is_left_behind() {
     let (mut finished, mut aborted) = (0, 0);
-    // Seed 3632: a node was told twice to free one partition, of different stores, and one confirmation was taken for both.
-    // After a crash, the other was forgotten.
+    // Seed 3632: a node was asked twice to free one partition, of different stores, and one confirmation was taken for
+    // both. After a crash, the other was forgotten.
     for seed in (0..600).chain([3632]) {
         let Some(mut world) = World::new(seed) else { continue };
         let begun = world.table.clone();

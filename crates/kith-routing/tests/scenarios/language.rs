@@ -2,7 +2,7 @@
 
 type Language = &'static [(&'static str, &'static str)];
 
-/// Which replicas a query asks.
+/// The language of scenarios about the replicas that a query asks.
 pub const ROUTING: Language = &[
     ("group GROUP: NODE[PARTITIONS] …", "a replica group, and which of its nodes owns what"),
     ("zone NAME: NODES", "the failure domain of nodes"),

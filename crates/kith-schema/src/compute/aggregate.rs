@@ -29,7 +29,7 @@ pub struct AggregatePlan {
 pub enum GroupBy {
     /// One count per value.
     Value {
-        /// How many values to return: those with the highest counts.
+        /// The number of values to return: those with the highest counts.
         top: u32,
     },
     /// One count per bucket. Buckets may overlap.

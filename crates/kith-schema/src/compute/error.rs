@@ -1,11 +1,11 @@
-//! Why a plan is refused, or cannot be applied to one record. Codes are a contract: `docs/errors.md`.
+//! The reasons why a plan is refused, or cannot be applied to one record. Codes are a contract: `docs/errors.md`.
 
 use crate::language::did_you_mean;
 use crate::{FieldType, SchemaError};
 use kith_types::ErrorCode;
 use thiserror::Error;
 
-/// Why a plan is refused, before any record is read.
+/// The reason why a plan is refused, before any record is read.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
@@ -87,7 +87,7 @@ impl From<SchemaError> for ComputeError {
     }
 }
 
-/// Why an operator cannot be applied to one record. Every replica gives the same answer.
+/// The reason why an operator cannot be applied to one record. Every replica gives the same answer.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[error("the list has {got} numbers, the query {want}")]
 pub struct ComputeFault {

@@ -12,7 +12,7 @@ pub struct Compute<'c> {
     pub(super) projection: Projection,
 }
 
-/// Why a record has no result.
+/// The reason why a record has no result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stopped {
     /// An operator cannot be applied to the record. Every replica gives the same answer.

@@ -4,7 +4,7 @@ use crate::SchemaError;
 use std::fmt::{Debug, Display};
 use thiserror::Error;
 
-/// Why no schema could be inferred. `P` is the place of a row.
+/// The reason why no schema could be inferred. `P` is the place of a row.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
@@ -45,7 +45,7 @@ pub enum InferError<P: Debug + Display> {
     Schema(#[from] SchemaError),
 }
 
-/// What is wrong with a JSON text.
+/// The fault of a JSON text.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{detail}{}", if *column == 0 { String::new() } else { format!(" (byte {column})") })]
 pub struct JsonFault {

@@ -3,7 +3,7 @@
 use crate::schema::SchemaError;
 use thiserror::Error;
 
-/// Why a text is not a type.
+/// The reason why a text is not a type.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TypeError {
@@ -44,7 +44,7 @@ pub enum TypeError {
     },
 }
 
-/// Why a text is not a schema.
+/// The reason why a text is not a schema.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
@@ -93,7 +93,7 @@ pub enum SchemaFault {
     Type {
         /// A description of the field.
         place: String,
-        /// Why the type is invalid.
+        /// The reason why the type is invalid.
         source: TypeError,
     },
     /// The schema has another version of the language.

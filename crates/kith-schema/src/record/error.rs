@@ -58,7 +58,7 @@ pub enum ValueFault {
     TooLarge,
 }
 
-/// Why a record is refused.
+/// The reason why a record is refused.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
@@ -104,8 +104,8 @@ pub enum EncodeError {
     Base(#[from] RecordError),
 }
 
-/// Why bytes cannot be read as a record of the schema. The reader is not at fault: the bytes are damaged, or belong to
-/// another schema.
+/// The reason why bytes cannot be read as a record of the schema. The reader is not at fault: the bytes are damaged, or
+/// belong to another schema.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]

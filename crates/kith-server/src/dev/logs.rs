@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 /// A log is copied and emptied when it is longer than this. So a process has at most about twice as much.
 const BYTES_MAX: u64 = 16 << 20;
-/// How often to look.
+/// The interval between looks at the logs.
 const LOOK: Duration = Duration::from_secs(5);
 
 /// Keeps these logs short until `stop` is cancelled.

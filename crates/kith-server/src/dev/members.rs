@@ -86,7 +86,7 @@ impl Members {
         Ok(())
     }
 
-    /// Waits until nodes and routers, which must have been told to stop, have ended. Then stops the databases.
+    /// Waits until nodes and routers have ended. Their stop must have been requested before. Then stops the databases.
     pub async fn end(&self) {
         self.nodes_and_routers.ended().await;
         self.databases.stop.cancel();
@@ -130,7 +130,7 @@ impl Group {
         Ok(())
     }
 
-    /// Waits for the end of members that have been told to stop.
+    /// Waits for the end of members whose stop has been requested.
     async fn ended(&self) {
         self.tasks.close();
         self.tasks.wait().await;

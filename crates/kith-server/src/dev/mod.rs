@@ -75,7 +75,7 @@ pub struct DevOptions {
     pub fetch_rate: Option<NonZeroU64>,
     /// The ratio to its normal value up to which fetches may raise the p99 of reads; `None` for no limit.
     pub fetch_p99: Option<f64>,
-    /// How long the changes of live graphs are kept in their logs.
+    /// The time for which the changes of live graphs are kept in their logs.
     pub log_retention: Duration,
     /// The limits on the connections of each node and router.
     pub connections: ConnectionSettings,

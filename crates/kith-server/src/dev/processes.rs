@@ -18,9 +18,9 @@ const RESTART_PAUSE: Duration = Duration::from_millis(200);
 const RESTART_PAUSE_MAX: Duration = Duration::from_secs(5);
 /// After this time, a child counts as stable, and the pause is reset.
 const SETTLED: Duration = Duration::from_secs(2);
-/// How long a child has to exit after it was told to, before it is killed.
+/// The time that a child has to exit after a request to do so, before it is killed.
 const END_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long one child may take to register.
+/// The time that one child may take to register.
 const REGISTER_TIMEOUT: Duration = Duration::from_secs(60);
 /// A child that ends this many times before it first registers is given up.
 const FIRST_STARTS_MAX: u32 = 3;

@@ -14,10 +14,10 @@ use std::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// How long all members together may take to start. Opening data takes constant time, but a cold machine is slow.
+/// The time that all members together may take to start. Opening data takes constant time, but a cold machine is slow.
 const READY_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How long a connection to a running cluster may take.
+/// The time limit of a connection to a running cluster.
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The content of the ready file. Its fields are a contract: scripts rely on them.

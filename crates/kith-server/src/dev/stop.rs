@@ -13,12 +13,12 @@ use std::{
 };
 use thiserror::Error;
 
-/// How long to wait for a cluster that was told to stop. It kills its own children after 5 seconds.
+/// The time to wait for a cluster to stop. It kills its own children after 5 seconds.
 const END_TIMEOUT: Duration = Duration::from_secs(30);
 /// The interval between two checks whether it has ended.
 const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Why a development cluster was not stopped.
+/// The reason why a development cluster was not stopped.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
@@ -80,8 +80,8 @@ impl StopError {
     }
 }
 
-/// Tells the `kith dev` that uses this data directory to stop, and waits until it has ended. Returns its process id. With
-/// `expected`, no other process is told, such as one that took the directory after that process had ended.
+/// Stops the `kith dev` that uses this data directory, and waits until it has ended. Returns its process id. With
+/// `expected`, no other process is stopped, such as one that took the directory after that process had ended.
 ///
 /// # Errors
 /// [`StopError`]. No signal was sent then, unless the error is [`StopError::StillRunning`].

@@ -34,7 +34,7 @@ pub(super) fn create(parent: &Path) -> Result<(TempDir, DataDir), StartError> {
     Ok((folder, lock))
 }
 
-/// How long the end of a run waits for fetches, which notice only at their next block that they should stop.
+/// The time that the end of a run waits for fetches, which notice only at their next block that they should stop.
 const WORK_PATIENCE: Duration = Duration::from_secs(5);
 
 /// A request from before the end may write once more while the directory is being removed, so removing is tried this often.

@@ -97,7 +97,7 @@ pub struct ClusterConfig {
     pub deadline: Option<Duration>,
     /// The faults of nodes.
     pub faults: Vec<FaultAt>,
-    /// How clients judge the health of nodes. Nodes are probed only if there are faults.
+    /// The parameters by which clients judge the health of nodes. Nodes are probed only if there are faults.
     pub health: HealthOptions,
     /// The seed of all random decisions.
     pub seed: u64,

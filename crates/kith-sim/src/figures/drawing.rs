@@ -58,7 +58,7 @@ pub struct Panel {
     pub x: Axis,
     /// The vertical axis.
     pub y: Axis,
-    /// How the series are drawn.
+    /// The style in which the series are drawn.
     pub style: Style,
     /// The series, in the order of the legend.
     pub series: Vec<Series>,

@@ -14,17 +14,17 @@ use rand::rngs::StdRng;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// How long a client tries to write before it gives up.
+/// The time for which a client tries to write before it gives up.
 const WRITE_PATIENCE: Duration = Duration::from_secs(2);
-/// How much longer than the rest of [`WRITE_PATIENCE`] a client waits for the answer to a write that it has sent.
+/// The time beyond the rest of [`WRITE_PATIENCE`] that a client waits for the answer to a write that it has sent.
 const ANSWER_GRACE: Duration = Duration::from_millis(500);
-/// How long a client waits for news of leaders before it sends a write again that no leader accepted.
+/// The time that a client waits for news of leaders before it sends a write again that no leader accepted.
 const LEADER_WAIT: Duration = Duration::from_millis(20);
-/// How long a client waits for the answer to a read.
+/// The time that a client waits for the answer to a read.
 const READ_PATIENCE: Duration = Duration::from_secs(2);
 /// The maximum delay of a write request whose connection broke, in milliseconds.
 const LATE_MS: u64 = 4_000;
-/// How often a client sends a write with a write id while its outcome is unknown.
+/// The maximum number of times that a client sends a write with a write id while its outcome is unknown.
 const ATTEMPTS_MAX: u32 = 3;
 
 /// The reasons for which a client has no positive answer to a write.

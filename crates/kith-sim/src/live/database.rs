@@ -16,7 +16,7 @@ pub(super) struct Database {
     pub(super) logs: Vec<Log>,
     /// The database answers nothing before this time.
     pub(super) down_until: Timestamp,
-    /// How often the database was replaced. A connection breaks when the database is replaced.
+    /// The number of times that the database was replaced. A connection breaks when the database is replaced.
     pub(super) replaced: u32,
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// A node is alive as long as it renewed its lease within this time.
 const LEASE: Duration = Duration::from_secs(3);
-/// How often a conditional write is tried.
+/// The maximum number of attempts at a conditional write.
 const ATTEMPTS_MAX: u32 = 4;
 
 /// The revision of the leaders in the metadata store, and a copy of them.
@@ -26,7 +26,6 @@ impl Metadata {
         self.leaders.clone()
     }
 
-    /// Returns the nodes that are alive.
     pub(super) fn alive(&self, now: Timestamp) -> BTreeSet<NodeId> {
         self.leases.iter().filter(|(_, until)| now < **until).map(|(node, _)| *node).collect()
     }

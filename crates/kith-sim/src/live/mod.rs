@@ -54,7 +54,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use truth::Truth;
 
-/// The number of routers.
 const ROUTERS: usize = 2;
 /// The time after the last fault within which the cluster must recover and complete all intents.
 const SETTLES_WITHIN: Duration = Duration::from_secs(10);

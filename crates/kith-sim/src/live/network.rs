@@ -6,7 +6,7 @@ use kith_types::Timestamp;
 use rand::RngExt;
 use std::time::Duration;
 
-/// How long a caller waits for the database.
+/// The time that a caller waits for the database.
 pub(super) const DATABASE_PATIENCE: Duration = Duration::from_secs(1);
 
 /// The current state of the network.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// The interval at which a router checks whether leadership must move.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// How long routers wait after the start for all nodes to be alive, before they assign leaders without them.
+/// The time that routers wait after the start for all nodes to be alive, before they assign leaders without them.
 const START_WAIT: Duration = Duration::from_secs(2);
 
 /// Starts a router, which assigns leaders as `kith-router/src/control/live/leaders.rs` does.

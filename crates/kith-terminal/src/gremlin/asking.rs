@@ -10,9 +10,9 @@ use kith_client::Service;
 use kith_lines::{GremlinFields, GremlinLine, ReadOptions};
 use std::{io::BufRead, sync::Arc};
 
-/// How traversals of one graph are asked, and how their results are printed.
+/// The settings for sending traversals of one graph and for printing their results.
 pub struct Asking {
-    /// Who answers.
+    /// The service that answers.
     pub service: Arc<dyn Service>,
     /// The graph.
     pub graph: String,

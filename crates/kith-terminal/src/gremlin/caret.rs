@@ -2,8 +2,8 @@
 
 use kith_gremlin::{text, value::Map};
 
-/// What is wrong with a text that is no traversal, below the line that it is in. `None` if it can be read. The cluster
-/// checks the rest.
+/// Points at the fault in a text that is no traversal, below the line that contains it. `None` if the text can be read.
+/// The cluster checks the rest.
 pub(super) fn pointed(gremlin: &str) -> Option<String> {
     let bindings = Map::new();
     let now = chrono::Utc::now().fixed_offset();

@@ -22,7 +22,7 @@ use std::{
 };
 
 const PROMPT: &str = "gremlin> ";
-/// How many lines the history keeps.
+/// The number of lines that the history keeps.
 const HISTORY_MAX: usize = 1_000;
 
 const HELP: &str = "\

@@ -4,19 +4,19 @@ use kith_gremlin::value::{ELEMENT_COUNT, Metrics, PERCENT_OF_TIME, TRAVERSER_COU
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What a step of a traversal returned, and what it took.
+/// The results of a step of a traversal, and its costs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StepReply {
     /// The step as it is written.
     pub step: String,
-    /// How many traversers it returned. Equal ones count once.
+    /// The number of traversers that it returned. Equal ones count once.
     pub traversers: i64,
-    /// How many results they stand for.
+    /// The number of results that they stand for.
     pub results: i64,
-    /// How long it took, without the steps before it.
+    /// The time that it took, without the steps before it.
     pub took_us: i64,
-    /// What it took of the graph: `fan_outs`, `groups`, `nodes`, `requests`, `keys`, `hedges`, `cached_keys`. Empty if it
-    /// asked for nothing.
+    /// Its requests to the graph: `fan_outs`, `groups`, `nodes`, `requests`, `keys`, `hedges`, `cached_keys`. Empty if
+    /// it asked for nothing.
     #[serde(flatten)]
     pub graph: BTreeMap<String, i64>,
     /// The steps of the traversals that are nested in it.

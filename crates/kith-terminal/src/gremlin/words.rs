@@ -55,7 +55,7 @@ impl Words {
         Self { names }
     }
 
-    /// What can stand in place of the word before the cursor: where that word begins, and the words.
+    /// Returns the words that can stand in place of the word before the cursor, and where that word begins.
     pub(super) fn complete(&self, before: &str) -> (usize, Vec<String>) {
         let is_of_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
         let start = before.trim_end_matches(is_of_word).len();
@@ -93,7 +93,7 @@ pub(super) fn goes_on(text: &str) -> bool {
     !is_within_text && !is_command && (0 < open || text.trim_end().ends_with('.'))
 }
 
-/// How many brackets are open at the end of a text, and whether it ends within a string.
+/// Returns the number of brackets that are open at the end of a text, and whether it ends within a string.
 fn brackets(text: &str) -> (i64, bool) {
     let (mut open, mut quote, mut is_escaped) = (0_i64, None, false);
     for c in text.chars() {

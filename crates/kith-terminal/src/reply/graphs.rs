@@ -54,7 +54,7 @@ pub struct LiveReply {
     /// Whether writes may add types.
     pub open: bool,
     pub types: Vec<TypeReply>,
-    /// Why the types cannot be read; `types` is then empty.
+    /// The reason why the types cannot be read; `types` is then empty.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub types_error: Option<String>,
 }

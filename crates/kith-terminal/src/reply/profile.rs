@@ -61,7 +61,7 @@ pub struct InputsReply {
     pub client_requests_per_second: f64,
     pub clients: u32,
     pub node_requests_per_second: f64,
-    /// Omitted until the first early-terminable fan-out has ended.
+    /// The share of fan-outs that ended early; omitted until the first early-terminable one has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub termination_share: Option<f64>,
 }

@@ -22,10 +22,10 @@ pub struct StreamFooterReply {
     pub error: u64,
     pub unanswered: u64,
     pub versions: Vec<u64>,
-    /// Omitted if there are none.
+    /// The failures; omitted if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<FailureReply>,
-    /// In hexadecimal; omitted by a fast client.
+    /// The checksum in hexadecimal; omitted by a fast client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub crc32c: Option<String>,
     pub total_us: u64,

@@ -7,7 +7,7 @@ use std::{
 };
 use tokio::sync::mpsc;
 
-/// How many keys may wait; further ones are read later.
+/// The number of keys that may wait; further ones are read later.
 const WAITING_MAX: usize = 16;
 
 /// Returns the keys that are pressed, if `live` and standard input is a terminal. Otherwise, none ever arrives.

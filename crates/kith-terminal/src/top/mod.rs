@@ -70,8 +70,8 @@ fn interval(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Shows the cluster until `q` is pressed or the process is told to end. Without a terminal, prints one table, or one line of JSON, per
-/// interval.
+/// Shows the cluster until `q` is pressed or the process gets a signal to end. Without a terminal, prints one table, or
+/// one line of JSON, per interval.
 ///
 /// # Errors
 /// If no router answers at the start or, with `--once`, at the end.

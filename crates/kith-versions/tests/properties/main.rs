@@ -1,5 +1,5 @@
-//! Any interleaving of commands and crashes, compared with a naive twin and with nodes that keep only what they were told
-//! to.
+//! Any interleaving of commands and crashes, compared with a naive twin and with nodes that keep only the versions that
+//! they were asked to keep.
 
 mod twin;
 

@@ -18,7 +18,7 @@ pub struct ClusterDocument {
     pub groups: Vec<GroupDocument>,
     /// The folder or URL of the object store that holds built components.
     pub object_store: String,
-    /// How replicas follow from ownership: `ring`, or empty for replica groups.
+    /// The strategy by which replicas follow from ownership: `ring`, or empty for replica groups.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub strategy: String,
     /// Labels and states of nodes. A node that is not listed here has no labels and is in use.
@@ -89,7 +89,7 @@ pub struct ListedNodeDocument {
     pub drained: bool,
 }
 
-/// Where a node is, under the key `nodes/<id>`. The node writes it when it starts.
+/// The addresses, process and failure domains of a node, under the key `nodes/<id>`. The node writes it when it starts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeDocument {
     /// Document format.
@@ -119,7 +119,7 @@ impl Document for NodeDocument {
     const WHAT: &'static str = "node";
 }
 
-/// Where a router is, under the key `routers/<id>`.
+/// The addresses and process of a router, under the key `routers/<id>`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RouterDocument {
     /// Document format.

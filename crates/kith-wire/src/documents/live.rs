@@ -12,12 +12,13 @@ pub struct LiveGraphDocument {
     /// The name of the graph. It becomes a file name of embedded databases, so it is checked when it is read.
     #[serde(deserialize_with = "names::store")]
     pub name: String,
-    /// Which types the graph has. The types themselves are a document of their own, which only those read who need them.
+    /// The reference to the types of the graph. The types themselves are a document of their own, which only those read
+    /// who need them.
     pub types: TypesReference,
-    /// Where the rows are kept: `database:<id>` for a database process of the cluster, or `mysql://…` without a
-    /// password.
+    /// The place where the rows are kept: `database:<id>` for a database process of the cluster, or `mysql://…` without
+    /// a password.
     pub storage: String,
-    /// Who created the graph, for the audit log and for messages.
+    /// The subject who created the graph, for the audit log and for messages.
     pub who: String,
     /// The subject whose share the graph counts towards; empty if an administrator created it.
     #[serde(default, skip_serializing_if = "String::is_empty")]

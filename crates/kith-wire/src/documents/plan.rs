@@ -3,7 +3,7 @@
 use super::{ClusterDocument, ListedNodeDocument};
 use serde::{Deserialize, Serialize};
 
-/// How a cluster gets from one routing table to another.
+/// The steps from one routing table of a cluster to another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanDocument {
     /// The shape that was requested.

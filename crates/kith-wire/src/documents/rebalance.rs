@@ -11,16 +11,16 @@ pub struct RebalanceDocument {
     pub format: u32,
     /// The id of the rebalance.
     pub id: String,
-    /// Who requested it.
+    /// The user who requested it.
     pub who: String,
-    /// When it began, in milliseconds since 1970.
+    /// The time at which it began, in milliseconds since 1970.
     pub since: u64,
     /// The router that drives it, and which start of that router. It equals the value of the router's leased key while
     /// that router is alive.
     pub driver: String,
     /// The fencing number. Each driver raises it when it takes over.
     pub fence: u64,
-    /// How long given-up files are kept, in milliseconds.
+    /// The time for which given-up files are kept, in milliseconds.
     pub grace_ms: u64,
     /// The most bytes that each stealer may copy per second. 0 means no limit.
     pub bytes_per_second: u64,
@@ -67,7 +67,7 @@ pub enum PhaseDocument {
     Aborted,
 }
 
-/// Why a rebalance waits for an operator.
+/// The reason why a rebalance waits for an operator.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "why", rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
@@ -133,9 +133,9 @@ pub struct RebalanceStatusDocument {
     pub shape: String,
     /// `planned`, `working`, `stopped`, `aborting`, `finished` or `aborted`.
     pub state: String,
-    /// Why it stopped; `None` unless it is stopped.
+    /// The reason why it stopped; `None` unless it is stopped.
     pub reason: Option<String>,
-    /// Who requested it.
+    /// The user who requested it.
     pub who: String,
     /// The router that drives it.
     pub driver: Option<String>,

@@ -24,7 +24,7 @@ pub struct StoreDocument {
     /// The push under way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub running: Option<RunningDocument>,
-    /// Set while pushes are refused.
+    /// The freeze; `None` unless pushes are refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frozen: Option<FrozenDocument>,
     /// Pushes that were cancelled before they began, oldest first.
@@ -132,7 +132,7 @@ pub struct VersionDocument {
     pub records: u64,
     /// The size of one replica, in bytes.
     pub bytes: u64,
-    /// When its push began, in milliseconds since 1970.
+    /// The time at which its push began, in milliseconds since 1970.
     pub pushed_at: u64,
     /// Whether retention never removes the version.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -149,12 +149,12 @@ pub struct RunningDocument {
     pub push: String,
     /// The version that the push builds.
     pub version: u64,
-    /// Who requested it.
+    /// The user who requested it.
     pub who: String,
     /// The router that coordinates the push, and which start of that router. It equals the value of the router's leased
     /// key while that router is alive.
     pub coordinator: String,
-    /// When the push began, in milliseconds since 1970.
+    /// The time at which the push began, in milliseconds since 1970.
     pub since: u64,
     /// The number of nodes that may be left out if they fail.
     pub missing_max: u32,
@@ -165,9 +165,9 @@ pub struct RunningDocument {
 /// A freeze: no push of the store is accepted until somebody thaws it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FrozenDocument {
-    /// Who froze it.
+    /// The user who froze it.
     pub who: String,
-    /// When the store was frozen, in milliseconds since 1970.
+    /// The time at which the store was frozen, in milliseconds since 1970.
     pub since: u64,
 }
 
@@ -176,16 +176,16 @@ pub struct FrozenDocument {
 pub struct CancelledDocument {
     /// The id of the push.
     pub push: String,
-    /// Who cancelled it.
+    /// The user who cancelled it.
     pub who: String,
 }
 
 /// One line of a store's audit record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HistoryDocument {
-    /// When it happened, in milliseconds since 1970.
+    /// The time at which it happened, in milliseconds since 1970.
     pub at: u64,
-    /// Who requested it.
+    /// The user or process that requested it.
     pub who: String,
     /// `push`, `swap`, `rollback`, `hold`, `release`, `block`, `unblock`, `repair`, `define`, `freeze` or `thaw`.
     pub action: String,
@@ -196,10 +196,10 @@ pub struct HistoryDocument {
     /// The id of the push, if the action is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub push: Option<String>,
-    /// Why the action failed; `None` if it was done or cancelled.
+    /// The reason why the action failed; `None` if it was done or cancelled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
-    /// Who or what cancelled the action; `None` if it was not cancelled.
+    /// The user or the event that cancelled the action; `None` if it was not cancelled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancelled: Option<String>,
 }

@@ -48,7 +48,7 @@ impl Frame {
     }
 }
 
-/// Why bytes are not a frame. Nothing after them can be decoded.
+/// The reason why bytes are not a frame. Nothing after them can be decoded.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FrameError {

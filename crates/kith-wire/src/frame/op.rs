@@ -34,9 +34,10 @@ pub enum Op {
     Write = 12,
     /// `DeliverRequest`, answered by `DeliverReply`. Served by nodes.
     Deliver = 13,
-    /// `DatabaseRequest`, answered by `DatabaseReply`. Served by database processes.
+    /// `DatabaseRequest`, answered by `DatabaseReply`. Database processes serve it.
     Database = 14,
-    /// The caller's bearer token, answered without a body. Sent before the first request of a connection over TLS.
+    /// The caller's bearer token. The answer has no body. A client sends it before the first request of a connection
+    /// over TLS.
     Identify = 32,
     /// Asks for shared memory. The connection itself answers with an [`Offer`](super::Offer), on local connections
     /// only.
@@ -93,7 +94,7 @@ impl Flags {
     /// ([`CREDIT_BYTES`](super::CREDIT_BYTES)).
     pub const CREDITED: Flags = Flags(8);
     /// The message continues in the next frame with this id. Its body is the concatenation of the bodies of these
-    /// frames. Never with [`Flags::LAST`].
+    /// frames. This flag is never set with [`Flags::LAST`].
     pub const PART: Flags = Flags(16);
     /// In a request: bodies of the reply may lie in the offered shared memory. In a reply: the body lies there, and the
     /// frame has its [`SlotPlace`](super::SlotPlace) instead.

@@ -16,7 +16,7 @@ pub struct Preface {
     pub version: u16,
 }
 
-/// Why the peer does not speak the framed protocol.
+/// The reason why the peer does not speak the framed protocol.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PrefaceError {

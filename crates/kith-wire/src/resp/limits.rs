@@ -29,7 +29,7 @@ impl Limits {
         Self { arguments: 10, argument_bytes: 16 << 10, command_bytes: 24 << 10, is_unauthenticated: true };
 }
 
-/// Why bytes are not a command. Nothing after them can be decoded. The messages are worded as in Redis.
+/// The reason why bytes are not a command. Nothing after them can be decoded. The messages are worded as in Redis.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Malformed {

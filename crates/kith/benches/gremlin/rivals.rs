@@ -1,6 +1,6 @@
-//! The second degree, common neighbours and the number of walks of three steps, asked with the same text and bindings over
-//! a WebSocket of each server: Kith's router with three nodes, Gremlin Server with TinkerGraph, and JanusGraph, both of which
-//! hold the graph in the memory of one process.
+//! Compares the second degree, common neighbours and the number of walks of three steps, with the same text and
+//! bindings over a WebSocket of each server: Kith's router with three nodes, Gremlin Server with TinkerGraph, and
+//! JanusGraph, both of which hold the graph in the memory of one process.
 
 use super::{
     GRAPH,

@@ -8,7 +8,7 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-/// Which server.
+/// The kind of server.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
     TinkerGraph,

@@ -1,4 +1,4 @@
-//! How long writes wait after the leader of their partition was killed.
+//! Measures how long writes wait after the leader of their partition was killed.
 
 use super::{
     rig,

@@ -1,4 +1,4 @@
-//! CPU time by process, and how it is told.
+//! CPU time by process, and its form in reports.
 
 #[path = "../../../kith-bench/src/cpu.rs"]
 mod by_process;
@@ -8,7 +8,7 @@ pub use by_process::{Parts, now};
 
 use std::time::Duration;
 
-/// What two readings of CPU time found, before and after something.
+/// The results of two readings of CPU time, before and after something.
 pub type Reading = (Vec<Duration>, Vec<Duration>);
 
 /// The CPU time of each part in all readings together.
@@ -19,7 +19,7 @@ pub fn sums(readings: &[Reading]) -> Vec<Duration> {
     (0..parts).map(|part| used(part).sum()).collect()
 }
 
-/// `client 41 us, router 80 us, nodes 95 us: 216 us` of what each part used, for each of `queries`.
+/// Formats the CPU time of each part per query, such as `client 41 us, router 80 us, nodes 95 us: 216 us`.
 pub fn describe(parts: &Parts, used: &[Duration], queries: usize) -> String {
     let each: Vec<f64> = used.iter().map(|used| used.as_secs_f64() * 1e6 / queries as f64).collect();
     let named = parts.iter().zip(&each).map(|((name, _), us)| format!("{name} {us:.0} us"));

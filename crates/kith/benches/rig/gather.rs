@@ -1,5 +1,5 @@
-//! The floor of large reads: what any store over the network must do, and nothing else. A server finds values by their
-//! number in an array and sends them; nothing is hashed, looked up, proven or named.
+//! The floor of large reads: the work that any store over the network must do, and nothing else. A server finds values
+//! by their number in an array and sends them; nothing is hashed, looked up, proven or named.
 //!
 //! Servers are processes: this program, started again with [`ROLE`] in its environment.
 
@@ -11,13 +11,14 @@ use std::{
     thread,
 };
 
-/// Says which server a process is, as `1/3`, and how many values all of them have: `1/3/100000`.
+/// The variable that says which server a process is, and how many values all servers have: `1/3/100000` is index 1 of 3
+/// servers with 100,000 values.
 const ROLE: &str = "KITH_BENCH_GATHER";
 const VALUE_BYTES: usize = 1_024;
-/// Values gathered before they are sent: those that fit into a core's own cache.
+/// The number of values that are gathered before they are sent: as many as fit into a core's own cache.
 const VALUES_A_SEND: usize = 256;
 
-/// Serves, where this process was started to, until its standard input ends.
+/// Serves until standard input ends, if this process was started for that. Returns whether it was.
 pub fn serve_if_told() -> bool {
     let Ok(role) = std::env::var(ROLE) else { return false };
     let numbers: Vec<u64> = role.split('/').map(|text| text.parse().expect("a number")).collect();
@@ -52,12 +53,12 @@ fn serve(mut client: TcpStream, values: &[u8]) {
     }
 }
 
-/// Servers, each with its share of the values of the ids from 0 on, and a client with a connection to each.
+/// The servers, each with its share of the values of the ids from 0 on, and a client with a connection to each.
 pub struct Gather {
     servers: Vec<Server>,
-    /// All values of an answer, server by server; used again for the next.
+    /// All values of an answer, server by server. The buffer is reused for the next answer.
     buffer: Vec<u8>,
-    /// For each id asked for, its server and its place in that server's share.
+    /// For each requested id, its server and its position in that server's share.
     places: Vec<(usize, usize)>,
 }
 
@@ -66,12 +67,12 @@ struct Server {
     connection: TcpStream,
     request: Vec<u8>,
     asked: usize,
-    /// Where its share begins in the buffer.
+    /// The position in the buffer at which its share begins.
     start: usize,
 }
 
 impl Gather {
-    /// So many servers, and so many values over all of them.
+    /// Starts `servers` servers that hold `count` values together.
     pub fn start(servers: usize, count: u64) -> Self {
         let program = std::env::current_exe().expect("this program");
         let servers = (0..servers).map(|index| {
@@ -126,7 +127,7 @@ impl Gather {
         }
     }
 
-    /// The value of the id at `index` of those that were read last.
+    /// The value of the id at `index` in the last answer.
     pub fn value(&self, index: usize) -> &[u8] {
         let (server, place) = self.places[index];
         let at = self.servers[server].start + place * VALUE_BYTES;

@@ -1,9 +1,9 @@
 //! The rival of the Voldemort paper (§6): MariaDB with a MyISAM table of keys and values, loaded by `LOAD DATA INFILE` and
 //! made current by replacing a view.
 //!
-//! It has every advantage that costs it nothing: an index cache that holds the whole index, the paper's buffers for loading
-//! (256 MB each), rows of fixed length, so that a row is one read, prepared statements, a Unix socket, no privileges to
-//! check, no binary log, no InnoDB. `fsync` it never calls.
+//! It has every advantage that costs it nothing: an index cache that holds the whole index, the paper's buffers for
+//! loading (256 MB each), rows of fixed length, so that a row is one read, prepared statements, a Unix socket, no
+//! privileges to check, no binary log, no InnoDB. It never calls `fsync`.
 
 use mysql_async::{Conn, OptsBuilder, Statement, prelude::Queryable};
 use parking_lot::Mutex;
@@ -14,37 +14,37 @@ use std::{
 };
 use tokio::sync::Semaphore;
 
-/// Where Debian has it; it is not on everybody's path.
+/// The usual paths of the server, which is not on everybody's search path.
 const PROGRAMS: [&str; 3] = ["/usr/sbin/mariadbd", "/usr/local/sbin/mariadbd", "/usr/libexec/mariadbd"];
-/// Far above what a start takes.
+/// The time limit of a start, which is far above what it takes.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The view that is asked.
+/// The view that is read.
 const VIEW: &str = "people";
 /// Connections of the client; each is a thread of the server. More are not quicker on few cores.
 const CONNECTIONS: usize = 16;
 
-/// How a table's index is made.
+/// The kind of a table's index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Index {
-    /// A primary key: the quickest to read by. It is made while rows come in.
+    /// A primary key, which is the fastest to read by. It is built while rows are loaded.
     Primary,
-    /// An ordinary one, put off until all rows are there (`ALTER TABLE … DISABLE KEYS`), as the paper did.
+    /// An ordinary index that is built only when all rows are loaded (`ALTER TABLE … DISABLE KEYS`), as in the paper.
     PutOff,
 }
 
-/// A running server without any table; stopped when dropped.
+/// A running server without any table. It is stopped when dropped.
 pub struct MariaDb {
     server: Child,
     /// Its data and socket.
     folder: tempfile::TempDir,
-    /// Loads tables and swaps.
+    /// The connection that loads tables and swaps the view.
     conn: Conn,
     pub pid: u32,
     pub version: String,
 }
 
 impl MariaDb {
-    /// `None`, said aloud, where MariaDB is not installed.
+    /// Starts a server. Returns `None` with a message if MariaDB is not installed.
     pub async fn start() -> Option<Self> {
         let Some(program) = PROGRAMS.iter().find(|program| Path::new(program).exists()) else {
             eprintln!("skipped: MariaDB is absent; scripts/packages.sh installs it");
@@ -60,7 +60,7 @@ impl MariaDb {
         Some(Self { server, folder, conn, pid, version: version.expect("a version") })
     }
 
-    /// Loads `key,value` lines under one header line into a new table: how long that took.
+    /// Loads `key,value` lines under one header line into a new table. Returns the time that this took.
     pub async fn load(&mut self, table: &str, file: &Path, value_bytes: usize, index: Index) -> Duration {
         let key = match index {
             Index::Primary => "PRIMARY KEY (id)",
@@ -87,14 +87,14 @@ impl MariaDb {
         started.elapsed()
     }
 
-    /// Makes the view one of this table: how long that took.
+    /// Makes the view show this table. Returns the time that this took.
     pub async fn swap(&mut self, table: &str) -> Duration {
         let started = Instant::now();
         self.must(&format!("CREATE OR REPLACE VIEW {VIEW} AS SELECT id, value FROM {table}")).await;
         started.elapsed()
     }
 
-    /// How many rows the view has.
+    /// The number of rows of the view.
     pub async fn rows(&mut self) -> u64 {
         let rows: Option<u64> =
             self.conn.query_first(format!("SELECT count(*) FROM {VIEW}")).await.expect("it counts");
@@ -127,7 +127,7 @@ impl Drop for MariaDb {
 
 /// Connections with the query prepared.
 pub struct Reader {
-    /// One permit for each idle connection: waits in turn.
+    /// One permit for each idle connection. Queries wait for it in turn.
     free: Semaphore,
     idle: Mutex<Vec<(Conn, Statement)>>,
 }
@@ -152,7 +152,7 @@ fn start(program: &str, folder: &Path) -> Child {
     let data = folder.join("data");
     std::fs::create_dir(&data).expect("the folder can be written");
     let mut command = Command::new(program);
-    // Without privileges to check it needs no tables of its own: an empty folder will do.
+    // The server checks no privileges, so it needs no tables of its own, and an empty folder is enough.
     command.args([
         "--no-defaults",
         "--skip-grant-tables",
@@ -171,7 +171,7 @@ fn start(program: &str, folder: &Path) -> Child {
     command.arg(format!("--pid-file={}", folder.join("pid").display()));
     command.arg(format!("--log-error={}", folder.join("log").display()));
     if is_root() {
-        // It refuses to be run by root unless told.
+        // As root, the server runs only with this flag.
         command.arg("--user=root");
     }
     command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("mariadbd starts")

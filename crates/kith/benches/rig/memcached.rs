@@ -9,13 +9,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Far above what a start takes.
+/// The time limit of a start, which is far above what it takes.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Memory it may use: several times what the values take.
+/// The memory that the server may use: several times the size of the values.
 const MEMORY_MIB: &str = "1024";
-/// Room of a value in an answer beside its bytes: `VALUE key flags length`, line ends, and its share of an `END`.
+/// The room that a value takes in an answer beside its bytes: `VALUE key flags length`, line ends, and its share of an
+/// `END`.
 const ROOM_BYTES: usize = 64;
-/// The ways to ask that are tried: which is quickest differs with machines and loads.
+/// The ways of asking that are tried. The fastest one depends on the machine and the load.
 const WAYS: [Way; 5] = [
     Way { connections: 1, keys: 5_000 },
     Way { connections: 1, keys: 500 },
@@ -25,33 +26,33 @@ const WAYS: [Way; 5] = [
 ];
 const TRIALS: usize = 15;
 
-/// Over how many connections keys are asked for, and how many of them in one `get`; all are sent before answers are read.
+/// The number of connections, and the number of keys of one `get`. All requests are sent before answers are read.
 #[derive(Clone, Copy, Debug)]
 pub struct Way {
     pub connections: usize,
     pub keys: usize,
 }
 
-/// A running server and a client; stopped when dropped.
+/// A running server and a client. The server is stopped when dropped.
 pub struct Memcached {
     server: Child,
     pub version: String,
     pub way: Way,
     connections: Vec<TcpStream>,
     request: Vec<u8>,
-    /// An answer as it came; used again for the next.
+    /// The bytes of an answer. The buffer is reused for the next answer.
     buffer: Vec<u8>,
-    /// Where values lie in it, in the order of the ids.
+    /// The positions of the values in it, in the order of the ids.
     values: Vec<Range<usize>>,
 }
 
 impl Memcached {
-    /// A server with the values of these ids; `None`, said aloud, where memcached is not installed.
+    /// Starts a server with the values of these ids. Returns `None` with a message if memcached is not installed.
     pub fn start(rows: impl Iterator<Item = (u64, Vec<u8>)>) -> Option<Self> {
         // memcached would write a port of its own choice only to a file.
         let port = free_address().port().to_string();
         let mut command = Command::new("memcached");
-        // It does not run as root without being told as whom.
+        // As root, it runs only with the name of a user.
         command.args(["-l", "127.0.0.1", "-p", &port, "-U", "0", "-m", MEMORY_MIB, "-u", "nobody"]);
         let Ok(server) = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn() else {
             eprintln!("skipped: memcached is absent; scripts/packages.sh --bench installs it");
@@ -92,7 +93,7 @@ impl Memcached {
         self.server.id()
     }
 
-    /// Finds out which way of asking is quickest here and asks that way from now on.
+    /// Finds the way of asking that is fastest here, and uses it from now on.
     pub fn choose_way(&mut self, ids: &[u64]) {
         let mut best = [Duration::MAX; WAYS.len()];
         for _ in 0..TRIALS {
@@ -107,7 +108,7 @@ impl Memcached {
         self.way = *quickest.expect("there are ways").0;
     }
 
-    /// Asks for all, then reads all answers into one buffer.
+    /// Requests all values, then reads all answers into one buffer.
     ///
     /// # Panics
     /// If one has no value.
@@ -132,13 +133,13 @@ impl Memcached {
         }
     }
 
-    /// The value of the id at `index` of those that were read last.
+    /// The value of the id at `index` in the last answer.
     pub fn value(&self, index: usize) -> &[u8] {
         &self.buffer[self.values[index].clone()]
     }
 }
 
-/// Reads `batches` answers, together those to `ids`, into `buffer` from `start` on; where they end.
+/// Reads the `batches` answers that together answer `ids` into `buffer`, from `start` on. Returns where they end.
 fn read_answers(
     connection: &mut TcpStream,
     buffer: &mut [u8],

@@ -1,4 +1,4 @@
-//! What whole-system benchmarks share: a graph read from its file, CPU time by process, the rivals.
+//! The parts that whole-system benchmarks share: a graph read from its file, CPU time by process, the rivals.
 
 #![allow(dead_code, unused_imports, reason = "each benchmark uses a part of it")]
 
@@ -25,9 +25,9 @@ use std::{
     path::Path,
 };
 
-/// An undirected graph in memory: whom to ask about, and answers computed in the plainest way.
+/// An undirected graph in memory. It draws members to ask about, and computes answers in the simplest way.
 pub struct Edges {
-    /// As in the file, each once.
+    /// The edges in the order of the file, each once.
     pub edges: Vec<(u64, u64)>,
     neighbours: BTreeMap<u64, Vec<u64>>,
 }
@@ -52,19 +52,19 @@ impl Edges {
         Self { edges, neighbours }
     }
 
-    /// Members, each as likely as any other.
+    /// Draws members, each with the same probability.
     pub fn uniform(&self, count: usize, seed: u64) -> Vec<u64> {
         let members: Vec<u64> = self.neighbours.keys().copied().collect();
         let mut rng = StdRng::seed_from_u64(seed);
         (0..count).map(|_| members[rng.random_range(0..members.len())]).collect()
     }
 
-    /// How many members there are.
+    /// The number of members.
     pub fn members(&self) -> usize {
         self.neighbours.len()
     }
 
-    /// Members, as likely as they have connections: an end of any edge.
+    /// Draws members with a probability in proportion to their connections, as the ends of random edges.
     pub fn by_degree(&self, count: usize, seed: u64) -> Vec<u64> {
         let mut rng = StdRng::seed_from_u64(seed);
         let end = |rng: &mut StdRng| {
@@ -74,18 +74,18 @@ impl Edges {
         (0..count).map(|_| end(&mut rng)).collect()
     }
 
-    /// How many connections a member has.
+    /// The number of connections of a member.
     pub fn degree(&self, id: u64) -> usize {
         self.neighbours[&id].len()
     }
 
-    /// Ids in the lists that a network is made of: the work of a query about it, whoever answers.
+    /// The number of ids in the lists that a network is made of. This is the work of a query about it in any system.
     pub fn ids_read(&self, id: u64) -> usize {
         let first = &self.neighbours[&id];
         first.len() + first.iter().map(|friend| self.neighbours[friend].len()).sum::<usize>()
     }
 
-    /// First degree, and everybody within two steps, the member itself left out.
+    /// The number of members in the first degree, and the number within two steps without the member itself.
     pub fn network(&self, id: u64) -> (u64, u64) {
         let first = &self.neighbours[&id];
         let mut within: BTreeSet<u64> = first.iter().copied().collect();
@@ -115,7 +115,7 @@ impl Edges {
         self.neighbours[&from].iter().map(|next| self.walks(*next, length - 1)).sum()
     }
 
-    /// 0 to 3 steps, `None` beyond.
+    /// The distances of members, from 0 to 3; `None` for those that are farther away.
     pub fn distances(&self, from: u64, to: &[u64]) -> Vec<Option<u8>> {
         let mut steps = BTreeMap::from([(from, 0)]);
         let mut frontier = vec![from];
@@ -133,7 +133,7 @@ impl Edges {
     }
 }
 
-/// A number from the environment: how much to measure.
+/// Reads a number from the environment, which says how much to measure.
 pub fn setting(name: &str, default: usize) -> usize {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }

@@ -1,4 +1,4 @@
-//! The rival: PostgreSQL with an indexed edge table, asked by a Rust client over a Unix socket.
+//! The rival: PostgreSQL with an indexed edge table, queried by a Rust client over a Unix socket.
 //!
 //! It has every advantage that costs it nothing: a covering index in both directions, index-only scans, all data in
 //! memory, prepared statements that are planned once, no JIT and no parallel workers for queries this short, and the
@@ -14,7 +14,7 @@ use std::{
 };
 use tokio_postgres::{Client, Config, NoTls, Statement};
 
-/// Ways to count who is within two steps; all give the first degree and that.
+/// Ways to count the members within two steps. All return the size of the first degree and this count.
 const QUERIES: [(&str, &str); 3] = [
     (
         "union",
@@ -38,17 +38,17 @@ const QUERIES: [(&str, &str); 3] = [
                     UNION ALL SELECT dst FROM edge WHERE src = $1) n WHERE dst <> $1)",
     ),
 ];
-/// Far above what a start takes.
+/// The time limit of a start, which is far above what it takes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A running server with the graph in it; stopped when dropped.
+/// A running server that holds the graph. It is stopped when dropped.
 pub struct Postgres {
     server: Child,
     /// Its data and socket.
     _folder: tempfile::TempDir,
     client: Client,
     statements: Vec<(&'static str, Statement)>,
-    /// The one that is asked.
+    /// The statement that is used.
     chosen: usize,
     /// The process that answers.
     pub backend: u32,
@@ -56,7 +56,7 @@ pub struct Postgres {
 }
 
 impl Postgres {
-    /// `None`, said aloud, where PostgreSQL is not installed.
+    /// Starts a server with the graph. Returns `None` with a message if PostgreSQL is not installed.
     pub async fn start(graph: &Edges) -> Option<Self> {
         let Some(bin) = newest_bin() else {
             eprintln!("skipped: PostgreSQL is absent; scripts/packages.sh --bench installs it");
@@ -88,10 +88,10 @@ impl Postgres {
         })
     }
 
-    /// Chooses the way to write the query that is quickest for such members; its name.
+    /// Chooses the way to write the query that is fastest for such members. Returns its name.
     pub async fn choose(&mut self, sample: &[u64]) -> &'static str {
         let mut least = vec![Duration::MAX; self.statements.len()];
-        // The first pass plans anew and brings pages into memory; the least of several is the one undisturbed.
+        // The first pass plans anew and brings pages into memory; the shortest of several was not disturbed.
         for _ in 0..5 {
             for ((_, statement), least) in self.statements.iter().zip(&mut least) {
                 let started = Instant::now();
@@ -105,7 +105,7 @@ impl Postgres {
         self.statements[self.chosen].0
     }
 
-    /// First degree and everybody within two steps.
+    /// The number of members in the first degree, and the number within two steps.
     pub async fn network(&self, id: u64) -> (u64, u64) {
         ask(&self.client, &self.statements[self.chosen].1, id).await
     }
@@ -131,7 +131,7 @@ fn is_root() -> bool {
     status.lines().any(|line| line.starts_with("Uid:\t0\t"))
 }
 
-/// PostgreSQL refuses to be run by root: its own user then.
+/// The command that starts a program. PostgreSQL refuses to run as root, so root runs it as its own user.
 fn as_user(program: &Path) -> Command {
     if !is_root() {
         return Command::new(program);
@@ -156,8 +156,8 @@ fn start(bin: &Path, data: &Path, socket: &Path) -> Child {
         "work_mem=256MB",
         "jit=off",
         "max_parallel_workers_per_gather=0",
-        // The plan is the same for every member; left to itself PostgreSQL plans anew for each, which takes as long as a
-        // third of a query about few connections.
+        // The plan is the same for every member; by default, PostgreSQL plans anew for each, which takes a third of the
+        // time of a query about few connections.
         "plan_cache_mode=force_generic_plan",
         "autovacuum=off",
     ] {
@@ -196,7 +196,7 @@ async fn load(client: &Client, graph: &Edges, folder: &Path) {
          CLUSTER edge USING edge_src_dst_idx;"
     );
     client.batch_execute(&steps).await.expect("the graph is loaded");
-    // Marks pages as all visible: without, index-only scans read the table too.
+    // Marks all pages as visible. Otherwise, index-only scans read the table too.
     client.batch_execute("VACUUM (ANALYZE) edge").await.expect("the table is vacuumed");
 }
 

@@ -1,4 +1,4 @@
-//! Reads of a store of values at a set rate, every answer checked.
+//! Reads of a store of values at a set rate. Every answer is checked.
 
 use super::{
     latency::Latencies,
@@ -9,41 +9,41 @@ use kith_types::fmix64;
 use serde_json::Value;
 use std::{sync::Arc, time::Duration};
 
-/// What lies under a key: random bytes, a kibibyte of them.
+/// The value of a key: a kibibyte of random bytes.
 pub fn value(id: u64) -> Vec<u8> {
     (0..128).flat_map(|word| fmix64(id << 7 | word).to_le_bytes()).collect()
 }
 
-/// Rows from 0 on.
+/// The rows with the ids from 0 on.
 pub fn rows(count: u64) -> impl Iterator<Item = (Vec<u8>, Vec<u8>)> {
     (0..count).map(|id| (id.to_le_bytes().to_vec(), value(id)))
 }
 
-/// One store, asked through one service.
+/// One store, read through one service.
 #[derive(Clone)]
 pub struct Store {
     pub name: &'static str,
     pub service: Arc<dyn Service>,
 }
 
-/// Straight to the nodes.
+/// Connects to the nodes directly.
 pub async fn direct(ready: &Value) -> Arc<dyn Service> {
     direct_over(ready, TransportKind::Framed).await
 }
 
-/// From the nodes, over a transport.
+/// Connects to the nodes over a given transport.
 pub async fn direct_over(ready: &Value, transport: TransportKind) -> Arc<dyn Service> {
     let settings = SessionSettings { transport, ..SessionSettings::default() };
     let session = Session::connect(vec![router(ready)], settings).await;
     Arc::new(session.expect("the cluster is up"))
 }
 
-/// Through the router.
+/// Connects through the router.
 pub async fn routed(ready: &Value) -> Arc<dyn Service> {
     routed_over(ready, TransportKind::Framed).await
 }
 
-/// Through the router, which is asked over a transport.
+/// Connects through the router over a given transport.
 pub async fn routed_over(ready: &Value, transport: TransportKind) -> Arc<dyn Service> {
     let client = RouterClient::connect(&[router(ready)]).await.expect("the router is up");
     Arc::new(client.with_transport(transport))
@@ -55,7 +55,7 @@ pub fn router(ready: &Value) -> String {
 }
 
 impl Store {
-    /// Asks for each group of keys when it is due.
+    /// Requests each group of keys when it is due.
     ///
     /// # Panics
     /// If an answer is wrong, a request failed, or one could not be sent.
@@ -80,7 +80,7 @@ impl Store {
         latencies
     }
 
-    /// Single keys at `rate` for `length`, drawn by `draw`.
+    /// Reads single keys that `draw` draws, at `rate` for `length`.
     pub async fn read_singles(
         &self,
         rate: f64,

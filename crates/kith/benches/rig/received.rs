@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-/// So far, over connections that are open now; `None`, said aloud, where `ss` is absent.
+/// The bytes received so far over connections that are open now. Returns `None` with a message if `ss` is absent.
 pub fn now() -> Option<u64> {
     let Ok(output) = Command::new("ss").args(["-tinpHO", "state", "established"]).output() else {
         eprintln!("skipped: ss is absent; scripts/packages.sh --bench installs it");

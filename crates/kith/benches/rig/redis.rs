@@ -10,10 +10,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Far above what a start takes.
+/// The time limit of a start, which is far above what it takes.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A running server; stopped when dropped.
+/// A running server. It is stopped when dropped.
 pub struct RedisServer {
     server: Child,
     _folder: tempfile::TempDir,
@@ -23,7 +23,7 @@ pub struct RedisServer {
 }
 
 impl RedisServer {
-    /// A server with these keys and values; `None`, said aloud, where Redis is not installed.
+    /// Starts a server with these keys and values. Returns `None` with a message if Redis is not installed.
     pub fn start(rows: impl Iterator<Item = (Vec<u8>, Vec<u8>)>) -> Option<Self> {
         let folder = tempfile::tempdir().expect("a temporary folder");
         // Redis does not take port 0 for "any free port".
@@ -83,7 +83,7 @@ impl Drop for RedisServer {
     }
 }
 
-/// Requests a second, by redis-benchmark against a port.
+/// The requests per second that redis-benchmark measures against a port.
 ///
 /// # Panics
 /// If it fails.

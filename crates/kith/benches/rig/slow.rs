@@ -10,14 +10,14 @@ use std::{
     time::Duration,
 };
 
-/// A process that stands still and goes on in turn, until this is dropped.
+/// A process that is stopped and continued in turn, until this is dropped.
 pub struct Slow {
     over: Arc<AtomicBool>,
     thread: Option<thread::JoinHandle<()>>,
 }
 
 impl Slow {
-    /// Stands still for `stopped`, then runs for `running`, and so on.
+    /// Stops the process for `stopped`, lets it run for `running`, and repeats this.
     pub fn start(pid: u32, stopped: Duration, running: Duration) -> Self {
         let pid = Pid::from_raw(pid.cast_signed()).expect("0 is nobody's");
         let over = Arc::new(AtomicBool::new(false));
@@ -38,7 +38,7 @@ impl Drop for Slow {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // It goes on before it ends, so the process runs again.
+            // The thread continues the process before it ends, so the process runs again.
             let _ = thread.join();
         }
     }

@@ -1,4 +1,5 @@
-//! Sides that answer the same questions in turn: time question by question, CPU time in blocks of questions.
+//! Sides that answer the same questions in turn. Time is measured for each question, and CPU time for blocks of
+//! questions.
 
 use crate::{
     rig::cpu::{self, Parts},
@@ -6,49 +7,50 @@ use crate::{
 };
 use std::time::Duration;
 
-/// How closely an answer is looked at.
+/// The thoroughness of the check of an answer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Check {
     /// Every byte.
     Whole,
-    /// Length and beginning of each value, as whoever uses them would: while CPU time is counted.
+    /// The length and the beginning of each value, as a user of the values would read them. This check is used while
+    /// CPU time is measured.
     Glance,
 }
 
 /// One way to get answers.
 pub struct Side<'a> {
     pub name: &'static str,
-    /// Whose CPU time it takes, the client first.
+    /// The processes whose CPU time it takes, the client first.
     pub parts: Parts,
-    /// Asks the question of this number, checks the answer, and tells how long that took to come.
+    /// Asks the question of this number, checks the answer, and returns the time until it arrived.
     pub ask: Box<dyn FnMut(usize, Check) -> Duration + 'a>,
 }
 
-/// How much is measured.
+/// The amount of the measurements.
 #[derive(Clone, Copy)]
 pub struct Amount {
-    /// Questions that all sides answer in turn.
+    /// The number of questions that all sides answer in turn.
     pub pairs: usize,
-    /// Blocks whose CPU time is read.
+    /// The number of blocks for which CPU time is measured.
     pub blocks: usize,
-    /// Questions in a block.
+    /// The number of questions in a block.
     pub block: usize,
 }
 
-/// What one side took.
+/// The measurements of one side.
 pub struct Seen {
     pub name: &'static str,
-    /// Microseconds of each question.
+    /// The time of each question, in microseconds.
     took: Vec<f64>,
     parts: Vec<&'static str>,
-    /// Of each block, for each part, microseconds of CPU a question.
+    /// For each block and each part, the CPU time per question, in microseconds.
     cpu: Vec<Vec<f64>>,
 }
 
-/// Questions asked of each side before anything counts: connections and caches fill.
+/// The number of questions to each side before anything is measured, so that connections are open and caches are full.
 const WARM_QUESTIONS: usize = 5;
 
-/// Has all sides answer the same, in turn; who comes first changes.
+/// Lets all sides answer the same questions in turn. The side that comes first changes.
 pub fn take_turns(sides: &mut [Side<'_>], amount: Amount) -> Vec<Seen> {
     let mut seen: Vec<Seen> = sides
         .iter()
@@ -86,7 +88,7 @@ pub fn take_turns(sides: &mut [Side<'_>], amount: Amount) -> Vec<Seen> {
 }
 
 impl Seen {
-    /// `p50 4100 us; CPU client 1800 + servers 2000 = 3800 us`, medians each.
+    /// Formats the medians, such as `p50 4100 us; CPU client 1800 + servers 2000 = 3800 us`.
     pub fn describe(&self) -> String {
         let of = |part: usize| median(self.cpu.iter().map(|block| block[part]).collect());
         let parts: Vec<String> =
@@ -95,17 +97,17 @@ impl Seen {
         format!("p50 {:.0} us; CPU {} = {all:.0} us", median(self.took.clone()), parts.join(" + "))
     }
 
-    /// Time of this side to another's, question by question.
+    /// The ratio of the times of this side and another, question by question.
     pub fn time_to(&self, other: &Self) -> Interval {
         ratio(&self.took, &other.took)
     }
 
-    /// All CPU time of this side to another's, block by block.
+    /// The ratio of all CPU time of this side and another, block by block.
     pub fn cpu_to(&self, other: &Self) -> Interval {
         ratio(&self.totals(), &other.totals())
     }
 
-    /// CPU time of all parts but the first, the client's.
+    /// The ratio of the CPU time of all parts except the first, which is the client.
     pub fn server_cpu_to(&self, other: &Self) -> Interval {
         let of = |seen: &Self| seen.cpu.iter().map(|block| block[1..].iter().sum()).collect::<Vec<f64>>();
         ratio(&of(self), &of(other))
@@ -116,7 +118,7 @@ impl Seen {
     }
 }
 
-/// `1.25 (1.20 to 1.31)`.
+/// Formats an interval, such as `1.25 (1.20 to 1.31)`.
 pub fn told(interval: Interval) -> String {
     format!("{:.2} ({:.2} to {:.2})", interval.median, interval.low, interval.high)
 }

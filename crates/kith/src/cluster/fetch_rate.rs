@@ -41,7 +41,7 @@ pub struct FetchRateReply {
     pub held_back: Option<u64>,
     /// The number of requests that wait for their turn.
     pub waiting: u32,
-    /// Why the node did not answer; empty if it did. The rate of a node that did not answer is unchanged.
+    /// The reason why the node did not answer; empty if it did. The rate of a node that did not answer is unchanged.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub error: String,
 }

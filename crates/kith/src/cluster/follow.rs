@@ -18,16 +18,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How often the status of the rebalance is requested.
+/// The interval at which the status of the rebalance is requested.
 const LOOK_INTERVAL: Duration = Duration::from_millis(200);
-/// How often a progress line is printed if standard error is not a terminal.
+/// The interval at which a progress line is printed if standard error is not a terminal.
 const LINE_INTERVAL: Duration = Duration::from_secs(5);
-/// How long to wait for the files that the previous change gave up: their default grace period, plus time for every router
-/// to learn the new owners.
+/// The time to wait for the files that the previous change gave up: their default grace period, plus time for every
+/// router to learn the new owners.
 const SETTLE_WAIT: Duration = Duration::from_secs(120);
-/// How long to wait for a group whose nodes are behind the others.
+/// The time to wait for a group whose nodes are behind the others.
 const BEHIND_WAIT: Duration = Duration::from_secs(60);
-/// How long no router may answer before following ends. Meanwhile another router can take over the rebalance.
+/// The time without an answer from any router after which following ends. Meanwhile another router can take over the
+/// rebalance.
 const ROUTER_PATIENCE: Duration = Duration::from_secs(30);
 
 /// Begins a change of shape. If a refusal is temporary, retries for `wait` seconds, or for a default time if `wait` is
@@ -56,7 +57,7 @@ pub async fn begin(
     }
 }
 
-/// How long to retry after a refusal; `None` if the refusal is not temporary.
+/// The time for which to retry after a refusal; `None` if the refusal is not temporary.
 fn patience(error: &anyhow::Error, wait: Option<u64>) -> Option<Duration> {
     let Some(QueryError::Remote { code, .. }) = error.downcast_ref() else { return None };
     let default = match code {

@@ -7,7 +7,7 @@ use serde::Serialize;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LiveGraphReply {
     pub graph: String,
-    /// Where the rows of the graph are stored.
+    /// The place where the rows of the graph are stored.
     pub storage: String,
     /// The number of partitions that accept no writes because no running node leads them.
     pub leaderless: u32,
@@ -36,7 +36,7 @@ pub struct LiveNodeReply {
     /// partition that is furthest behind.
     pub behind: u64,
     pub behind_max: u64,
-    /// Why the node has not opened the graph, or why its database does not work; absent if it works.
+    /// The reason why the node has not opened the graph, or why its database does not work; absent if it works.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }

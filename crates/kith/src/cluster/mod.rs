@@ -70,7 +70,7 @@ pub struct StatusReply {
     pub groups: Vec<GroupReply>,
     pub nodes: Vec<NodeReply>,
     pub routers: Vec<RouterReply>,
-    /// Empty if the metadata store does not answer.
+    /// The stores; empty if the metadata store does not answer.
     pub stores: Vec<StoreStatusReply>,
     pub live_graphs: Vec<LiveGraphReply>,
     pub databases: Vec<DatabaseReply>,
@@ -93,7 +93,7 @@ impl From<v1::GroupStatus> for GroupReply {
     }
 }
 
-/// What a store serves, and how its last push ended.
+/// The version that a store serves, and the end of its last push.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StoreStatusReply {
     pub store: String,
@@ -171,8 +171,8 @@ pub struct RouterReply {
     pub router: u32,
     /// `up` or `down`.
     pub state: String,
-    /// How long ago the router last reached the metadata store, and the revision that it serves by. Both are `None` if it is
-    /// down.
+    /// The time since the router last reached the metadata store, and the revision that it serves by. Both are `None`
+    /// if it is down.
     pub metadata_age_ms: Option<u64>,
     pub metadata_revision: Option<u64>,
 }

@@ -24,7 +24,7 @@ pub struct ApplyFlags {
     how: HowFlags,
 }
 
-/// How a change is carried out.
+/// The flags for how a change is carried out.
 #[derive(Args, Clone, Debug, Default)]
 struct HowFlags {
     /// Return as soon as the change has begun; `kith cluster rebalance --status` shows its progress
@@ -108,7 +108,7 @@ impl AddFlags {
     }
 }
 
-/// What to do about rebalances.
+/// The flags of `kith cluster rebalance`.
 #[derive(Args, Debug)]
 pub struct RebalanceFlags {
     /// Print how the partitions would be spread evenly over the nodes (the default)

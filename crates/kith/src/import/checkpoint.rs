@@ -19,22 +19,22 @@ use std::{
 const FILE_BYTES: usize = 1024;
 const FORMAT: u32 = 1;
 
-/// How far an import has come.
+/// The progress of an import.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Progress {
     format: u32,
     /// A random number that names the import. The names of its writes are derived from it.
     pub import: String,
-    /// What is imported.
+    /// The subject of the import.
     pub subject: Subject,
-    /// How many rows, counted from the first, have all been written or refused.
+    /// The number of rows, counted from the first, that have all been written or refused.
     pub done: u64,
     /// The outcomes of those rows.
     pub counts: Counts,
 }
 
-/// What is imported. If any field differs, it is a different import.
+/// The subject of an import. If any field differs, it is a different import.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Subject {

@@ -88,7 +88,7 @@ impl FromStr for ImportColumn {
     }
 }
 
-/// What the rows of a file are written as.
+/// The target that the rows of a file are written as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     Objects,
@@ -167,7 +167,7 @@ impl ImportFlags {
         self.columns.get(TIME_PLACE).and_then(|column| column.unit).unwrap_or_default()
     }
 
-    /// How to read the file.
+    /// The options for reading the file.
     pub fn files(&self) -> FileOptions {
         FileOptions {
             delimiter: self.delimiter,
@@ -183,7 +183,7 @@ impl ImportFlags {
         }
     }
 
-    /// How many invalid lines are allowed.
+    /// The number of invalid lines that are allowed.
     pub fn max_errors(&self) -> u64 {
         self.max_errors
     }

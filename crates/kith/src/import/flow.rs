@@ -17,9 +17,9 @@ use tokio::{sync::mpsc, task::JoinHandle};
 
 /// The interval at which progress is saved and shown.
 const TICK: Duration = Duration::from_millis(500);
-/// While the checkpoint waits for one row, this many times `concurrency` later rows may begin.
+/// The multiple of `concurrency` that bounds the later rows that may begin while the checkpoint waits for one row.
 const AHEAD_FACTOR: usize = 16;
-/// How many refused rows are shown.
+/// The number of refused rows that are shown.
 const REFUSED_SHOWN: usize = 10;
 
 /// The rows that the cluster refused.
@@ -45,7 +45,7 @@ pub struct Flow {
     pub progress: Progress,
     pub checkpoint: Option<Checkpoint>,
     pub refused: Refused,
-    /// How many rows may be refused.
+    /// The number of rows that may be refused.
     pub refused_max: u64,
     pub concurrency: usize,
     pub line: ProgressLine,
@@ -56,7 +56,7 @@ pub struct Flow {
     in_flight: FuturesUnordered<JoinHandle<Ended>>,
     /// The keys of the rows in flight.
     keys: HashSet<(u64, u64)>,
-    /// Why no more rows are begun.
+    /// The reason why no more rows are begun.
     end: Option<Failure>,
 }
 

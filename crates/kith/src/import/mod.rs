@@ -61,7 +61,6 @@ pub async fn run(target: &TargetFlags, format: Format, flags: ImportFlags) -> an
     Ok(Exit::Done)
 }
 
-/// Returns the types of the graph.
 async fn types(target: &TargetFlags, graph: &str) -> anyhow::Result<Arc<GraphTypes>> {
     let document = connect::router(target).await?.topology_with_types(|name| name == graph).await;
     let document = document.context("read the types of the graph")?;

@@ -59,7 +59,7 @@ pub struct Rows {
     kind: TypeId,
 }
 
-/// What a check of the whole file found.
+/// The result of a check of the whole file.
 #[derive(Clone, Debug)]
 pub struct Checked {
     pub report: FileReport,
@@ -69,7 +69,7 @@ pub struct Checked {
     pub checksum: String,
 }
 
-/// Why reading ended early.
+/// The reason why reading ended early.
 pub enum ReadEnd {
     /// The file cannot be read, or has too many invalid lines.
     File(FileError),

@@ -37,7 +37,7 @@ impl Counts {
 /// The rows that have begun.
 #[derive(Clone, Debug, Default)]
 pub struct Window {
-    /// How many rows, counted from the first, have all ended.
+    /// The number of rows, counted from the first, that have all ended.
     done: u64,
     /// The outcomes of those rows.
     counts: Counts,
@@ -70,7 +70,7 @@ impl Window {
         }
     }
 
-    /// How many rows, counted from the first, have all ended.
+    /// The number of rows, counted from the first, that have all ended.
     pub fn done(&self) -> u64 {
         self.done
     }

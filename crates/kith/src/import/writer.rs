@@ -36,7 +36,7 @@ pub struct Writer {
     /// The name of the import. The names of its writes are derived from it and from their rows. Repeating a write therefore
     /// has no effect, whether its answer was lost or the import was interrupted.
     pub import: String,
-    /// How long to repeat a write that fails because of an outage.
+    /// The time for which to repeat a write that fails because of an outage.
     pub retry_for: Duration,
     /// Once this is cancelled, no write is repeated any more.
     pub stop: CancellationToken,
@@ -146,7 +146,6 @@ impl Writer {
         }
     }
 
-    /// Returns the name of a write.
     fn name(&self, row: &Row, mutation: &Mutation) -> WriteId {
         let mut hash = Sha256::new();
         hash.update(self.import.as_bytes());

@@ -18,11 +18,11 @@ pub struct Load<'a> {
     pub graph: &'a str,
     /// The unique name of the load.
     pub push: &'a str,
-    /// How long to wait for nodes that are down; `None` for the cluster's default.
+    /// The time to wait for nodes that are down; `None` for the cluster's default.
     pub node_wait_ms: Option<u64>,
 }
 
-/// Where nodes find a component.
+/// The places where nodes find a component.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Offered {
     /// Its folder in the cluster's object store; `None` if the folder is named by the version number.

@@ -16,7 +16,7 @@ pub struct Publication {
     cancelling: Option<BoxFuture<'static, Result<v1::StoreReply, QueryError>>>,
 }
 
-/// What can happen while a publication runs.
+/// An event that can occur while a publication runs.
 pub enum Beside {
     /// The user asks for the first time to cancel it.
     Asked,

@@ -11,7 +11,7 @@ use std::{
 
 /// A node counts as away until the router has not reported it for this long. The router repeats its report more often.
 const AWAY_FOR: Duration = Duration::from_secs(10);
-/// How many of the nodes that are waited for a line names.
+/// The number of nodes that a line names, of those that are waited for.
 const NODES_SHOWN: usize = 8;
 
 /// Shows the progress of a load or push.
@@ -24,7 +24,7 @@ pub struct Meter {
     held_back: BTreeMap<u32, u64>,
     /// Nodes that the router cannot reach, with the time of its last report.
     away: BTreeMap<u32, Instant>,
-    /// How often each node was away, which is how often it was tried again.
+    /// The number of times that each node was away, which is the number of times that it was tried again.
     retries: BTreeMap<u32, u32>,
 }
 

@@ -23,7 +23,7 @@ use tonic::Streaming;
 
 /// The error of a failed or lost publication.
 pub struct Unpublished {
-    /// Why it failed.
+    /// The reason why it failed.
     pub error: anyhow::Error,
     /// Whether the router itself reported the failure. If not, the new version may still become the served one.
     pub is_certain: bool,
@@ -61,7 +61,7 @@ impl From<v1::PushProgress> for Served {
     }
 }
 
-/// Hands a push or load over to a router, and shows the progress until it ends. Prints `note` first.
+/// Gives a push or load to a router, and shows the progress until it ends. Prints `note` first.
 ///
 /// # Errors
 /// The errors of [`follow`].
@@ -165,7 +165,7 @@ pub fn lock(cluster: &ClusterDocument, store: &str, work: Work<'_>) -> Result<Lo
 /// Parses an argument that names a place.
 ///
 /// # Errors
-/// Why the text is not a place.
+/// The reason why the text is not a place.
 pub fn location(text: &str) -> Result<Location, String> {
     text.parse::<Location>().map_err(|error| error.why)
 }

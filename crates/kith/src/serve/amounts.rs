@@ -7,7 +7,7 @@ use kith_routing::{PaceOptions, Strategy};
 use serde::{Deserialize, Serialize};
 use std::{num::NonZeroU64, time::Duration};
 
-/// How replicas are placed.
+/// The placement of replicas.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PlacementFlag {
@@ -118,7 +118,7 @@ pub fn fetch_p99(text: &str) -> Result<FetchP99, String> {
     }
 }
 
-/// How many bytes of a new version a node reads into memory before the version serves.
+/// The number of bytes of a new version that a node reads into memory before the version serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct WarmBytes(pub(super) u64);
@@ -142,7 +142,7 @@ pub fn warm_bytes(text: &str) -> Result<WarmBytes, String> {
     size(text).map(|bytes| WarmBytes(bytes as u64))
 }
 
-/// How long the changes of live graphs are kept in their logs.
+/// The time for which the changes of live graphs are kept in their logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct LogRetention(pub(super) Duration);

@@ -137,7 +137,7 @@ impl ConfigFile {
         }
     }
 
-    /// How lines of the log are written.
+    /// The format of the lines of the log.
     pub fn log_format(&self) -> Option<LogFormat> {
         self.log_format
     }

@@ -23,7 +23,7 @@ use std::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// How many lines of the log are shown if the background process exits without a report.
+/// The number of lines of the log that are shown if the background process exits without a report.
 const LOG_LINES: usize = 5;
 
 /// The report of the background process.
@@ -143,7 +143,7 @@ fn stop_command(ready_file: &Path) -> String {
     }
 }
 
-/// Detaches this process from the terminal. Once its parent has told it to stay, only `stop` ends it.
+/// Detaches this process from the terminal. Once its parent has confirmed that it may stay, only `stop` ends it.
 ///
 /// # Errors
 /// If the system does not allow it.

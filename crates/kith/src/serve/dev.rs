@@ -129,7 +129,8 @@ fn port(addr: &str) -> &str {
 }
 
 impl DevArgs {
-    /// Serves until told to stop. Writes the addresses to `ready_file`, or to the path where clients look first.
+    /// Serves until a signal stops the process. Writes the addresses to `ready_file`, or to the path where clients look
+    /// first.
     ///
     /// # Errors
     /// If the cluster cannot start; nothing of it is left running then. With `--stop`, if there is no cluster to stop.
@@ -223,7 +224,7 @@ impl DevArgs {
     }
 }
 
-/// The ports that the user asked for.
+/// The ports that the user chose.
 #[derive(Clone, Copy, Debug)]
 struct Ports {
     router: Option<u16>,

@@ -38,18 +38,19 @@ pub fn begin(format: LogFormat, log_default: &str) {
     log::begin(format, log_default);
 }
 
-/// Returns a token that is cancelled by Ctrl-C, by SIGTERM and, if asked for, by the end of standard input.
+/// Returns a token that is cancelled by Ctrl-C, by SIGTERM and, if `end_with_stdin` is set, by the end of standard
+/// input.
 fn stop_signal(end_with_stdin: bool) -> CancellationToken {
     let stop = CancellationToken::new();
     listen(end_with_stdin, stop.clone(), stop.clone());
     stop
 }
 
-/// How a process of one role is told to stop.
+/// The signals that tell a process of one role to stop.
 struct Ending {
-    /// Cancelled by SIGTERM: the process finishes its work first.
+    /// The token that SIGTERM cancels: the process finishes its work first.
     leave: CancellationToken,
-    /// Cancelled by Ctrl-C and, if asked for, by the end of standard input: the process stops at once.
+    /// The token that Ctrl-C cancels, and the end of standard input if that is requested: the process stops at once.
     stop: CancellationToken,
 }
 
@@ -65,7 +66,7 @@ impl Ending {
         self.stop.child_token()
     }
 
-    /// Waits for `starting`. Returns `None` if the process is told to stop before.
+    /// Waits for `starting`. Returns `None` if a signal arrives before.
     async fn unless<T>(&self, starting: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             () = self.stop.cancelled() => None,
@@ -74,8 +75,7 @@ impl Ending {
         }
     }
 
-    /// Waits until the process is told to stop. After SIGTERM, also waits for `leaving`, unless `stop` is cancelled
-    /// meanwhile.
+    /// Waits until a signal arrives. After SIGTERM, also waits for `leaving`, unless `stop` is cancelled meanwhile.
     async fn wait(&self, leaving: impl Future<Output = ()>) {
         let left = async {
             self.leave.cancelled().await;
@@ -99,7 +99,7 @@ fn listen(end_with_stdin: bool, terminated: CancellationToken, stop: Cancellatio
             _ = tokio::signal::ctrl_c() => cancel.cancel(),
             _ = terminate.recv() => terminated.cancel(),
         }
-        // Also listen after SIGTERM: a process that is leaving can still be told to stop at once.
+        // Listens also after SIGTERM: Ctrl-C still stops at once a process that is leaving.
         let _ = tokio::signal::ctrl_c().await;
         cancel.cancel();
     });

@@ -256,13 +256,13 @@ pub trait Serving: Sized {
     /// If the file does not name the process, or several entries match.
     fn own(&self, file: &ConfigFile) -> Result<Own, Failure>;
 
-    /// Starts, and serves until told to stop.
+    /// Starts, and serves until a signal stops the process.
     ///
     /// # Errors
     /// If the process cannot start.
     async fn serve(self, security: SecurityFlags, file: ConfigFile, own: Own) -> anyhow::Result<Exit>;
 
-    /// Serves until told to stop.
+    /// Serves until a signal stops the process.
     ///
     /// # Errors
     /// If the process cannot start.
@@ -306,7 +306,7 @@ fn check_secret(option: &str, path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Refuses an unspecified address such as 0.0.0.0, because other processes are told this address.
+/// Refuses an unspecified address such as 0.0.0.0, because other processes get this address.
 fn check_address(name: &str, addr: SocketAddr) -> Result<(), Failure> {
     if !addr.ip().is_unspecified() {
         return Ok(());

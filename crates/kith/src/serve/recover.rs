@@ -15,7 +15,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Where the copies are, and the metadata store.
+/// The flags for the copies and the metadata store.
 #[derive(Args, Clone, Debug)]
 pub struct RecoverFlags {
     /// Copies of the topology: topology.json in the data directories of nodes and routers; the newest is used
@@ -29,7 +29,7 @@ pub struct RecoverFlags {
     metadata: MetadataFlags,
 }
 
-/// What was recovered.
+/// A summary of what was recovered.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 struct RecoverReply {
     cluster_id: String,

@@ -1,4 +1,4 @@
-//! What nodes hold of a store, as text for people.
+//! The data that nodes hold of a store, as text for people.
 
 use super::{Side, bytes, count, table};
 use crate::{
@@ -6,7 +6,7 @@ use crate::{
     store::{ComponentReply, ExportReply, PlaceReply, VerifyReply},
 };
 
-/// How many damaged files are listed per component; the others are only counted.
+/// The number of damaged files that are listed per component; the others are only counted.
 const DAMAGES_SHOWN: usize = 5;
 
 /// Returns one line per replica.

@@ -55,7 +55,6 @@ pub(super) struct State {
 pub(super) struct Truth {
     /// The log. Index `i` has the change at position `i + 1`, and its place.
     pub(super) log: Vec<(LogPoint, Change)>,
-    /// The end of the log.
     pub(super) end: LogPoint,
     /// The ends that the log has had and still contains.
     pub(super) points: Vec<LogPoint>,

@@ -83,7 +83,7 @@ pub(super) struct Round<'a> {
 struct Open {
     charge: Charge,
     keys: Arc<[u32]>,
-    /// How many of the request's keys are answered.
+    /// The number of the request's keys that are answered.
     heard: usize,
     sent: Timestamp,
     /// Dropping this cancels the request.

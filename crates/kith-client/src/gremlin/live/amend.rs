@@ -21,12 +21,13 @@ use kith_types::{ErrorCode, OperationName};
 use serde_json::value::RawValue;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-/// How often a property of an edge is set again if the edge has changed between the read and the write.
+/// The maximum number of attempts to set a property of an edge again if the edge has changed between the read and the
+/// write.
 const ATTEMPTS_MAX: u64 = 100;
 /// The longest wait before another attempt, in milliseconds. Waits are random, so that callers who change the same edge do not
 /// conflict again each time.
 const WAIT_MAX_MS: u64 = 20;
-/// How many edges of a vertex are removed at the same time.
+/// The number of edges of a vertex that are removed at the same time.
 const REMOVED_AT_ONCE: usize = 16;
 
 /// The data of an association after one of its fields has got a value, which is JSON. A property of an open type that is null is

@@ -2,7 +2,7 @@
 
 use parking_lot::Mutex;
 
-/// How many changes an error names.
+/// The number of changes that an error names.
 const NAMED_MAX: usize = 5;
 
 /// The changes of one traversal.

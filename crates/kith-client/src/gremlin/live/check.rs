@@ -1,4 +1,4 @@
-//! What can be said about a traversal of a live graph before anything is asked or changed.
+//! Checks of a traversal of a live graph that need only the types of the graph, before anything is read or changed.
 
 use super::{fields::Typed, labels};
 use kith_api::QueryError;

@@ -1,4 +1,4 @@
-//! How a live graph answers what a traversal asks, for explanations.
+//! Descriptions, for explanations, of how a live graph answers what a traversal asks.
 
 use super::scan::{EXPANDED_AT_ONCE, LOOKED_UP_AT_ONCE};
 use crate::gremlin::{
@@ -28,7 +28,8 @@ pub(in crate::gremlin) fn first(ids: &[ElementId], asks: &Asks) -> Option<FanOut
     (!ids.is_empty()).then(|| of_keys(purpose, &ids, plan))
 }
 
-/// How the graph answers a question. `one_or_more` says which kinds of fan-outs ask for one vertex and for more.
+/// Describes how the graph answers a question. `one_or_more` says which kinds of fan-outs ask for one vertex and for
+/// more.
 pub(in crate::gremlin) fn described(asks: &Asks, one_or_more: &str) -> String {
     match asks {
         Asks::Vertices { .. } => format!("fan-out: {one_or_more}; once"),

@@ -1,4 +1,4 @@
-//! Which association lists a hop reads.
+//! The choice of the association lists that a hop reads.
 
 use kith_api::QueryError;
 use kith_gremlin::value::Direction;

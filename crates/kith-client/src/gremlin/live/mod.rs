@@ -59,18 +59,19 @@ pub(super) struct LiveGraph<'a> {
     /// The types of the graph, as far as the traversal knows them: its writes may add types to an open graph.
     types: Lock<Arc<GraphTypes>>,
     deadline: Deadline,
-    /// How many elements the traversal may see.
+    /// The number of elements that the traversal may see.
     elements_max: u64,
     /// Counts what the graph returns, before it is made.
     meter: Arc<Meter>,
-    /// All ids in ascending order, once a scan has asked for them. Forgotten after a vertex is added or removed.
+    /// All ids in ascending order, once a scan has asked for them. They are forgotten after a vertex is added or
+    /// removed.
     scanned: Mutex<Option<Arc<[u64]>>>,
     /// How many bytes are charged for them.
     scanned_bytes: AtomicU64,
     /// The labels of the vertices that the changes under way name.
     kinds: Lock<HashMap<u64, Arc<str>>>,
     changes: Changes,
-    /// How many writes have been sent whose outcome is not known yet.
+    /// The number of writes that have been sent and whose outcome is not known yet.
     under_way: AtomicUsize,
 }
 
@@ -131,7 +132,7 @@ impl<'a> LiveGraph<'a> {
         !self.has_changes() && self.fan_outs.run().await.begins_again(error, false).await
     }
 
-    /// Why an evaluation failed, as a fan-out or a write told it.
+    /// The error of the fan-out or write that made an evaluation fail.
     pub fn cause(&self, error: &GremlinError) -> Option<QueryError> {
         self.fan_outs.cause(error)
     }

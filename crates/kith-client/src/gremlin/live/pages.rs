@@ -10,7 +10,7 @@ use kith_live::{AssociationAnswer, AssociationRead, ListPlace, ListedAssociation
 use kith_ops::{AssociationsEntry, FanOut, Operator, Value as Evaluated};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How many vertices are asked for the next page of their lists at the same time.
+/// The number of vertices whose lists are read further at the same time, by one page each.
 const PAGES_AT_ONCE: usize = 16;
 
 /// The associations of the lists of one vertex, in the order of the lists.
@@ -19,17 +19,17 @@ pub(super) type Lists = Vec<Vec<ListedAssociation>>;
 /// A part of a list, and whether more follows.
 pub(super) type Page = (Vec<ListedAssociation>, bool);
 
-/// What is wanted of whole lists.
+/// The options of a read of whole lists.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wholly {
     /// Whether the associations come with their fields.
     pub with_properties: bool,
-    /// Reading ends once there are more associations than these.
+    /// The number of associations above which reading ends.
     pub elements_max: u64,
 }
 
-/// The whole association lists of vertices, for each vertex in the order of the lists: one fan-out for all of them, and further
-/// ones only for the rest of long lists.
+/// Reads the whole association lists of vertices, for each vertex in the order of the lists: in one fan-out for all of
+/// them, and in further ones only for the rest of long lists.
 pub(super) async fn whole_lists(
     fan_outs: &FanOuts<'_>,
     ids: &[u64],
@@ -67,7 +67,7 @@ struct Reading<'l> {
     lists: &'l [List<'l>],
     wanted: Wholly,
     found: Vec<Lists>,
-    /// Where the rests of lists begin.
+    /// The positions at which the unread rests of lists begin.
     open: BTreeMap<(usize, usize), ListPlace>,
     count: u64,
 }
@@ -124,8 +124,8 @@ pub(super) fn counts(evaluated: Evaluated, expected: usize) -> Result<Vec<u64>, 
     Ok(answers(evaluated, expected)?.into_iter().map(sum).collect())
 }
 
-/// What was answered about the lists of each key. Keys that no node answered have no lists: only callers that accept partial
-/// answers get such an answer.
+/// Returns the answers about the lists of each key. Keys that no node answered have no lists: only callers that accept
+/// partial answers get such an answer.
 fn answers(evaluated: Evaluated, expected: usize) -> Result<Vec<Vec<AssociationAnswer>>, GremlinError> {
     let lists = |entry: AssociationsEntry| match entry {
         AssociationsEntry::Answer(lists) => lists,

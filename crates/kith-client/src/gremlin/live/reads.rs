@@ -25,14 +25,15 @@ use std::{
     sync::Arc,
 };
 
-/// How many edges are looked up by their ids in one fan-out. Every vertex at which one of them begins is asked for all of them.
+/// The number of edges that one fan-out looks up by their ids. It asks for all of them at each vertex at which one of
+/// them begins.
 const EDGES_AT_ONCE: usize = 64;
 
 /// The list that an edge is in at its beginning, and its ends.
 pub(super) type Named<'t> = (List<'t>, u64, u64);
 
 impl LiveGraph<'_> {
-    /// Vertices by their ids. Objects are vertices; ids that only associations name are not.
+    /// Returns the vertices with these ids. Objects are vertices; ids that only associations name are not.
     pub(super) async fn found_vertices(
         &self,
         ids: &[ElementId],
@@ -120,7 +121,7 @@ impl LiveGraph<'_> {
         labels.iter().fold(self.types(), with)
     }
 
-    /// How many edges each vertex has: one fan-out, which nodes answer with the lengths of lists.
+    /// Counts the edges of each vertex in one fan-out, which nodes answer with the lengths of lists.
     pub(super) async fn counted(&self, expansion: &Expansion) -> Result<Vec<u64>, GremlinError> {
         let types = self.types_with(&expansion.labels);
         let lists = labels::lists(&types, expansion.direction, &expansion.labels);
@@ -143,7 +144,7 @@ impl LiveGraph<'_> {
         Ok(own.into_iter().map(|id| id.and_then(|id| degrees.get(&id).copied()).unwrap_or(0)).collect())
     }
 
-    /// Edges by their ids, with their properties.
+    /// Returns the edges with these ids, with their properties.
     pub(super) async fn found_edges(
         &self,
         ids: &[ElementId],

@@ -15,9 +15,9 @@ use kith_ops::{Operator, Value as Evaluated};
 use kith_traversal::graph::Wanted;
 use std::sync::{Arc, atomic::Ordering};
 
-/// How many ids a scan looks up at a time.
+/// The number of ids that a scan looks up at a time.
 pub(super) const LOOKED_UP_AT_ONCE: usize = 4_096;
-/// How many vertices a scan of edges expands at a time.
+/// The number of vertices that a scan of edges expands at a time.
 pub(super) const EXPANDED_AT_ONCE: usize = 256;
 
 impl LiveGraph<'_> {

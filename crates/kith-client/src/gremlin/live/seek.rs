@@ -33,7 +33,7 @@ impl LiveGraph<'_> {
         Ok(Some(found))
     }
 
-    /// What to ask of the indexes; `None` if they do not suffice.
+    /// The searches of the indexes that find what is sought; `None` if the indexes do not suffice.
     fn finds(&self, sought: &Sought) -> Option<Vec<ObjectFind>> {
         let is_wanted = |kind: &&ObjectType| {
             sought.labels.is_empty() || sought.labels.iter().any(|label| **label == *kind.name)

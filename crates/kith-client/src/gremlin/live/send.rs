@@ -8,7 +8,7 @@ use kith_live::{Conditions, Done, Mutation, Write};
 use kith_types::ErrorCode;
 use std::{sync::atomic::Ordering, time::Duration};
 
-/// What to do if there is a vertex already.
+/// The advice if the vertex already exists.
 pub(super) const VERTEX_EXISTS: &str =
     "leave the id out to get a new one, use mergeV to find it, or change the vertex that has it";
 

@@ -40,7 +40,7 @@ impl LiveGraph<'_> {
         mutations.iter().try_for_each(|mutation| self.check_with_vertices(mutation))
     }
 
-    /// What is wrong with a change, whatever is stored.
+    /// Checks a change against the types of the graph, whatever is stored.
     fn check(&self, mutation: &Mutation) -> Result<(), GremlinError> {
         match mutation {
             Mutation::AddVertex { id, label, properties } => {
@@ -87,7 +87,7 @@ impl LiveGraph<'_> {
         Ok(())
     }
 
-    /// What is wrong with a change, given the vertices that have been looked up.
+    /// Checks a change against the vertices that have been looked up.
     fn check_with_vertices(&self, mutation: &Mutation) -> Result<(), GremlinError> {
         match mutation {
             Mutation::AddEdge { out_vertex, in_vertex, .. } => {
@@ -263,7 +263,7 @@ impl LiveGraph<'_> {
     }
 }
 
-/// Which edge a new one is: those of a symmetric type are the same in both directions.
+/// The identity of a new edge. An edge of a symmetric type is the same in both directions.
 fn one_edge<'a>(types: &GraphTypes, label: &'a str, (id1, id2): (u64, u64)) -> (&'a str, u64, u64) {
     let is_symmetric = types.association(label).is_some_and(|(_, kind)| kind.inverse == Inverse::Symmetric);
     if is_symmetric && id2 < id1 { (label, id2, id1) } else { (label, id1, id2) }

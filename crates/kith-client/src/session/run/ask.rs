@@ -117,7 +117,8 @@ impl Run<'_> {
         self.session.inner.executor.plan(&self.asking(fan_out))
     }
 
-    /// Who would decide about a fan-out like this, whatever its keys are.
+    /// Returns the controller, the policy and the hedging that would decide about a fan-out like this, whatever its
+    /// keys are.
     pub(crate) fn outlook(&self, fan_out: &FanOut) -> Result<Outlook, QueryError> {
         self.session.inner.executor.outlook(&self.asking(fan_out))
     }

@@ -20,9 +20,9 @@ use tonic::{
     transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity},
 };
 
-/// How long connecting to a running member may take.
+/// The time limit of a connection to a running member.
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
-/// How long a call may take, including an election.
+/// The time limit of a call, including an election.
 const CALL_TIMEOUT: Duration = Duration::from_secs(3);
 /// The interval of keep-alive pings. etcd closes connections that are pinged more often than every 5 s.
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(6);

@@ -1,4 +1,4 @@
-//! What a failed call to etcd means, and whether to repeat it. This is decided from its status alone.
+//! Decides from the status of a failed call to etcd what the failure means, and whether to repeat the call.
 
 use crate::metadata::MetadataError;
 use std::error::Error;

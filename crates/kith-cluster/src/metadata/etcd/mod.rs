@@ -30,7 +30,7 @@ use kith_wire::{
 use std::{sync::Arc, time::Duration};
 use tonic::{Code, Status, transport::Channel};
 
-/// How connections to etcd are secured.
+/// The security of connections to etcd.
 #[derive(Clone, Default)]
 pub(super) struct Security {
     /// The PEM of the certificate authorities to trust. If there is one, TLS is used.

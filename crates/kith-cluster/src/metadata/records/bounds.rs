@@ -14,7 +14,7 @@ pub const WHO_BYTES_MAX: usize = 128;
 pub const REASON_BYTES_MAX: usize = 1 << 10;
 /// The longest name of a key field.
 const KEY_FIELD_BYTES_MAX: usize = 1 << 10;
-/// How long a push waits for a node that is away before it leaves the node out or fails, unless the request says otherwise.
+/// The default time that a push waits for an absent node before it leaves the node out or fails.
 const NODE_WAIT: Duration = Duration::from_secs(60);
 /// The longest wait that a request may ask for. The store accepts no other push meanwhile.
 const NODE_WAIT_MAX: Duration = Duration::from_secs(60 * 60);

@@ -14,7 +14,7 @@ use kith_wire::documents::{
     StoreDocument,
 };
 
-/// How often to try a change while others change the same store.
+/// The maximum number of attempts to make a change while others change the same store.
 const COMMIT_TRIES: u32 = 20;
 
 /// A push that adds so little to a record does not wait for others that add something at the same time.
@@ -41,12 +41,12 @@ pub struct Changed {
     pub effects: Vec<Effect>,
 }
 
-/// Who makes a change, and the cluster that it applies to.
+/// The subject who makes a change, and the cluster that it applies to.
 #[derive(Clone, Copy)]
 pub struct Asker<'a> {
     /// The name for the history.
     pub who: &'a str,
-    /// How far the identity is proven.
+    /// The trust in the identity.
     pub standing: Trust,
     /// The cluster, which decides who holds the store.
     pub cluster: &'a ClusterDocument,
@@ -118,7 +118,7 @@ pub async fn define(
     Err(conflict(store).into())
 }
 
-/// What a change writes in addition to the result of the state machine.
+/// The records that a change writes in addition to the result of the state machine.
 #[derive(Clone, Copy, Default)]
 pub struct New<'a> {
     /// The components of a version that the commands begin.

@@ -7,7 +7,7 @@ use kith_versions::Refusal;
 use kith_wire::documents::DocumentError;
 use tonic::Status;
 
-/// Why a store's record was not changed.
+/// The reason why a store's record was not changed.
 #[derive(Debug)]
 pub enum ChangeError {
     /// There is no such store.

@@ -1,6 +1,6 @@
-//! How much of what every process of a cluster reads belongs to one subject: the records of the stores that it has created, and
-//! its live graphs with their types. Whoever may create things under one prefix must not make the topology so large that the
-//! whole cluster suffers.
+//! The share of each subject in what every process of a cluster reads: the records of the stores that it has created,
+//! and its live graphs with their types. A subject that may create things under one prefix must not make the topology
+//! so large that the whole cluster suffers.
 //!
 //! A change that adds something reads the shares, decides, and is written on condition that nothing was added meanwhile.
 
@@ -11,7 +11,7 @@ use kith_wire::documents::{Document, DocumentError, LiveGraphDocument, StoreDocu
 use std::{collections::BTreeMap, ops::AddAssign};
 use tonic::Status;
 
-/// Something of which each subject, and all together, may have only so much.
+/// The things whose amount is limited, for each subject and for all together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shared {
     /// Stores, including loaded graphs.
@@ -23,13 +23,13 @@ pub enum Shared {
 /// A number of things, and how many bytes they take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Amount {
-    /// How many stores or live graphs.
+    /// The number of stores or live graphs.
     pub count: u64,
     /// The bytes of the stores' records, or of the graphs' types.
     pub bytes: u64,
 }
 
-/// What all subjects have, and when it was read.
+/// The amounts of all subjects, and the revision at which they were read.
 #[derive(Clone, Debug)]
 pub struct Shares {
     shared: Shared,
@@ -91,7 +91,7 @@ impl AddAssign for Amount {
     }
 }
 
-/// Why the shares are not known.
+/// The reason why the shares are not known.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the variants are named for their causes")]
 pub enum SharesError {
@@ -107,7 +107,8 @@ impl Shares {
     /// # Errors
     /// [`SharesError`].
     pub async fn read(metadata: &dyn MetadataStore, shared: Shared) -> Result<Self, SharesError> {
-        // Read first: whatever is added after this changes the key, so a commit on condition of this revision does not miss it.
+        // The revision is read first: anything that is added after this changes the key, so a commit on condition of
+        // this revision does not miss it.
         let key = shared.key();
         let revision = metadata.read(&key).await?.get(&key).map_or(0, |entry| entry.revision);
         let prefix = match shared {

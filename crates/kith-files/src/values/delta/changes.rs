@@ -56,7 +56,7 @@ impl Changes {
         }))
     }
 
-    /// Goes on to the next key.
+    /// Moves to the next key.
     pub(super) fn advance(&mut self) -> Result<(), ValuesBuildError> {
         self.head = self.ahead.take();
         self.ahead = self.read()?;

@@ -79,8 +79,8 @@ fn add_object(id: u64) -> Write {
     Write { mutation, conditions: Default::default(), write_id: None }
 }
 
-/// Runs all that waits, in a database that accepts values of at most `most` bytes. It says so if `told`. Returns the number of
-/// transactions that it refused.
+/// Runs everything that waits, in a database that accepts values of at most `most` bytes. If `told`, the database
+/// reports this limit. Returns the number of transactions that it refused.
 fn run_with(world: &mut World, most: usize, told: bool) -> usize {
     let mut refused = 0;
     while let Some(pending) = world.take(|_| true) {

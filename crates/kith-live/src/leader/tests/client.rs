@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Default)]
 pub(super) struct Client {
     pub(super) operations: Vec<Operation>,
-    /// Which operation each attempt belongs to.
+    /// The operation of each attempt.
     attempts: Vec<usize>,
     /// Whether callers take the error of a repeat for the outcome of the write, which is a mistake.
     pub(super) trusts_errors_of_repeats: bool,
@@ -33,11 +33,11 @@ pub(super) enum State {
     Running,
     /// The caller waits for no attempt, and does not know whether the write took effect.
     Unknown,
-    /// The caller was told that the write took effect, and whether the object or association existed before.
+    /// The caller has the answer that the write took effect, and whether the object or association existed before.
     Done(bool),
-    /// The caller was told that the write was refused, for this reason.
+    /// The caller has the answer that the write was refused, for this reason.
     Refused(&'static str),
-    /// The caller was told that nothing was written.
+    /// The caller has the answer that nothing was written.
     Failed,
 }
 
@@ -132,7 +132,7 @@ impl Client {
         }
     }
 
-    /// Checks that a serial order of the operations explains what callers were told and what is stored. Returns what no
+    /// Checks that a serial order of the operations explains the answers to callers and what is stored. Returns what no
     /// order explains.
     pub(super) fn check(&self, twin: &Twin) -> Vec<String> {
         let mut groups: BTreeMap<(u64, u64), Vec<&Operation>> = BTreeMap::new();

@@ -314,7 +314,7 @@ fn no_run_breaks_a_promise() {
             }] += 1;
         }
     }
-    // The runs would show little if most callers were told the same.
+    // The runs would show little if most callers got the same answer.
     assert!(told.iter().all(|times| runs() / 5 < *times), "done, refused, failed, unknown: {told:?}");
 }
 

@@ -10,7 +10,7 @@ use kith_types::{NodeId, PartitionId, Term};
 use kith_wire::documents::{Document, LeadersDocument};
 use std::time::{Duration, Instant};
 
-/// How long a fault waits for a successor to begin its term. The successor may fail too.
+/// The time that a fault waits for a successor to begin its term. The successor may fail too.
 const SUCCESSION: Duration = Duration::from_millis(500);
 
 /// Reads the leaders from the metadata store.

@@ -27,7 +27,7 @@ use std::{
 use tokio::sync::watch;
 
 const LIST: ListKey = ListKey { id1: 1, kind: TypeId(2) };
-/// More than a cache keeps of a list.
+/// The length of a list, which is more than a cache keeps of it.
 const LENGTH: u64 = 9_000;
 /// A page far beyond the part of the list that the cache reads at first.
 const DEEP: Query = deep(Start::After(ListPlace { time: 500, id2: 500 }));
@@ -200,7 +200,7 @@ async fn share(page: Query) {
     assert_eq!(database.pages.load(SeqCst), 2);
 }
 
-/// How many more statements could run now.
+/// The number of further statements that could run now.
 fn free_turns(graph: &LiveGraph) -> usize {
     std::iter::from_fn(|| graph.turns.now(false)).collect::<Vec<_>>().len()
 }

@@ -6,7 +6,7 @@ use kith_topology::types_text;
 use kith_wire::v1;
 use tonic::Status;
 
-/// How often the types are read again at most because another router has changed them meanwhile.
+/// The maximum number of times that the types are read again because another router has changed them meanwhile.
 const ATTEMPTS_MAX: u32 = 32;
 
 impl LiveGraphStore {

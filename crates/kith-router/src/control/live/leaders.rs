@@ -13,7 +13,8 @@ use tokio_util::sync::CancellationToken;
 
 /// The interval at which a router checks the leaders if nothing changes.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// How long a router waits after its start for all nodes to be alive, because all processes of a cluster may start at once.
+/// The time that a router waits after its start for all nodes to be alive, because all processes of a cluster may start
+/// at once.
 const START_WAIT: Duration = Duration::from_secs(2);
 /// If leaders that are alive should hand over, but nothing has changed for this long, the router replaces them. A handover
 /// takes less time than this.
@@ -47,7 +48,7 @@ pub fn assign_leaders(
 struct Assigner {
     metadata: Arc<dyn MetadataStore>,
     started: Instant,
-    /// By graph: the leaders, if some of them should hand over, and the time since when they have not changed.
+    /// The leaders of each graph in which some should hand over, and the time since which they have not changed.
     awaited: BTreeMap<String, (Leaders, Instant)>,
 }
 

@@ -22,10 +22,10 @@ use kith_wire::{
 use std::{sync::Arc, time::Duration};
 use tonic::Status;
 
-/// How long a request waits for its change to come back through the watch of the metadata store.
+/// The time that a request waits for its change to come back through the watch of the metadata store.
 const VISIBLE_WAIT: Duration = Duration::from_secs(5);
 
-/// How often a change is tried while types of other graphs are written.
+/// The maximum number of attempts to make a change while types of other graphs are written.
 pub(super) const SHARE_TRIES: u32 = 32;
 /// The longest pause before the next try. Pauses are random, so that competing routers do not meet again.
 pub(super) const SHARE_PAUSE_MAX: Duration = Duration::from_millis(50);
@@ -52,7 +52,7 @@ pub(super) struct SchemaApply {
     pub dry_run: bool,
     /// The subject that sent the request.
     pub who: String,
-    /// How far the identity of the subject is proven.
+    /// The trust in the identity of the subject.
     pub standing: Trust,
 }
 
@@ -69,7 +69,7 @@ pub(super) struct Applied {
     pub storage: String,
 }
 
-/// What became of an attempt to write the types of a graph.
+/// The outcome of an attempt to write the types of a graph.
 pub(super) enum Put {
     /// They were written, at this revision.
     At(u64),

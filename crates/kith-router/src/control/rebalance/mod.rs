@@ -42,16 +42,16 @@ use tonic::Status;
 /// The default grace period of moved partitions. It is longer than any query's deadline, so that a query that pinned an
 /// older table still finds them.
 const GRACE_DEFAULT: Duration = Duration::from_secs(60);
-/// How often to try to begin a rebalance while others change the cluster.
+/// The maximum number of attempts to begin a rebalance while others change the cluster.
 const BEGIN_TRIES: u32 = 10;
 
-/// How long a router waits until its watch has caught up with a revision that it has read. A revision that changed only
-/// leases never arrives.
+/// The time that a router waits until its watch has caught up with a revision. A revision that changed only leases
+/// never arrives.
 const SEEN_WAIT: Duration = Duration::from_secs(2);
 
-/// How long a user's command waits for the router that drives. It is longer than another router needs to take over.
+/// The time that a user's command waits for the driving router. It is longer than another router needs to take over.
 const HEARD_WAIT: Duration = Duration::from_secs(20);
-/// How often to check whether the driver has read a user's command.
+/// The interval between checks whether the driver has read a user's command.
 const HEARD_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Whether a rebalance can be continued by a user.
@@ -84,11 +84,11 @@ pub struct Rebalancer {
     driving: Arc<Mutex<Option<String>>>,
 }
 
-/// How to carry out a rebalance.
+/// The terms on which a rebalance is carried out.
 struct Terms<'a> {
     /// The user who asked for it.
     who: &'a str,
-    /// How long moved partitions are kept on their old owners.
+    /// The time for which moved partitions are kept on their old owners.
     grace: Duration,
     /// The limit on the rate of all copies to one node, in bytes per second; 0 for no limit.
     bytes_per_second: u64,
@@ -206,7 +206,7 @@ impl Rebalancer {
             if let Some(entry) = under_way {
                 return Err(running(&decoded(&entry)?));
             }
-            // Read before the plan is made, so that no push can begin between the plan and the commit.
+            // This is read before the plan is made, so that no push can begin between the plan and the commit.
             let mut conditions = self.no_push_runs().await?;
             let Planned { plan, cluster, cluster_revision, dead } = self.plan(asked).await?;
             let reclaims_left = match &ended {

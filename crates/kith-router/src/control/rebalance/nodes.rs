@@ -10,7 +10,7 @@ use kith_wire::{
 };
 use std::{collections::BTreeSet, time::Duration};
 
-/// How long a node without a lease has to answer before it counts as down.
+/// The time after which a node without a lease that has not answered counts as down.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Returns those of `nodes` that have no lease and do not answer. The lease alone is not enough, because a busy machine

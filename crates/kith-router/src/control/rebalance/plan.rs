@@ -1,4 +1,4 @@
-//! From a user's request to a plan: resolves the names of nodes and determines the sizes of stores.
+//! Makes a plan from a user's request: resolves the names of nodes and determines the sizes of stores.
 
 use super::{
     Dead, Rebalancer,

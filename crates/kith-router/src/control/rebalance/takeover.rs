@@ -14,7 +14,7 @@ use kith_wire::documents::{ClusterDocument, Document, PhaseDocument, RebalanceDo
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// How often to check whether drivers are alive.
+/// The interval between checks that drivers are alive.
 const CARE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Takes over from dead drivers until `stop` is cancelled.

@@ -18,11 +18,11 @@ use std::{
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
-/// How often to check whether the routers of running pushes are alive.
+/// The interval between checks that the routers of running pushes are alive.
 const CARE_INTERVAL: Duration = Duration::from_secs(1);
-/// How long a router that has just started waits until others can see its lease.
+/// The time that a router waits after its start until others can see its lease.
 const LIVE_WAIT: Duration = Duration::from_secs(10);
-/// How often it checks this.
+/// The interval at which it checks this.
 const LIVE_RETRY: Duration = Duration::from_millis(50);
 
 /// Takes back the pushes of dead routers, and removes what killed uploads left behind, until `stop` is cancelled.

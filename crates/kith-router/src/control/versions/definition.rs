@@ -10,7 +10,7 @@ use kith_wire::{
 use std::num::NonZeroU64;
 use tonic::Status;
 
-/// How many versions may be kept. Each is a copy of the store on every node.
+/// The maximum number of versions that a store may keep. Each is a copy of the store on every node.
 const RETAIN_MAX: u32 = 100;
 
 /// Refuses names that cannot be used as folders.
@@ -18,7 +18,6 @@ pub(super) fn check_name(name: &str) -> Result<(), Status> {
     check_store_name(name).map_err(|error| invalid_name(&error))
 }
 
-/// The error for an invalid name.
 fn invalid_name(error: &InvalidName) -> Status {
     let help = format!("a name is {}", error.rule);
     let message = format!("a {} cannot be called {:?}", error.what, error.name);

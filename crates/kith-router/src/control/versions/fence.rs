@@ -1,5 +1,5 @@
-//! What follows a flip: it is counted, and this router waits until every live router serves the version or its lease has
-//! ended.
+//! The steps after a flip: it is counted, and this router waits until every live router serves the version or its lease
+//! has ended.
 
 use super::Stores;
 use crate::control::own_status;
@@ -15,7 +15,7 @@ use std::{
 
 /// After this time, a lease that is not renewed has ended, even if the metadata store rounds its time to live up.
 const FENCE_WAIT: Duration = LEASE_TTL.saturating_add(Duration::from_secs(4));
-/// How often routers are asked.
+/// The interval at which routers are asked.
 const FENCE_RETRY: Duration = Duration::from_millis(50);
 /// A router that does not answer within this time is asked again.
 const ROUTER_PATIENCE: Duration = Duration::from_millis(500);

@@ -20,7 +20,7 @@ use kith_wire::documents::{
 use std::time::Duration;
 use tonic::Status;
 
-/// How often the creation of a store is tried while others create stores at the same time.
+/// The maximum number of attempts to create a store while others create stores at the same time.
 const CREATE_TRIES: u32 = 32;
 /// The longest pause before the next try. Pauses are random, so that competing routers do not meet again.
 const CREATE_PAUSE_MAX: Duration = Duration::from_millis(50);

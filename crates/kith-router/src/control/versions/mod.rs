@@ -33,7 +33,7 @@ use parking_lot::{Mutex, MutexGuard};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 
-/// How long to wait until a commit arrives through the watch.
+/// The time to wait until a commit arrives through the watch.
 const VISIBLE_WAIT: Duration = Duration::from_secs(5);
 
 /// Identifies one start of one router. A push names the coordinator that runs it, so that pushes of dead routers can be
@@ -72,7 +72,7 @@ pub struct Stores {
 /// A push that this router runs.
 struct Active {
     store: String,
-    /// Cancelled when the push is cancelled.
+    /// The token that is cancelled when the push is cancelled.
     cancelled: CancellationToken,
 }
 

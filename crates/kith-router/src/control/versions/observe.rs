@@ -5,7 +5,7 @@ use kith_versions::UnixMillis;
 use kith_wire::documents::StoreDocument;
 use std::{collections::BTreeMap, time::Duration};
 
-/// What the metrics show of one store.
+/// The facts about one store that the metrics show.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Observed {
     /// The time since the served version was pushed; `None` if none is served.

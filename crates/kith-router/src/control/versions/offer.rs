@@ -1,5 +1,6 @@
-//! Checks what a push offers: the places of its components, and that they belong to the store that it names. The caller's
-//! word is not enough. Both are checked before any node is told to fetch, and no place that is not allowed is contacted.
+//! Checks what a push offers: the places of its components, and that they belong to the store that it names. The
+//! caller's word is not enough. Both are checked before any node is asked to fetch, and only allowed places are
+//! contacted.
 
 use super::{Stores, push::Push};
 use kith_cluster::place::{self, PlaceError, UrlRefused};

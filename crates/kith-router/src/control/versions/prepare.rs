@@ -1,4 +1,4 @@
-//! Has nodes fetch, verify and open a version, and waits for nodes that are away.
+//! Lets nodes fetch, verify and open a version, and waits for nodes that are away.
 
 use super::{
     Stores,
@@ -23,8 +23,8 @@ use tonic::{Code, Status};
 const NODE_RETRY: Duration = Duration::from_millis(500);
 
 impl Stores {
-    /// Has every holder prepare the version of a push that has begun. Returns the outcomes as commands for the flip. Nodes
-    /// in groups that are taken out are asked once; those that are down fetch the version when they are back.
+    /// Lets every holder prepare the version of a push that has begun. Returns the outcomes as commands for the flip.
+    /// Nodes in groups that are taken out are asked once; those that are down fetch the version when they are back.
     ///
     /// # Errors
     /// The error of the node with which more nodes failed than the push allows.

@@ -1,4 +1,4 @@
-//! Which store the members of a loaded graph have their properties from.
+//! The choice of the store from which the members of a loaded graph have their properties.
 
 use super::Stores;
 use kith_cluster::metadata::{
@@ -44,7 +44,7 @@ impl Stores {
         }
     }
 
-    /// Why a graph is not among the loaded ones.
+    /// Returns the reason why a graph is not among the loaded ones.
     async fn not_loaded(&self, graph: &str) -> Result<ChangeError, ChangeError> {
         let key = keys::live_graph(graph);
         Ok(match self.metadata.read(&key).await?.get(&key) {

@@ -18,20 +18,20 @@ pub(crate) struct Push {
     /// The id of the push. It stays the same if the request is repeated.
     pub push: PushId,
     pub who: String,
-    /// How far the identity of the user is proven.
+    /// The trust in the identity of the user.
     pub standing: Trust,
     /// The address of the caller, for the audit log.
     pub peer: Option<SocketAddr>,
     /// The components to serve. They must exist already.
     pub components: Vec<ComponentDocument>,
     pub version: Option<StoreVersion>,
-    /// How many nodes may be left out.
+    /// The number of nodes that may be left out.
     pub missing_max: u32,
     /// Skip the guards.
     pub force: bool,
     /// Nodes copy the version from each other where they can, so that the source is read only once.
     pub from_peers: bool,
-    /// How long to wait for nodes that are away.
+    /// The time to wait for nodes that are away.
     pub node_wait: Duration,
     /// Whether this is a load of a graph. A load creates the graph if it is new, and waits for another load of the same
     /// graph.

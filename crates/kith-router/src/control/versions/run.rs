@@ -27,11 +27,11 @@ use std::{
 use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status};
 
-/// How often to try to begin a push while others change the store.
+/// The maximum number of attempts to begin a push while others change the store.
 const BEGIN_TRIES: u32 = 20;
-/// How long a load of a graph waits for another load of the same graph, so that both take effect.
+/// The time that a load of a graph waits for another load of the same graph, so that both take effect.
 const LOAD_WAIT: Duration = Duration::from_secs(600);
-/// How often it checks whether the other load has ended.
+/// The interval at which it checks whether the other load has ended.
 const LOAD_RETRY: Duration = Duration::from_millis(200);
 /// The pause before a watch that ended is opened again.
 const WATCH_RETRY: Duration = Duration::from_secs(1);

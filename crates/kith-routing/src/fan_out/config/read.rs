@@ -3,7 +3,7 @@
 use super::{Argument, ConfigError, ControllerConfig};
 use std::str::FromStr;
 
-/// How deep controllers may be nested.
+/// The maximum depth to which controllers may be nested.
 const DEPTH_MAX: usize = 4;
 
 impl FromStr for ControllerConfig {

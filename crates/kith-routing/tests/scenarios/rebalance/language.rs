@@ -1,7 +1,7 @@
 //! The commands of the area `rebalance`: their forms and effects. `docs/testing.md` lists them too, and the tests compare
 //! both.
 
-/// How a cluster changes its shape.
+/// The language of scenarios about a cluster that changes its shape.
 pub const REBALANCE: &[(&str, &str)] = &[
     ("group GROUP: NODE[PARTITIONS] …", "a replica group, and which of its nodes owns what"),
     ("zone NAME: NODES", "the failure domain of nodes, including new ones"),

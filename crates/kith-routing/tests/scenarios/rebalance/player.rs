@@ -22,7 +22,7 @@ pub struct Rebalance {
     state: Option<RebalanceState>,
     /// The last table that was to be written.
     written: Option<TableParts>,
-    /// The partitions that nodes were told to free.
+    /// The partitions that nodes were asked to free.
     told: Vec<(NodeId, PartitionId, Vec<u32>)>,
     now: Timestamp,
 }

@@ -9,11 +9,11 @@ use kith_live::{Action, CallerId, CommitResult, Delivery, DeliveryError, Event, 
 use kith_types::{LogPoint, PartitionId, Term, Timestamp};
 use std::time::Duration;
 
-/// How long a sender waits for the answer to a delivery before it reports a failure to the leader.
+/// The time that a sender waits for the answer to a delivery before it reports a failure to the leader.
 const DELIVERY_PATIENCE: Duration = Duration::from_secs(1);
-/// How long a node collects partitions whose leader stepped down before it asks for new terms.
+/// The time for which a node collects partitions whose leader stepped down before it asks for new terms.
 const RENEWAL_DELAY: Duration = Duration::from_millis(20);
-/// How long a node waits before it asks the metadata store again.
+/// The time that a node waits before it asks the metadata store again.
 const RENEWAL_RETRY: Duration = Duration::from_millis(500);
 /// The maximum delay of a delivery that the network repeats, in milliseconds.
 const LATE_MS: u64 = 6_000;

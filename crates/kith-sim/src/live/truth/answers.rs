@@ -8,10 +8,10 @@ use kith_live::testing::Tables;
 use kith_types::{LogPoint, PartitionId, Timestamp};
 use std::time::Duration;
 
-/// How long a cache may answer from memory after it was proven fresh, by its own clock.
+/// The time for which a cache may answer from memory after it was proven fresh, by its own clock.
 const STALE_MAX: Duration = Duration::from_secs(2);
-/// How long a read with a valid ticket may fail after the database was replaced, because the read may have asked for the end
-/// of the log before the replacement.
+/// The time for which a read with a valid ticket may fail after the database was replaced, because the read may have
+/// asked for the end of the log before the replacement.
 const REPLACED_FOR: Duration = Duration::from_secs(5);
 
 impl Truth {

@@ -25,7 +25,7 @@ struct LogHistory {
     lost: BTreeSet<LogPoint>,
 }
 
-/// A place of a lost history is used again in the current log, so the two histories cannot be told apart.
+/// A place of a lost history is used again in the current log, so the two histories cannot be distinguished.
 #[derive(Debug)]
 pub(super) struct UsedAgain {
     partition: PartitionId,

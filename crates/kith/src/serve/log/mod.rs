@@ -21,7 +21,7 @@ use tracing_subscriber::{
     util::SubscriberInitExt,
 };
 
-/// How often repeated warnings are looked at.
+/// The interval at which repeated warnings are looked at.
 const LOOK: Duration = Duration::from_secs(5);
 /// The target of lines about repeated warnings.
 const TARGET: &str = "kith::log";
@@ -30,7 +30,7 @@ const SLOW_QUERIES: &str = "kith::slow_query";
 /// The field that marks lines of the audit log, which are bounded too.
 const AUDIT: &str = "audit";
 
-/// How lines of the log are written.
+/// The format of the lines of the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum LogFormat {

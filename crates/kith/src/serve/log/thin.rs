@@ -6,15 +6,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How often a message that goes on is counted, and after how long without it it is over.
+/// The interval at which a message that continues is counted, and the time without the message after which it is over.
 const INTERVAL: Duration = Duration::from_secs(60);
-/// How many different messages of one place in the code are distinguished. Beyond that they count as one, because a message
-/// may contain numbers that differ each time.
+/// The number of different messages of one place in the code that are distinguished. Beyond that they count as one,
+/// because a message may contain numbers that differ each time.
 const APART_MAX: usize = 30;
-/// How much of a message is repeated, in characters.
+/// The number of characters of a message that are repeated.
 const CHARS_MAX: usize = 300;
 
-/// Where an event is in the code: file and line.
+/// The place of an event in the code: file and line.
 type Place = (&'static str, u32);
 
 /// The messages that came in the last minute.
@@ -30,7 +30,7 @@ struct Entry {
     first: Instant,
     last: Instant,
     reported: Instant,
-    /// How many times it was left out since it was last reported, and in all.
+    /// The number of times that it was left out since it was last reported, and in all.
     unreported: u64,
     all: u64,
 }
@@ -39,9 +39,9 @@ struct Entry {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Repeated {
     pub text: String,
-    /// How many times it was left out: since it was last reported, or in all if it is over.
+    /// The number of times that it was left out: since it was last reported, or in all if it is over.
     pub times: u64,
-    /// In how much time.
+    /// The number of seconds in which it was left out that often.
     pub seconds: u64,
     pub is_over: bool,
 }
@@ -65,7 +65,7 @@ impl Thinner {
         true
     }
 
-    /// The messages of which something is to be said now.
+    /// Returns the messages that are due for a report now.
     pub fn due(&mut self, now: Instant) -> Vec<Repeated> {
         let mut due = Vec::new();
         for entries in self.places.values_mut() {

@@ -38,7 +38,7 @@ pub struct DiscardFlags {
     parts: Location,
 }
 
-/// How many partitions were removed.
+/// The number of partitions that were removed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DiscardReply {
     pub parts: String,

@@ -45,7 +45,7 @@ impl<R: Read> Ended<R> {
         Self { inner, held: Vec::new(), taken: 0, is_at_end: false, is_first: true }
     }
 
-    /// How many of the held bytes are certainly rows.
+    /// The number of held bytes that are certainly rows.
     fn free(&self) -> usize {
         let held = self.held.len() - self.taken;
         if self.is_at_end { held } else { held.saturating_sub(END.len()) }

@@ -49,7 +49,7 @@ pub struct ExportFlags {
     rate: Option<u64>,
 }
 
-/// What was written. The field names are a contract: see `docs/stores.md`.
+/// A summary of what was written. The field names are a contract: see `docs/stores.md`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ExportReply {
     pub store: String,

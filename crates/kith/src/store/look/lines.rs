@@ -6,7 +6,7 @@ use kith_schema::{KeyType, RecordView, Schema, ValueType};
 use kith_types::ErrorCode;
 use serde_json::Value;
 
-/// How the records of a version are written.
+/// The form in which the records of a version are written.
 pub struct Lines {
     pub key: KeyType,
     pub value: ValueType,

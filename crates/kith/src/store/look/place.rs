@@ -28,7 +28,7 @@ pub struct PlaceFlags {
     key_encoding: Option<KeyEncoding>,
 }
 
-/// Where a key is. The field names are a contract: see `docs/stores.md`.
+/// The place of a key. The field names are a contract: see `docs/stores.md`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PlaceReply {
     pub store: String,
@@ -41,7 +41,7 @@ pub struct PlaceReply {
     pub replicas: Vec<ReplicaReply>,
 }
 
-/// Where the key is on one node.
+/// The place of the key on one node.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ReplicaReply {
     pub group: u32,

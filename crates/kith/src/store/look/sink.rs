@@ -22,7 +22,7 @@ pub enum ExportFormat {
     Parquet,
 }
 
-/// How much was written.
+/// The amount that was written.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Total {
     pub records: u64,

@@ -27,7 +27,7 @@ pub struct VerifyFlags {
     deep: bool,
 }
 
-/// What was found. The field names are a contract: see `docs/stores.md`.
+/// A summary of what was found. The field names are a contract: see `docs/stores.md`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct VerifyReply {
     pub store: String,
@@ -146,8 +146,8 @@ async fn verify_on(
     Ok(NodeReply { group, node, addr, state, components, error })
 }
 
-/// Has one node verify the object store's copy. Nodes that are up are asked first; the next one is asked if one does not
-/// answer.
+/// Lets one node verify the object store's copy. Nodes that are up are asked first; the next one is asked if one does
+/// not answer.
 async fn verify_built(
     replicas: &Replicas,
     request: v1::VerifyRequest,

@@ -15,7 +15,7 @@ use plan::{move_document, move_of, plan_of};
 use std::time::Duration;
 use thiserror::Error;
 
-/// Why a stored rebalance cannot be read.
+/// The reason why a stored rebalance cannot be read.
 #[derive(Debug, Error)]
 pub(super) enum BadRecord {
     /// A routing table in it is invalid.

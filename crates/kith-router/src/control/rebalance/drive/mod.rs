@@ -22,12 +22,12 @@ use tokio::{
     task::{AbortHandle, JoinSet},
 };
 
-/// How often liveness, the tables in use and commands of users are checked.
+/// The interval at which liveness, the tables in use and commands of users are checked.
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 /// The pause after a copy or release that failed for a temporary reason, and between attempts to reach the metadata store.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
-/// Why this router stopped driving.
+/// The reason why this router stopped driving.
 #[derive(Debug, Error)]
 pub(super) enum DriveError {
     /// Another driver has taken over, or the record is gone.
@@ -45,7 +45,7 @@ enum Happened {
     Released(NodeId, Vec<(PartitionId, Vec<u32>)>),
 }
 
-/// Why a copy failed.
+/// The reason why a copy failed.
 struct FailedCopy {
     fault: CopyFault,
     /// The donor and the stealer, and the error message.
