@@ -27,7 +27,7 @@ PATIENCE = 600
 """Seconds that the commands of a document may take; far above what they take."""
 USUAL_PORTS = {"router": 7000, "http": 7080, "resp": 7379, "gremlin": 7182}
 """Where `kith dev` serves while they are free, by their names in the ready file. Documents name these."""
-NO_CODE = {"text": "figures, formulas, what programs print", "record": "bytes, which the tests of crates/kith-schema read"}
+NO_CODE = {"text": "figures, formulas, what programs print", "record": "bytes, which the tests of crates/words/kith-schema read"}
 FENCE = re.compile(r"^(?P<indent> *)```(?P<language>[a-z]*)(?P<attributes>.*)$")
 HIDDEN = "<!-- sh"
 

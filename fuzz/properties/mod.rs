@@ -2,7 +2,7 @@
 //! Each target checks more where it can: decoded values can be encoded and decoded again, and damaged files give errors
 //! and never wrong answers. `docs/testing.md` explains how to run the targets.
 //!
-//! Two programs use these targets: the fuzzer (`fuzz/src/main.rs`), and a test over the seeds (`crates/kith/tests/seeds.rs`).
+//! Two programs use these targets: the fuzzer (`fuzz/src/main.rs`), and a test over the seeds (`crates/top/kith/tests/seeds.rs`).
 
 mod documents;
 mod engine;

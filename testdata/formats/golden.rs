@@ -15,7 +15,7 @@ fn is_blessing() -> bool {
 
 /// The path of a file or folder of golden bytes.
 pub fn path(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/formats").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../testdata/formats").join(name)
 }
 
 /// Compares what an encoder made with a file; gives the file's bytes, for the decoder.

@@ -1,0 +1,56 @@
+//! The parts that nodes, routers and database processes have in common as processes of a cluster. `kith-node`,
+//! `kith-router` and `kith_server::database` use it; it answers no queries.
+//!
+//! ```text
+//! metadata store ── watch ──► topology (a copy on disk) ──► every part of the process
+//!        ▲── lease, document ── liveness               freshness: how old this view may be
+//! ```
+//!
+//! - [`metadata`]: the metadata of a cluster, behind one trait.
+//! - [`topology`]: follows the documents of the cluster, and reads the copy on disk if the metadata store is lost.
+//! - [`liveness`], `lives`: registers this process, and says which processes live.
+//! - [`freshness`]: whether this process has lost the metadata store.
+//! - [`data_dir`], [`private`]: the data directory with its lock and format, and permissions of files.
+//! - [`place`]: the cluster's object store, and where else versions may be read from.
+//! - [`background`]: work on threads of low priority, so that reads come first.
+//! - `cluster_reader`, `peer`: the topology for clients, and objects from another node.
+//! - [`quotas`], [`counts`], `labels`, `leaders`: read quotas, counters that start at 0, failure domains, and the write
+//!   that changes leaders.
+//! - `fail_point`: the steps at which a test ends a process.
+//! - `error`: [`StartError`], the reasons why a process does not start.
+//!
+//! One process holds an id at a time, and one process uses a data directory at a time.
+//!
+//! A part that several roles need belongs here; a part that only one needs belongs to its crate.
+
+pub mod background;
+mod clock;
+mod cluster_reader;
+pub mod counts;
+pub mod data_dir;
+mod error;
+mod fail_point;
+pub mod freshness;
+#[cfg(test)]
+#[path = "../../../../testdata/formats/golden.rs"]
+mod golden;
+mod labels;
+mod leaders;
+pub mod liveness;
+mod lives;
+pub mod metadata;
+mod peer;
+pub mod place;
+pub mod private;
+pub mod quotas;
+pub mod topology;
+pub mod types;
+
+pub use clock::micros_since_1970;
+pub use cluster_reader::ClusterReader;
+pub use error::StartError;
+pub use fail_point::{FailPoint, VARIABLE as FAIL_POINTS_VARIABLE};
+pub use labels::Labels;
+pub use leaders::change_leaders;
+pub use lives::{LivesReceiver, follow_lives, unable};
+pub use peer::PeerSource;

@@ -1,0 +1,28 @@
+//! End-to-end tests of live graphs: real clusters and databases are compared with models, through lines of `kith run`.
+//!
+//! `KITH_SEED` reproduces a random program, `KITH_PROGRAM_OPERATIONS` sets its length, and `KITH_FAULT_SECONDS` sets the
+//! duration of the fault tests in seconds.
+
+mod bad_input;
+mod cold;
+mod drop;
+mod faults;
+mod gremlin;
+mod gremlin_races;
+mod gremlin_twin;
+mod handover;
+mod import;
+mod ldbc;
+#[path = "../../../../../shell/kith-database/tests/support/mariadb.rs"]
+mod mariadb;
+mod model;
+mod older_copy;
+mod open;
+mod order;
+mod program;
+mod semantics;
+mod site;
+mod tickets;
+mod trimmed;
+mod unusable;
+use crate::support::{self, driver};
