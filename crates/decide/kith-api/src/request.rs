@@ -144,8 +144,8 @@ impl Question {
     }
 
     /// Whether asking twice has the same effect as asking once. If the outcome of a request was lost, only an idempotent
-    /// request, or a write with a name, is sent to another router. Whether a request to a node may be retried or hedged
-    /// follows from what the node is asked: [`kith_ops::Operator::is_idempotent`].
+    /// request, or a write with a name, is sent to another router. Requests to nodes are always repeated, because operators
+    /// only read.
     pub fn is_idempotent(&self) -> bool {
         match self {
             Question::Graph { .. }

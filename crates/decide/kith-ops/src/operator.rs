@@ -107,34 +107,6 @@ impl Operator {
         matches!(self, Operator::Objects { .. } | Operator::Find(_) | Operator::Associations(_))
     }
 
-    /// Whether asking a node twice has the same effect as asking it once. Only then may a request be retried or hedged.
-    pub fn is_idempotent(&self) -> bool {
-        match self {
-            // All of these only read.
-            Operator::Keys
-            | Operator::Ids(_)
-            | Operator::Expand { .. }
-            | Operator::Postings { .. }
-            | Operator::Members
-            | Operator::Union(_)
-            | Operator::Reach(_)
-            | Operator::Neighbourhood { .. }
-            | Operator::Tally(_)
-            | Operator::Intersect(_)
-            | Operator::Except { .. }
-            | Operator::Limit { .. }
-            | Operator::Count(_)
-            | Operator::Exists(_)
-            | Operator::Edges(_)
-            | Operator::Objects { .. }
-            | Operator::Find(_)
-            | Operator::Associations(_)
-            | Operator::Lookup
-            | Operator::Compute(_)
-            | Operator::Aggregate(_) => true,
-        }
-    }
-
     /// Whether the result for some keys is a part of the result for all, so that answers may come in parts.
     pub fn is_key_by_key(&self) -> bool {
         match self {

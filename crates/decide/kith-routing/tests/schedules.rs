@@ -8,8 +8,8 @@
 mod support;
 
 use kith_routing::execution::{
-    Action, Answers, Budgets, Cause, Delivery, Disposition, Event, ExecutionOptions, FailureClass,
-    HedgeAbort, HedgeRule, Outcome, RequestId, Verdict,
+    Action, Answers, Budgets, Cause, Disposition, Event, ExecutionOptions, FailureClass, HedgeAbort,
+    HedgeRule, Outcome, RequestId, Verdict,
 };
 use kith_routing::load::{COOL_OFF, Charge, RequestEnd, Work};
 use kith_routing::{
@@ -88,7 +88,6 @@ struct Run<'a> {
     meter: LoadMeter,
     budgets: Budgets,
     answers: Answers,
-    delivery: Delivery,
     keys: usize,
     /// The number of times that each key was sent.
     sendings: Vec<u32>,
@@ -126,7 +125,6 @@ impl<'a> Run<'a> {
             seed,
             hedging: (!dice.once_in(8)).then_some(rule),
             answers,
-            delivery: if dice.once_in(6) { Delivery::AtMostOnce } else { Delivery::AtLeastOnce },
         };
         let policy = policy::ALL[dice.below(policy::ALL.len() as u64) as usize];
         let limit = GroupLimit(1 + dice.below(3) as u32);
@@ -152,7 +150,6 @@ impl<'a> Run<'a> {
             meter,
             budgets,
             answers,
-            delivery: options.delivery,
             keys,
             sendings: vec![0; keys],
             counted: vec![0; keys],
@@ -291,8 +288,6 @@ impl<'a> Run<'a> {
         }
         for key in &keys {
             self.sendings[*key as usize] += 1;
-            let is_first = self.sendings[*key as usize] == 1;
-            assert!(is_first || self.delivery == Delivery::AtLeastOnce, "key {key} is sent again: {cause:?}");
         }
         let charge = Some(self.meter.on_send(WORK, node, keys.len(), self.now));
         self.calls.insert(request, Call { node, keys, cause, charge, held: false });

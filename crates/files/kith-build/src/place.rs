@@ -6,12 +6,10 @@ use crate::{
 };
 use kith_engine::{FetchError, Manifest, VerifyDepth, verify_version};
 use kith_files::objects::{Access, Location, LocationError, Objects, ObjectsError};
+use kith_types::clock::millis_since_1970;
 use kith_types::{ErrorCode, StoreVersion};
 use kith_wire::documents::{ClusterDocument, ComponentDocument};
-use std::{
-    path::{Path, PathBuf},
-    time::SystemTime,
-};
+use std::path::{Path, PathBuf};
 
 /// Opens a place by its folder or URL (`s3://BUCKET/PREFIX`, `gs://…`, `az://…`, `file://…`), with the keys in the
 /// environment of this process. No request is sent yet.
@@ -180,11 +178,5 @@ pub fn publish_version(
 /// The errors of the place.
 pub fn next_version(out: &Objects) -> Result<StoreVersion, Failure> {
     let newest = versions_at(out)?.into_iter().max().unwrap_or_default();
-    Ok(StoreVersion(now().max(newest.saturating_add(1))))
-}
-
-/// The current time in milliseconds since 1970.
-pub fn now() -> u64 {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
+    Ok(StoreVersion(millis_since_1970().max(newest.saturating_add(1))))
 }

@@ -24,7 +24,6 @@
 //! A part that several roles need belongs here; a part that only one needs belongs to its crate.
 
 pub mod background;
-mod clock;
 mod cluster_reader;
 pub mod counts;
 pub mod data_dir;
@@ -46,7 +45,6 @@ pub mod quotas;
 pub mod topology;
 pub mod types;
 
-pub use clock::micros_since_1970;
 pub use cluster_reader::ClusterReader;
 pub use error::StartError;
 pub use fail_point::{FailPoint, VARIABLE as FAIL_POINTS_VARIABLE};

@@ -238,12 +238,6 @@ pub trait Database: Send + Sync + 'static {
     fn close(&self) -> BoxFuture<'_, ()>;
 }
 
-/// Returns the time of day in milliseconds since 1970, for [`LogEntry::written_ms`].
-fn now_ms() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
-}
-
 impl GraphIdentity {
     /// Returns an error if the graph does not have this partition.
     fn check_partition(self, partition: PartitionId) -> Result<(), DatabaseError> {

@@ -1,8 +1,8 @@
 //! The load that a node measures and reports in its replies (Moolle, equation 9: the number of clients `m` is counted at the
 //! node, which all clients reach).
 
-use kith_cluster::micros_since_1970;
 use kith_routing::ReportedLatencies;
+use kith_types::clock::since_1970;
 use kith_wire::v1::{NodeCounters, NodeLoad};
 use parking_lot::Mutex;
 use std::{
@@ -70,7 +70,7 @@ impl LoadCounter {
     pub fn new(now: Instant) -> Self {
         let window = Window { began: now, rate: 0.0, clients: HashMap::new() };
         let tally = Tally {
-            started_us: micros_since_1970(),
+            started_us: u64::try_from(since_1970().as_micros()).unwrap_or(u64::MAX),
             requests: 0,
             keys: 0,
             failed: 0,

@@ -2,8 +2,8 @@
 
 use super::recent::Recent;
 use kith_client::Executor;
-use kith_cluster::micros_since_1970;
 use kith_routing::{NodeLoad, ReportedLatencies};
+use kith_types::clock::since_1970;
 use kith_wire::v1;
 use parking_lot::Mutex;
 use std::{
@@ -76,7 +76,7 @@ impl RouterCounters {
     /// Returns the counters of a router that starts now.
     pub fn new() -> Self {
         Self {
-            started_us: micros_since_1970(),
+            started_us: u64::try_from(since_1970().as_micros()).unwrap_or(u64::MAX),
             started: Instant::now(),
             queries: AtomicU64::new(0),
             failed: AtomicU64::new(0),

@@ -1,5 +1,5 @@
 //! The words that every part of Kith shares. Every other crate depends on this one, and it depends on none of them. It
-//! holds plain types and pure functions: nothing here does I/O or reads a clock.
+//! holds plain types and pure functions: nothing here does I/O. Only [`clock`] reads the time.
 //!
 //! - `ids`: partitions, nodes, groups, versions, terms and log points, each a type of its own. Member and entity ids
 //!   are plain `u64` everywhere (in operations, on the wire and in files).
@@ -9,7 +9,7 @@
 //! - `query`: the names of operations, the kinds of fan-outs and the workflows, by which controllers are chosen.
 //! - [`delta`]: the coding of sorted ids in files, on the wire and in caches.
 //! - `keys`, `proof`, `checksum`: batches of byte keys, checksums of values, CRC-32C.
-//! - `time`: time as an argument of decisions. `causes`, `mark`: errors on one line; byte order marks.
+//! - `time`: time as an argument of decisions. [`clock`]: the time of day, for shells. `causes`, `mark`: errors on one line; byte order marks.
 //!
 //! ```
 //! use kith_types::{PartitionCount, partition_of_id};
@@ -25,6 +25,7 @@
 
 mod causes;
 mod checksum;
+pub mod clock;
 pub mod delta;
 mod error_code;
 mod hash;

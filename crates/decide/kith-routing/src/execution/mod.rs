@@ -28,7 +28,7 @@ mod tests;
 pub use budget::{Budget, BudgetOptions, Budgets};
 pub use event::{Action, Cause, Disposition, Event, RequestId};
 pub use failure::{FailureClass, Retry};
-pub use options::{Answers, Delivery, ExecutionOptions};
+pub use options::{Answers, ExecutionOptions};
 pub use outcome::{Failure, Missing, MissingReason, Outcome, Verdict};
 pub use rule::{HedgeAbort, HedgeCounts, HedgeRule, HedgeTime};
 
@@ -196,7 +196,7 @@ impl Execution {
     fn send(&mut self, node: NodeId, keys: Arc<[u32]>, cause: Cause) {
         let request = RequestId(self.requests.len() as u32);
         let time = self.options.hedging.and_then(|rule| rule.times[KeyClass::of(keys.len()).index()]);
-        let may_be_hedged = cause == Cause::Plan && self.may_repeat();
+        let may_be_hedged = cause == Cause::Plan;
         let hedge = time.filter(|_| may_be_hedged).map(|time| HedgePlan::new(self.now, time));
         self.open += 1;
         self.ledger.ask(&keys);
@@ -248,10 +248,5 @@ impl Execution {
         let is_open = |(_, request): &(usize, &Request)| request.state == RequestState::Open;
         let open = self.requests.iter().enumerate().filter(is_open);
         open.map(|(index, _)| RequestId(index as u32))
-    }
-
-    /// Whether a key may be sent again.
-    fn may_repeat(&self) -> bool {
-        self.options.delivery == Delivery::AtLeastOnce
     }
 }

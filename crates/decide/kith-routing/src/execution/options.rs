@@ -21,8 +21,6 @@ pub struct ExecutionOptions {
     pub hedging: Option<HedgeRule>,
     /// Whether the answer of a request can be divided by key.
     pub answers: Answers,
-    /// The rule for how often a key may be asked for.
-    pub delivery: Delivery,
 }
 
 impl Default for ExecutionOptions {
@@ -35,21 +33,8 @@ impl Default for ExecutionOptions {
             seed: 0,
             hedging: None,
             answers: Answers::ByKey,
-            delivery: Delivery::AtLeastOnce,
         }
     }
-}
-
-/// The rule for how often a key may be requested. This is a property of the request.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Delivery {
-    /// As often as needed. Asking twice has the effect of asking once, which is true for all reads.
-    #[default]
-    AtLeastOnce,
-    /// Once. A node that did not answer may nevertheless have carried out the request. A key whose request was sent is
-    /// therefore neither retried nor hedged, whatever happened to that request. A key that the plan left out may still be
-    /// sent.
-    AtMostOnce,
 }
 
 /// The relation of the answer of a request to its keys.

@@ -41,9 +41,6 @@ impl Execution {
     /// asked for already, and the budget allows it. Otherwise it is better to wait: a node that only seems down, for example
     /// because this machine is busy, still answers.
     pub(super) fn move_doubted(&mut self, view: &Candidates<'_>, budget: &mut Budget) {
-        if !self.may_repeat() {
-            return;
-        }
         let doubted: Vec<RequestId> =
             self.open_requests().filter(|id| self.requests[id.0 as usize].doubted).collect();
         for request in doubted {
@@ -81,7 +78,7 @@ impl Execution {
         }
         let class = self.ledger.fail(key, node, class, is_hedge);
         let reason = MissingReason::Failed(class);
-        let may_retry = self.may_repeat() && self.ledger.tried(key).len() as u32 <= self.options.retries_max;
+        let may_retry = self.ledger.tried(key).len() as u32 <= self.options.retries_max;
         match class.retry() {
             Retry::FailQuery => self.ledger.miss(key, reason),
             // Another node that was asked for the key may still answer.

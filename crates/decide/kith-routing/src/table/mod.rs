@@ -158,11 +158,6 @@ impl RoutingTable {
         &self.owners[start..start + self.groups.len()]
     }
 
-    /// The epoch at which a partition's owners last changed.
-    pub fn partition_epoch(&self, partition: PartitionId) -> Epoch {
-        self.partition_epochs[partition.index()]
-    }
-
     /// Returns the partitions that a node owns, ascending.
     pub fn partitions_of(&self, node: NodeId) -> Vec<PartitionId> {
         let Some(index) = self.node_index(node) else { return Vec::new() };

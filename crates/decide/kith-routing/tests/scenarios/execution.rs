@@ -103,7 +103,7 @@ impl FanOut {
     }
 
     fn ask(&mut self, keys: Vec<PartitionId>, command: &Command<'_>) -> Result<Vec<String>, String> {
-        command.clauses_are(&["partial", "early", "sum", "once", "retries", "deadline", "hedge"])?;
+        command.clauses_are(&["partial", "early", "sum", "retries", "deadline", "hedge"])?;
         let options = options(command)?;
         let (table, availability) = self.cluster.as_ref().ok_or("the cluster is there")?;
         let view = table.view(availability);

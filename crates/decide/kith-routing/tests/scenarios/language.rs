@@ -43,8 +43,8 @@ pub const EXECUTION: Language = &[
     ("no budget for hedges", "late requests are not hedged"),
     ("no budget for retries", "failed requests are not retried"),
     (
-        "ask PARTITIONS, partial, early, sum, once, retries N, deadline TIME, hedge after TIME",
-        "a fan-out with one key in each partition, over the first group; all clauses may be left out. `partial`: a partial answer is accepted; `early`: the first positive answer ends it; `sum`: answers are sums, so no key may be answered by two requests; `once`: no key is sent twice, neither in retries nor in hedges",
+        "ask PARTITIONS, partial, early, sum, retries N, deadline TIME, hedge after TIME",
+        "a fan-out with one key in each partition, over the first group; all clauses may be left out. `partial`: a partial answer is accepted; `early`: the first positive answer ends it; `sum`: answers are sums, so no key may be answered by two requests",
     ),
     ("REQUEST answers", "all keys of the request that are still unanswered are answered"),
     (

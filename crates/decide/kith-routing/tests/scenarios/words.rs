@@ -1,6 +1,6 @@
 //! Parses the clauses of scripts about a query and its failures.
 
-use kith_routing::execution::{Answers, Delivery, ExecutionOptions, FailureClass, HedgeRule, RequestId};
+use kith_routing::execution::{Answers, ExecutionOptions, FailureClass, HedgeRule, RequestId};
 use kith_scenario::cluster::list;
 use kith_scenario::{Command, duration, number, numbered};
 use kith_types::{Epoch, StoreVersion, Timestamp};
@@ -39,7 +39,6 @@ pub fn options(command: &Command<'_>) -> Result<ExecutionOptions, String> {
         retries_max: retries.map_or(usual.retries_max, |retries| retries as u32),
         hedging,
         answers: if command.flag("sum")? { Answers::Together } else { Answers::ByKey },
-        delivery: if command.flag("once")? { Delivery::AtMostOnce } else { Delivery::AtLeastOnce },
         ..usual
     })
 }

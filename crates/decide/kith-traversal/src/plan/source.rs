@@ -1,6 +1,6 @@
 //! What configures the source of a traversal, and the plan as a whole.
 
-use super::{Kind, Label, Traversal, arguments::whole, verification::Verification};
+use super::{Kind, Label, Traversal, verification::Verification};
 use crate::{
     error::{GremlinError, Result},
     value::{Operator, Value},
@@ -121,13 +121,5 @@ impl Kind {
             self,
             AddEdge { .. } | AddVertex { .. } | Drop | MergeEdge(_) | MergeVertex(_) | SetProperty(_)
         )
-    }
-}
-
-impl Source {
-    /// The time limit that the traversal asks for, in milliseconds.
-    pub fn evaluation_timeout_ms(&self) -> Option<i64> {
-        let names = ["evaluationTimeout", "scriptEvaluationTimeout"];
-        self.options.iter().find(|(key, _)| names.contains(&&**key)).and_then(|(_, value)| whole(value))
     }
 }

@@ -108,11 +108,6 @@ impl Test {
         })
     }
 
-    /// The predicate `eq`, which a step such as `has(key, value)` means.
-    pub fn equal_to(value: Value) -> Self {
-        Self(Check::Equal(value))
-    }
-
     /// The value that the predicate compares with, if it is `eq`.
     pub fn equal_value(&self) -> Option<&Value> {
         if let Check::Equal(value) = &self.0 { Some(value) } else { None }

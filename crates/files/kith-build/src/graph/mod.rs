@@ -13,12 +13,13 @@ pub use options::{ColumnValue, GraphOptions};
 
 use crate::{
     Failure, OnProgress, Progress,
-    place::{now, publish_version, refused, versions_at},
+    place::{publish_version, refused, versions_at},
 };
 use kith_engine::Manifest;
 use kith_files::objects::Objects;
 use kith_files::version_dir;
 use kith_types::StoreVersion;
+use kith_types::clock::millis_since_1970;
 use std::path::Path;
 
 /// Builds the components of a graph from files: CSV or TSV text, JSON lines, Parquet or Arrow, plain, gzip or Zstandard.
@@ -63,5 +64,5 @@ pub fn next_graph_version(out: &Objects, graph: &str) -> Result<StoreVersion, Fa
     let components = components.iter().filter(|name| !name.starts_with('.'));
     let newest = components.map(|name| versions_at(&place.join(name)));
     let newest = newest.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().max().unwrap_or_default();
-    Ok(StoreVersion(now().max(newest.saturating_add(1))))
+    Ok(StoreVersion(millis_since_1970().max(newest.saturating_add(1))))
 }

@@ -5,9 +5,10 @@ use crate::{
     OnProgress, Progress,
     failure::Failure,
     graph::next_version,
-    place::{now, place, refused, version_here},
+    place::{place, refused, version_here},
 };
 use kith_files::objects::Objects;
+use kith_types::clock::millis_since_1970;
 use kith_types::{ErrorCode, StoreVersion};
 use kith_wire::documents::{ComponentDocument, StoreDocument};
 use std::{
@@ -99,7 +100,7 @@ impl LockedStore {
     pub fn next_version(&self, store: Option<&StoreDocument>) -> Result<u64, Failure> {
         let used = store.map_or(0, |store| store.version_last);
         let newest = component_versions(store).max().unwrap_or_default().max(used);
-        let above = StoreVersion(newest.max(now().saturating_sub(1)));
+        let above = StoreVersion(newest.max(millis_since_1970().saturating_sub(1)));
         let next = next_version(&self.objects, &self.name(), above);
         Ok(next.map_err(unusable(&self.folder))?.0)
     }

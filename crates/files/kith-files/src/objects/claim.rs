@@ -4,8 +4,8 @@
 use crate::objects::{Objects, ObjectsError};
 use kith_engine::{ObjectError, Source};
 use kith_types::ErrorCode;
+use kith_types::clock::millis_since_1970;
 use serde::{Deserialize, Serialize};
-use std::time::{SystemTime, UNIX_EPOCH};
 use thiserror::Error;
 
 /// The object that names the cluster.
@@ -116,11 +116,10 @@ impl Objects {
             return Ok(());
         }
         self.check_unowned()?;
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let identity = Identity {
             kith_object_store: IDENTITY_FORMAT,
             cluster_id: cluster.to_owned(),
-            created_at: u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
+            created_at: millis_since_1970(),
         };
         match self.put_new(IDENTITY_NAME, identity.encode()) {
             // Another process was faster, perhaps one of this cluster.

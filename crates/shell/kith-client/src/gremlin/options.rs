@@ -6,6 +6,8 @@ use kith_gremlin::value::Value;
 use kith_traversal::{evaluate::Limits, plan::Plan};
 use std::time::Duration;
 
+/// The options that set the deadline of a traversal: its name, and the name that older drivers use.
+const TIMEOUTS: [&str; 2] = ["evaluationTimeout", "scriptEvaluationTimeout"];
 /// The prefix of all options of Kith.
 const PREFIX: &str = "kith.";
 /// All options, for messages.
@@ -35,7 +37,7 @@ pub(super) fn apply(
     for (key, value) in plan.options() {
         match key.strip_prefix(PREFIX) {
             Some(name) => set(name, value, options, &mut applied)?,
-            None if &**key == "evaluationTimeout" => {
+            None if TIMEOUTS.contains(&&**key) => {
                 options.deadline = Some(evaluation_timeout(number(key, value)?));
             }
             // Options of other systems mean nothing here.

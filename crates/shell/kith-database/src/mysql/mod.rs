@@ -22,10 +22,11 @@ use self::{
 };
 use crate::{
     AssociationPage, BeginTerm, CommitError, Database, DatabaseError, GraphIdentity, LogReply, MysqlTarget,
-    ObjectPage, PartitionQueries, Reply, SCHEMA_VERSION, Trim, Trimmed, fold::fold, now_ms, rows,
+    ObjectPage, PartitionQueries, Reply, SCHEMA_VERSION, Trim, Trimmed, fold::fold, rows,
 };
 use futures::future::BoxFuture;
 use kith_live::{AssociationKey, Batch, RowsAt};
+use kith_types::clock::millis_since_1970;
 use kith_types::{LogPoint, PartitionId};
 use parking_lot::Mutex;
 use std::{sync::Arc, time::Duration};
@@ -228,7 +229,7 @@ impl Database for MysqlDatabase {
 
     fn commit(&self, batch: Batch) -> Reply<'_, (), CommitError> {
         Box::pin(async move {
-            let writes = fold(batch, self.home.identity.partitions, now_ms())?;
+            let writes = fold(batch, self.home.identity.partitions, millis_since_1970())?;
             self.or_explained(transaction::commit(&self.writers, &writes).await).await
         })
     }

@@ -17,10 +17,11 @@ use self::{
 };
 use crate::{
     AssociationPage, BeginTerm, CommitError, Database, DatabaseError, GraphIdentity, LogReply, ObjectPage,
-    PartitionQueries, Reply, SCHEMA_VERSION, Trim, Trimmed, fold::fold, now_ms,
+    PartitionQueries, Reply, SCHEMA_VERSION, Trim, Trimmed, fold::fold,
 };
 use futures::future::BoxFuture;
 use kith_live::{AssociationKey, Batch, RowsAt};
+use kith_types::clock::millis_since_1970;
 use kith_types::{LogPoint, PartitionId};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, TransactionBehavior, params};
 use std::{
@@ -199,7 +200,7 @@ impl Database for SqliteDatabase {
 
     fn commit(&self, batch: Batch) -> Reply<'_, (), CommitError> {
         Box::pin(async move {
-            let writes = fold(batch, self.home.identity.partitions, now_ms())?;
+            let writes = fold(batch, self.home.identity.partitions, millis_since_1970())?;
             self.writer.run(Work::Commit(writes)).await.map(|_| ())
         })
     }

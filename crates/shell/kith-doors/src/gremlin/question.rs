@@ -9,10 +9,8 @@ use kith_gremlin::{
     text,
     value::{Map, Value},
 };
-use std::{
-    sync::Arc,
-    time::{Duration, SystemTime, UNIX_EPOCH},
-};
+use kith_types::clock::since_1970;
+use std::{sync::Arc, time::Duration};
 
 /// The name of the traversal source in bytecode.
 const SOURCE: &str = "g";
@@ -90,7 +88,7 @@ fn check_language(language: Option<&str>) -> Result<(), QueryError> {
 }
 
 fn now() -> DateTime<FixedOffset> {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let since = since_1970();
     let seconds = i64::try_from(since.as_secs()).unwrap_or(0);
     DateTime::<Utc>::from_timestamp(seconds, since.subsec_nanos()).unwrap_or_default().fixed_offset()
 }

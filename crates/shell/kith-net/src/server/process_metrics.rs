@@ -1,12 +1,13 @@
 //! The resources that a process uses: memory, processor time and descriptors, under the names that Prometheus clients share
 //! (`process_…`). The numbers are read from `/proc`, at most once a second.
 
+use kith_types::clock::since_1970;
 use parking_lot::Mutex;
 use std::{
     fmt::Write,
     fs,
     sync::OnceLock,
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant},
 };
 
 /// How long the numbers are used again. Counting thousands of descriptors takes milliseconds of a thread that also answers
@@ -74,8 +75,7 @@ fn usage() -> Usage {
 /// When the process started, in seconds since 1970: the first call of this function, which installs the recorder.
 pub(super) fn started() -> f64 {
     static STARTED: OnceLock<f64> = OnceLock::new();
-    *STARTED
-        .get_or_init(|| SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64()))
+    *STARTED.get_or_init(|| since_1970().as_secs_f64())
 }
 
 /// The processor time that the kernel used, in ticks: the 15th field of `/proc/self/stat`. The second is the program's name

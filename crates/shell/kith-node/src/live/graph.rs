@@ -13,11 +13,7 @@ use kith_types::{LogPoint, NodeId, PartitionCount, PartitionId, Position, Term, 
 use kith_wire::documents::TopologyDocument;
 use parking_lot::{Mutex, RwLock};
 use rustix::time::{ClockId, clock_gettime};
-use std::{
-    collections::BTreeMap,
-    sync::Arc,
-    time::{Duration, SystemTime, UNIX_EPOCH},
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
@@ -245,10 +241,4 @@ fn owned(topology: &TopologyDocument, node: NodeId) -> Vec<PartitionId> {
 fn boot_time() -> Duration {
     let now = clock_gettime(ClockId::Boottime);
     Duration::new(now.tv_sec.max(0) as u64, now.tv_nsec.max(0) as u32)
-}
-
-/// Returns the milliseconds since 1970.
-pub(super) fn wall_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

@@ -1,7 +1,7 @@
 //! The shell of [`Leader`], which carries out its actions and reports their results.
 
 use super::{
-    graph::{LiveGraph, wall_ms},
+    graph::LiveGraph,
     hand_over::{HandOver, LeadershipView},
     message::LeadMessage,
 };
@@ -14,6 +14,7 @@ use kith_live::{
 use kith_net::transport::Transport;
 use kith_routing::Leaders;
 use kith_topology::leaders_of;
+use kith_types::clock::millis_since_1970;
 use kith_types::{ErrorCode, LogPoint, PartitionId, Term};
 use kith_wire::v1;
 use std::{
@@ -135,7 +136,7 @@ impl Task {
     }
 
     fn event(&mut self, graph: &Arc<LiveGraph>, event: Event) {
-        let now = Now { since_start: graph.now(), since_1970: wall_ms() };
+        let now = Now { since_start: graph.now(), since_1970: millis_since_1970() };
         for action in self.leader.on(event, now) {
             self.act(graph, action);
         }
@@ -329,7 +330,7 @@ impl Task {
 
     /// Passes an event to the leader, and carries out only the resulting actions that answer a caller or a sender.
     fn refuse(&mut self, graph: &Arc<LiveGraph>, event: Event) {
-        let now = Now { since_start: graph.now(), since_1970: wall_ms() };
+        let now = Now { since_start: graph.now(), since_1970: millis_since_1970() };
         for action in self.leader.on(event, now) {
             if let Action::Answer { .. } | Action::AnswerDelivery { .. } = action {
                 self.act(graph, action);

@@ -1,8 +1,9 @@
 //! Removes old changes and old outcomes of writes of the partitions that this node leads, once they are no longer needed.
 
-use super::graph::{LiveGraph, led_by, wall_ms};
+use super::graph::{LiveGraph, led_by};
 use kith_cluster::topology::TopologyReceiver;
 use kith_database::{DatabaseError, Retention};
+use kith_types::clock::millis_since_1970;
 use kith_types::{NodeId, PartitionId, Position};
 use std::{
     sync::{Arc, Weak},
@@ -50,7 +51,7 @@ impl LiveGraph {
     /// Removes the old changes and outcomes of a partition, in as many short transactions as it takes.
     async fn trim(&self, partition: PartitionId, retention: Retention) -> Result<(), DatabaseError> {
         loop {
-            let trim = retention.trim(wall_ms(), self.needed_after(partition));
+            let trim = retention.trim(millis_since_1970(), self.needed_after(partition));
             let trimmed = self.database.trim(partition, trim).await?;
             let count = |rows: &'static str, number| {
                 metrics::counter!("kith_live_trimmed_total", "rows" => rows).increment(number);

@@ -4,12 +4,13 @@ use crate::{
     publish::{Unpublished, hand_over},
     who::who,
 };
-use kith_build::{BuildSummary, LoadReport, now};
+use kith_build::{BuildSummary, LoadReport};
 use kith_client::{
     RouterClient,
     topology::{column_documents, role_name},
 };
 use kith_engine::Manifest;
+use kith_types::clock::millis_since_1970;
 use kith_wire::{documents::ComponentDocument, v1};
 
 /// The parameters of a load that are sent to the router.
@@ -42,7 +43,7 @@ pub async fn publish(
     report: &LoadReport,
     offered: Vec<Offered>,
 ) -> Result<u64, Unpublished> {
-    let now = now() / 1_000;
+    let now = millis_since_1970() / 1_000;
     let components = report.components.iter().zip(offered);
     let components: Vec<_> =
         components.map(|((manifest, summary), offered)| document(manifest, summary, offered, now)).collect();

@@ -172,39 +172,3 @@ fn a_node_with_a_newer_table_makes_the_shell_fetch_it_once() {
     assert_eq!(fixture.fail(0, class), ["refresh e9", "r2: n2[0]", "r3: n3[2]"]);
     assert_eq!(fixture.fail(1, class), ["r4: n2[1]", "r5: n3[3]"]);
 }
-
-/// Whatever error was reported, the node may have carried out the request.
-#[test]
-fn a_key_that_may_be_sent_once_is_neither_retried_nor_hedged() {
-    let once = |options| Fixture::new(ExecutionOptions { delivery: Delivery::AtMostOnce, ..options });
-    let hedging = Some(HedgeRule::fixed(Duration::from_millis(1), Duration::ZERO));
-    for class in [
-        FailureClass::Connection,
-        FailureClass::Timeout,
-        FailureClass::NotOwner { epoch: Epoch(7) },
-        FailureClass::Throttled,
-        FailureClass::Damaged,
-        FailureClass::Internal,
-    ] {
-        let mut fixture = once(ExecutionOptions { partial: true, hedging, ..ExecutionOptions::default() });
-        assert_eq!(fixture.next(), ["r0: n0[0, 2]", "r1: n1[1, 3]"]);
-        assert_eq!(fixture.execution.next_hedge(), None, "no request is late");
-        assert_eq!(fixture.execution.on(Event::NodeDown { node: NodeId(0) }, at(1)), Disposition::Accepted);
-        assert!(fixture.next().is_empty(), "a node that only seems down is waited for");
-        let told = fixture.fail(0, class);
-        assert!(told.iter().all(|action| action.starts_with("refresh")), "{class}: {told:?}");
-        let ended = fixture.reply(1);
-        assert_eq!(ended, [format!("Incomplete 2+2+0 p0×1 {class} [n0] p2×1 {class} [n0]")]);
-    }
-}
-
-#[test]
-fn a_key_that_was_never_sent_may_still_be_sent_once() {
-    let options = ExecutionOptions { delivery: Delivery::AtMostOnce, ..ExecutionOptions::default() };
-    let mut fixture = Fixture::with(options, vec![Assignment { node: NodeId(0), keys: vec![0, 2] }]);
-    assert_eq!(fixture.next(), ["r0: n0[0, 2]", "r1: n1[1, 3]"], "the plan left two keys out");
-    assert_eq!(
-        fixture.fail(1, FailureClass::Connection),
-        ["cancel r0", "Failed 0+2+2 p1×1 connection [n1] p3×1 connection [n1]"]
-    );
-}

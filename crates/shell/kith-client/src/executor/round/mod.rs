@@ -22,7 +22,7 @@ use kith_net::InFlight;
 use kith_ops::{FanOut, Operator, Part};
 use kith_routing::{
     Execution,
-    execution::{Action, Answers, Delivery, Event, ExecutionOptions, Outcome, RequestId},
+    execution::{Action, Answers, Event, ExecutionOptions, Outcome, RequestId},
     load::{Charge, RequestEnd},
 };
 use kith_types::{FanOutKind, NodeId, Timestamp};
@@ -263,10 +263,6 @@ fn execution_options(executor: &Executor, asking: &Asking<'_>, planned: &Planned
         answers: match fan_out.plan.check() {
             Ok(kind) if kind.is_by_key() => Answers::ByKey,
             _ => Answers::Together,
-        },
-        delivery: match fan_out.plan.is_idempotent() {
-            true => Delivery::AtLeastOnce,
-            false => Delivery::AtMostOnce,
         },
         ..ExecutionOptions::default()
     }

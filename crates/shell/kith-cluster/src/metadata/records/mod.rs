@@ -13,9 +13,9 @@ pub use refused::{ChangeError, conflict, other_release, unknown_command};
 
 use kith_topology::groups_of;
 use kith_types::NodeId;
+use kith_types::clock::millis_since_1970;
 use kith_versions::{Holders, UnixMillis};
 use kith_wire::documents::ClusterDocument;
-use std::time::SystemTime;
 
 /// Returns the holders of a store with `copies` copies (`None` for one per group). Groups that are joining have no data yet,
 /// so neither pushes nor swaps depend on them.
@@ -31,6 +31,5 @@ pub fn holders_of(cluster: &ClusterDocument, store: &str, copies: Option<u32>) -
 
 /// Returns the time of day as records store it.
 pub fn now() -> UnixMillis {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    UnixMillis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+    UnixMillis(millis_since_1970())
 }

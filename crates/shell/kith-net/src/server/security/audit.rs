@@ -2,11 +2,9 @@
 //! detect attacks.
 
 use kith_types::ErrorCode;
+use kith_types::clock::since_1970;
 use parking_lot::Mutex;
-use std::{
-    net::SocketAddr,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::net::SocketAddr;
 
 /// The most lines per second. A caller that is refused in a loop must not fill a disk. The next line counts the lines that
 /// were left out.
@@ -46,7 +44,7 @@ pub fn refused(call: &Refused<'_>) {
     let Refused { subject, method, store, code, reason, peer } = *call;
     let code = code.name();
     metrics::counter!("kith_server_refused_total", "code" => code).increment(1);
-    let second = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let second = since_1970().as_secs();
     let line = BUDGET.lock().take(second);
     if let Some(left_out) = line {
         let (subject, store, reason) = (cut(subject), cut(store), cut(reason));

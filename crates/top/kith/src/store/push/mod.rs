@@ -10,6 +10,7 @@ mod reply;
 
 pub use cancel::CancelReply;
 pub use flags::PushFlags;
+use kith_types::clock::millis_since_1970;
 use offer::{Offer, offer};
 pub use reply::PushReply;
 
@@ -24,7 +25,7 @@ use crate::{
     who::who,
 };
 use anyhow::Context;
-use kith_build::{LockedStore, VALUES_COMPONENT, Work, now};
+use kith_build::{LockedStore, VALUES_COMPONENT, Work};
 use kith_client::RouterClient;
 use kith_engine::Manifest;
 use kith_schema::Schema;
@@ -182,7 +183,7 @@ fn component(offer: &Offer, schema: Option<String>) -> ComponentDocument {
         members: offer.records,
         edges: 0,
         bytes: bytes_of(manifest),
-        loaded_at: now() / 1_000,
+        loaded_at: millis_since_1970() / 1_000,
         schema,
         folder: offer.folder.clone(),
         url: offer.url.clone(),
