@@ -12,7 +12,7 @@
 //! - `write`, `read`, `ticket`: requests as callers state them, their outcomes, and the log points that a read must
 //!   have seen.
 //! - `resolve`, `decide`: pure functions from a write to its changes.
-//! - `leader`: the state machine of the partitions that one node leads in one database.
+//! - `leader`: the state machine of the partitions that one node leads in one database. `hand_over` gives them away.
 //! - `intent`: writes to a pair of partitions, from the decision until both ends have them.
 //! - `rows`, `batch`, `change`, `coding`: rows, transactions, log records, and their bytes.
 //! - `guards`: the rules that keep pairs and logs correct, each with a test that shows the harm without it.

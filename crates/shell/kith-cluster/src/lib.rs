@@ -9,7 +9,7 @@
 //! - [`metadata`]: the metadata of a cluster, behind one trait.
 //! - [`topology`]: follows the documents of the cluster, and reads the copy on disk if the metadata store is lost.
 //! - [`liveness`], `lives`: registers this process, and says which processes live.
-//! - [`freshness`]: whether this process has lost the metadata store.
+//! - [`freshness`]: whether this process has lost the metadata store, and after which time others count it as gone.
 //! - [`data_dir`], [`private`]: the data directory with its lock and format, and permissions of files.
 //! - [`place`]: the cluster's object store, and where else versions may be read from.
 //! - [`background`]: work on threads of low priority, so that reads come first.

@@ -9,8 +9,8 @@
 //! - `load`, `store`, `publish`: building and pushing versions, and their progress.
 //! - `cluster`: its state and its shape.
 //! - `serve`: `kith dev`, `node`, `router` and `database`; `serve/config.rs` reads the file of a cluster.
-//! - `table`, `flag_error`: text for people, and errors of flags. What other programs of the terminal need too is in
-//!   `kith-terminal`.
+//! - `table`: text for people about operating clusters; other tables, and all JSON, are in `kith-terminal`.
+//!   `flag_error`: errors of flags.
 //!
 //! ```text
 //! kith graph distance … ─► cli ─► ask ─► kith-lines: fields ─► kith-terminal: connect ─► Service::call ─► JSON or table

@@ -4,7 +4,7 @@
 //! - `ids`: partitions, nodes, groups, versions, terms and log points, each a type of its own. Member and entity ids
 //!   are plain `u64` everywhere (in operations, on the wire and in files).
 //! - `hash`: the partition of an id or a byte key, and the position of a key within an index.
-//! - `error_code`: every stable error code, with its equivalents in gRPC and other protocols.
+//! - `error_code`: every stable error code, with its gRPC and HTTP status and exit code.
 //! - `names`: the rules for names of stores, components, keys and labels.
 //! - `query`: the names of operations, the kinds of fan-outs and the workflows, by which controllers are chosen.
 //! - [`delta`]: the coding of sorted ids in files, on the wire and in caches.
