@@ -162,12 +162,12 @@ mod tests {
     use super::*;
     use crate::{
         UploadSettings,
-        cluster::{Shape, create_cluster},
-        versions::Coordinator,
+        control::cluster::{Shape, create_cluster},
+        control::versions::Coordinator,
     };
-    use kith_metadata::{EmbeddedMetadata, MetadataStore};
+    use kith_cluster::metadata::{EmbeddedMetadata, MetadataStore};
+    use kith_cluster::topology;
     use kith_net::security::Dialer;
-    use kith_process::topology;
     use kith_versions::Trust;
     use std::sync::Arc;
     use tokio_util::sync::CancellationToken;
