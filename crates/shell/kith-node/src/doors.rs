@@ -188,7 +188,6 @@ fn shape(store: &ServedDocument) -> Result<StoreShape, QueryError> {
         HoldsDocument::Values { key, value, .. } => Ok(StoreShape {
             key: key.parse().map_err(|_| bad("keys"))?,
             value: value.parse().map_err(|_| bad("values"))?,
-        }
-        .into()),
+        }),
     }
 }

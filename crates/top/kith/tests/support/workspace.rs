@@ -22,7 +22,9 @@ pub fn crate_folders() -> BTreeMap<String, PathBuf> {
     let layers = below(&root().join("crates"));
     let folders = layers.iter().flat_map(|layer| below(layer));
     let folders = folders.filter(|folder| folder.join("Cargo.toml").is_file());
-    let named = folders.map(|folder| (folder.file_name().unwrap().to_str().unwrap().to_owned(), folder));
+    let name =
+        |folder: &Path| folder.file_name().expect("a folder has a name").to_string_lossy().into_owned();
+    let named = folders.map(|folder| (name(&folder), folder));
     let named: BTreeMap<_, _> = named.collect();
     assert!(20 < named.len(), "the walk finds the crates");
     named
