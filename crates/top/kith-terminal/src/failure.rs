@@ -6,6 +6,7 @@ use kith_client::QueryError;
 use kith_lines::LineError;
 #[cfg(feature = "figures")]
 use kith_sim::figures;
+use kith_topology::LookupError;
 use kith_types::ErrorCode;
 use serde::Serialize;
 use std::process::ExitCode;
@@ -179,6 +180,8 @@ fn known(error: &anyhow::Error) -> Option<(ErrorCode, String)> {
             Some((error.code, error.help.clone()))
         } else if let Some(error) = cause.downcast_ref::<QueryError>() {
             Some((error.code(), error.help()))
+        } else if let Some(error) = cause.downcast_ref::<LookupError>() {
+            Some((error.code(), error.help()))
         } else {
             let failure = cause.downcast_ref::<kith_build::Failure>()?;
             Some((failure.code, failure.help.clone()))
@@ -223,6 +226,15 @@ mod tests {
     fn usage_errors_end_with_their_own_code() {
         let error = anyhow::Error::new(Failure::usage("a with b", "leave out b"));
         assert_eq!(ErrorReport::of(&error).exit(), Exit::Usage);
+    }
+
+    #[test]
+    fn errors_of_queries_and_of_names_have_their_own_code() {
+        let unknown = || LookupError::UnknownGraph { name: "v".to_owned(), known: vec!["w".to_owned()] };
+        for error in [anyhow::Error::new(unknown()), anyhow::Error::new(QueryError::from(unknown()))] {
+            let expected = "error[unknown_graph]: there is no graph \"v\"\nhelp: graphs: w";
+            assert_eq!(ErrorReport::of(&error).text(false), expected);
+        }
     }
 
     #[test]

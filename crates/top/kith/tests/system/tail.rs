@@ -172,8 +172,7 @@ fn after_a_pause_of_the_router_nothing_is_hedged_for_it() {
 fn while_all_nodes_stand_still_reads_are_late_and_none_fails() {
     let cluster = started();
     let nodes = [cluster.node_pids(0), cluster.node_pids(1)].concat();
-    let mut late = 0;
-    for _ in 0..3 {
+    for () in in_time() {
         let (answers, exit) = cluster.run_and_then(&reads(400), 16, 50, || {
             let frozen: Vec<Frozen> = nodes.iter().map(|&pid| Frozen::new(pid)).collect();
             thread::sleep(STANDSTILL);
@@ -183,7 +182,9 @@ fn while_all_nodes_stand_still_reads_are_late_and_none_fails() {
         assert_right(&answers);
         let took = |answer: &&Value| answer["profile"]["total_us"].as_u64().expect("a time");
         let waited = STANDSTILL.as_micros() as u64 / 2;
-        late += answers.iter().filter(|answer| waited <= took(answer)).count();
+        if answers.iter().any(|answer| waited <= took(&answer)) {
+            return;
+        }
     }
-    assert!(0 < late, "nothing was under way while they stood still");
+    panic!("nothing was ever under way while they stood still");
 }

@@ -70,14 +70,16 @@ fn columns_are_taken_by_their_usual_names_or_refused() {
     for (name, text, taken) in [
         ("a", "creationDate|Person2Id|Person1Id\n3|2|1\n", "Person1Id → Person2Id; time = creationDate"),
         ("b", "TO,FROM,since\n2,1,3\n", "FROM → TO; time = since"),
-        ("c", "x,y,z\n1,2,3\n", "x → y; time = z"),
+        ("c", "x,y,time\n1,2,3\n", "x → y; time = time"),
         ("d", "1\t2\t3\n", "column 1 → column 2; time = column 3"),
     ] {
         let (found, report) = associations(&folder.file(name, text), "", 0).unwrap();
         assert_eq!((found[0].id1, found[0].id2, found[0].time), (1, 2, 3), "{name}");
         assert_eq!(columns_taken("likes", &report.taken), Some(format!("likes: {taken}")));
     }
-    for (name, text) in [("e", "made,followee,follower\n3,2,1\n"), ("f", "a,b,c,d,e\n1,2,3,4,5\n")] {
+    for (name, text) in
+        [("e", "made,followee,follower\n3,2,1\n"), ("f", "a,b,c,d,e\n1,2,3,4,5\n"), ("g", "x,y,z\n1,2,3\n")]
+    {
         let read = associations(&folder.file(name, text), "", 0);
         assert!(matches!(read, Err(FileError::UnknownHeader { .. })), "{name}");
     }
