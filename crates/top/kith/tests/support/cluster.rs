@@ -28,7 +28,7 @@ const READY_FILE: &str = "ready.json";
 const LOG_FILE: &str = "dev.log";
 
 /// Starts a `kith dev` with its files in `folder`.
-fn spawn(folder: &Path, arguments: &[&str], prepare: impl FnOnce(&mut Command)) -> Child {
+fn spawn(folder: &Path, arguments: &[&str], prepare: impl Fn(&mut Command)) -> Child {
     let log = fs::File::options().create(true).append(true).open(folder.join(LOG_FILE)).expect("a log file");
     let ready_file = folder.join(READY_FILE);
     let mut command = dev(&["--end-with-stdin", "--ready-file", ready_file.to_str().expect("UTF-8")]);
@@ -75,20 +75,27 @@ impl Cluster {
         })
     }
 
-    fn start_with(arguments: &[&str], prepare: impl FnOnce(&mut Command, &Path)) -> Self {
+    fn start_with(arguments: &[&str], prepare: impl Fn(&mut Command, &Path)) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let child = spawn(folder.path(), arguments, |command| prepare(command, folder.path()));
-        let ready_file = folder.path().join(READY_FILE);
-        let mut cluster = Self { child, ready_file, env: Vec::new(), _folder: folder };
-        cluster.wait_until_ready();
+        let path = folder.path().to_owned();
+        let start = || spawn(&path, arguments, |command| prepare(command, &path));
+        let ready_file = path.join(READY_FILE);
+        let mut cluster = Self { child: start(), ready_file, env: Vec::new(), _folder: folder };
+        cluster.wait_until_ready(start);
         cluster
     }
 
-    fn wait_until_ready(&mut self) {
+    /// Waits until the cluster is ready. A cluster that starts again listens where it did before. Another test may have got one
+    /// of these ports meanwhile, for a connection of its own; then `start` starts the cluster once more.
+    fn wait_until_ready(&mut self, start: impl Fn() -> Child) {
         self.wait_until("the cluster is ready", |cluster| {
-            let log = fs::read_to_string(cluster._folder.path().join(LOG_FILE)).unwrap_or_default();
-            let ended = cluster.child.try_wait().expect("the child can be waited for");
-            assert!(ended.is_none(), "kith dev ended: {ended:?}\n{log}");
+            let log_file = cluster._folder.path().join(LOG_FILE);
+            let log = fs::read_to_string(&log_file).unwrap_or_default();
+            if let Some(ended) = cluster.child.try_wait().expect("the child can be waited for") {
+                assert!(log.contains("error[port_in_use]"), "kith dev ended: {ended:?}\n{log}");
+                fs::write(&log_file, "").expect("the log can be written");
+                cluster.child = start();
+            }
             cluster.ready_file.exists()
         });
     }
@@ -106,11 +113,14 @@ impl Cluster {
             self.wait_until("a process is gone", |_| has_ended(pid));
         }
         fs::remove_file(&self.ready_file).expect("it is there");
-        let data = self.data();
-        self.child = spawn(self._folder.path(), arguments, |command| {
-            command.arg("--data").arg(data).envs(self.env.iter().cloned());
-        });
-        self.wait_until_ready();
+        let (data, folder, env) = (self.data(), self._folder.path().to_owned(), self.env.clone());
+        let start = || {
+            spawn(&folder, arguments, |command| {
+                command.arg("--data").arg(&data).envs(env.iter().cloned());
+            })
+        };
+        self.child = start();
+        self.wait_until_ready(start);
     }
 
     /// The processes of all its members that run in processes of their own.
