@@ -113,14 +113,19 @@ impl Cluster {
             self.wait_until("a process is gone", |_| has_ended(pid));
         }
         fs::remove_file(&self.ready_file).expect("it is there");
+        let start = self.starter(arguments);
+        self.child = start();
+        self.wait_until_ready(start);
+    }
+
+    /// Starts the supervisor with these arguments, [`Cluster::data`] and the variables of this cluster.
+    fn starter<'a>(&self, arguments: &'a [&'a str]) -> impl Fn() -> Child + use<'a> {
         let (data, folder, env) = (self.data(), self._folder.path().to_owned(), self.env.clone());
-        let start = || {
+        move || {
             spawn(&folder, arguments, |command| {
                 command.arg("--data").arg(&data).envs(env.iter().cloned());
             })
-        };
-        self.child = start();
-        self.wait_until_ready(start);
+        }
     }
 
     /// The processes of all its members that run in processes of their own.
