@@ -302,6 +302,11 @@ type Door<'d> = (&'d str, &'d str, Box<dyn Fn() -> Result<usize, String> + 'd>);
 
 /// Everything that reads rows, from the file at `path`.
 fn doors<'d>(path: &'d Path, options: &'d FileOptions) -> Vec<Door<'d>> {
+    let [loaded, live] = [of_loaded_graphs(path, options), of_live_graphs(path, options)];
+    loaded.into_iter().chain(live).chain(of_stores(path)).collect()
+}
+
+fn of_loaded_graphs<'d>(path: &'d Path, options: &'d FileOptions) -> Vec<Door<'d>> {
     vec![
         (
             "edges",
@@ -342,6 +347,11 @@ fn doors<'d>(path: &'d Path, options: &'d FileOptions) -> Vec<Door<'d>> {
                 read.map(|_| rows).map_err(|error| error.to_string())
             }),
         ),
+    ]
+}
+
+fn of_live_graphs<'d>(path: &'d Path, options: &'d FileOptions) -> Vec<Door<'d>> {
+    vec![
         (
             "objects",
             "id,data\n1,\n3,\n",
@@ -368,6 +378,11 @@ fn doors<'d>(path: &'d Path, options: &'d FileOptions) -> Vec<Door<'d>> {
                 read.map(|_| rows).map_err(|error| error.to_string())
             }),
         ),
+    ]
+}
+
+fn of_stores(path: &Path) -> Vec<Door<'_>> {
+    vec![
         (
             "store",
             "key,value\n1,a\n3,b\n",

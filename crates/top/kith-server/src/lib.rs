@@ -1,6 +1,6 @@
-//! The supervisor of `kith dev`: runs a whole cluster on one machine, in one process or with one process for each
-//! database, node and router. It is the one crate that puts nodes, routers and their administration together. It
-//! answers no requests itself, and everything that it starts ends with it.
+//! The process of databases, and the supervisor of `kith dev`, which runs a whole cluster on one machine, in one process
+//! or with one process for each database, node and router. It is the one crate that puts nodes and routers together.
+//! The supervisor answers no requests itself, and everything that it starts ends with it.
 //!
 //! ```text
 //! kith dev ─► dev: metadata store (embedded) ─┬─► databases ─► nodes ─► routers

@@ -55,7 +55,7 @@ impl Context<'_> {
     /// edge may lead to it nevertheless.
     ///
     /// # Errors
-    /// There is no memory for so many.
+    /// `too_large` if the labels take more memory than the traversal may have.
     pub fn note_labels<'v>(
         &self,
         found: impl Iterator<Item = (ElementId, &'v Option<Arc<Vertex>>)>,

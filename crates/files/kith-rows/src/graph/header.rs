@@ -131,11 +131,11 @@ fn named(names: &[String], name: &str) -> Result<Option<usize>, HeaderFault> {
 }
 
 /// The most columns with unknown names that are taken by their order.
-const STRANGE_MAX: usize = 2;
+const UNKNOWN_MAX: usize = 2;
 
 /// The places of the columns for which the user gives none. They are found by their usual names. A header without these
-/// names says nothing about the order of its columns, so it is refused unless every column of the file is needed, and no
-/// more than two have other names.
+/// names says nothing about the order of its columns, so it is refused unless every column of the file is needed and at
+/// most two of them have unknown names.
 fn default_places(
     wanted: &[Wanted],
     names: &[String],
@@ -178,8 +178,8 @@ fn default_places(
     if left.len() < least {
         return Ok(by_place());
     }
-    let strange = left.iter().filter(|&&place| !found.contains(&Some(place))).count();
-    if most < left.len() || STRANGE_MAX < strange {
+    let unnamed = left.iter().filter(|&&place| !found.contains(&Some(place))).count();
+    if most < left.len() || UNKNOWN_MAX < unnamed {
         return Err(unknown());
     }
     let mut rest = left.into_iter();

@@ -47,11 +47,12 @@ fn turns() -> MutexGuard<'static, Queue<Waker>> {
     TURNS.get_or_init(|| Mutex::new(Queue::new(turns()))).lock()
 }
 
-/// Does work that computes much and yields now and then: from one point where it yields or waits to the next is a turn. Few turns
-/// of a process run at a time, and the connections share them fairly ([`Share`]), so however much such work there is, others wait
-/// for a few turns only. While turns are long, another thread serves the connections during each, which takes some time itself.
+/// Does work that computes for long, in turns. A turn lasts from one point at which the work yields or waits to the next.
+/// Few turns of a process run at a time, and connections share them fairly ([`Share`]), so others wait for a few turns only,
+/// however much work there is. While turns are long, another thread serves the connections during each, and the handover
+/// costs some time itself.
 ///
-/// The work must not contain another `in_turns`, which would wait for a turn that it has itself.
+/// The work must not contain another `in_turns`, which would wait for the turn that it holds.
 pub async fn in_turns<T>(work: impl Future<Output = T> + Send) -> T {
     InTurns { work: Some(Box::pin(work)), share: Share::here(), place: None, spent: Duration::ZERO }.await
 }

@@ -17,7 +17,7 @@
 //! Any router can carry out any change, and a driver that was wrongly believed dead cannot change anything: each write
 //! is conditional on what was read.
 //!
-//! To add a command, decide it in the crate above, then add its arm in `admin`.
+//! To add a command, decide it in `kith-versions` or `kith-routing`, then add its arm in `admin`.
 
 mod admin;
 pub mod cluster;
