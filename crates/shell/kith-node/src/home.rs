@@ -1,6 +1,6 @@
 //! Watches the node's data directory, which may be removed while the process runs.
 
-use super::{held::HeldStores, scrub::FileHealth};
+use crate::{repair::scrub::FileHealth, versions::HeldStores};
 use kith_cluster::data_dir::{DataDir, DataDirError};
 use std::{sync::Arc, time::Duration};
 use tokio::sync::oneshot;

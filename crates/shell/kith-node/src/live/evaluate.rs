@@ -1,7 +1,7 @@
 //! Evaluates operators over a live graph.
 
 use super::{errors::LiveError, graph::LiveGraph, read::ReadNeed};
-use crate::{evaluator::status_of, job::with_scratch};
+use crate::{serve::evaluator::status_of, serve::job::with_scratch};
 use kith_api::convert::operator_from_wire;
 use kith_cache::adjacency::AdjacencyReader;
 use kith_live::Ticket;
