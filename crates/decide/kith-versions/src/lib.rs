@@ -1,4 +1,4 @@
-//! The life-cycle of a store's versions, as a state machine (Voldemort §5.3 to §5.5). `kith_router::control` runs it for pushes
+//! The life-cycle of a store's versions, as a state machine (Voldemort §5.3 to §5.5). `kith_router::admin` runs it for pushes
 //! and commands, and writes each new state back in one conditional write (`kith_cluster::metadata::records`). There is no clock,
 //! no entropy, no I/O and no data here.
 //!

@@ -3,53 +3,41 @@
 //!
 //! ```text
 //! gRPC, frames, doors ─► service ─► pipeline: admit, record, run, count, charge
-//!                                       └─► forward to the owner, or Session (kith-client) ─► networks, lists ─► nodes
+//!                                       └─► forward to the owner, or Session (kith-client) ─► caches ─► nodes
 //! ```
 //!
-//! - `frames`, `doors`, `pieces`, `streams`: requests in, replies out.
-//! - `pipeline`: the steps of every request. `admission` limits queries in flight and enforces quotas; `record` and
-//!   `slow_log` write queries down.
-//! - `networks`, `lists`, `origin`: the shells of the caches, which `kith-cache` decides about.
-//! - `forward`: queries that another router owns.
-//! - [`control`]: pushes, rebalances and live graphs.
-//! - `parts`: puts the router together, with the administration.
+//! - `serve`: requests in, replies out. Every request takes the steps of the pipeline once, whichever protocol it came in.
+//! - `cache`: the shells of the caches of networks and lists.
+//! - [`admin`]: pushes, rebalances, live graphs, and the shape of the cluster.
+//! - `parts`: puts the router together from these.
 //! - `settings`, `options`: the TOML document and the start of the process.
-//! - `behind`: what happens when the metadata store is lost.
-//! - `counters`, `counts`, `recent`, `view`: metrics and status.
+//! - `staleness`: what happens when the metadata store is lost.
+//! - `counts`, `view`: the metrics that start at 0, and what the status reads.
 //!
-//! Every request passes the pipeline once, whichever protocol it came in. Rights are checked before it
-//! (`kith_net::server::security`).
+//! `serve` and `admin` do not know each other, and neither does a cache know the requests that use it. Rights are checked
+//! before the pipeline (`kith_net::server::security`). Decisions are in other crates: `kith-routing` chooses nodes and
+//! moves partitions, `kith-cache` chooses what is fetched and evicted, and `kith-versions` says which version is served.
+//! What remains here reads clocks, opens connections and writes metadata, so its tests are mostly whole clusters
+//! (`crates/top/kith/tests/system`).
 //!
-//! To add a setting, begin with [`RouterSettings`]. To add a step that all requests take, begin with `pipeline`.
+//! To add a setting, begin with [`RouterSettings`]. To add a step that all requests take, begin with `serve::pipeline`. To
+//! add an administrative command, begin with [`admin`].
 
-mod admission;
-mod behind;
-pub mod control;
-mod counters;
+pub mod admin;
+mod cache;
 mod counts;
-mod doors;
-mod forward;
-mod frames;
-mod lists;
-mod networks;
 mod options;
-mod origin;
 mod parts;
-mod pieces;
-mod pipeline;
-mod recent;
-mod record;
-mod service;
+mod serve;
 mod settings;
-mod slow_log;
-mod streams;
+mod staleness;
 mod view;
 
-pub use control::{DatabaseServer, DatabaseServers, UploadSettings};
+pub use admin::{DatabaseServer, DatabaseServers, UploadSettings};
 pub use options::RouterOptions;
 pub use settings::{AdmissionSettings, CacheSettings, RouterSettings, SettingsFileError, SlowLogSettings};
 
-use control::{Admin, Coordinator};
+use admin::{Admin, Coordinator};
 use kith_cluster::metadata::MetadataStore;
 use kith_cluster::{
     StartError,
@@ -153,7 +141,7 @@ impl Router {
         tokio::join!(graph.session.warm(), graph.forwarder.warm(stop.clone()));
         let backend = Arc::clone(&graph) as Arc<dyn Backend>;
         let doors = doors.open(&backend, &options.security, &stop);
-        let watch = behind::Watch {
+        let watch = staleness::Watch {
             addr: document.addr.clone(),
             freshness: around.freshness.clone(),
             topology: around.documents,
@@ -196,7 +184,7 @@ impl Router {
 
 fn answer(
     bound: server::Bound,
-    graph: Arc<service::GraphServer>,
+    graph: Arc<serve::GraphServer>,
     admin: Admin,
     security: &Security,
     stop: CancellationToken,

@@ -1,12 +1,14 @@
 //! Builds the parts of a router: the service that answers queries, and the service that administers the cluster.
 
-use super::{
-    RouterOptions, admission::Admission, counters::RouterCounters, forward::Forwarder, lists::CachedLists,
-    networks::CachedNetworks, pipeline::Pipeline, record::Recorder, service::GraphServer, slow_log::SlowLog,
+use crate::{
+    RouterOptions,
+    admin::{
+        Admin, Coordinator, Databases, LiveGraphStore, Rebalancer, Stores, assign_leaders, take_care,
+        take_over,
+    },
+    cache::{CachedLists, CachedNetworks},
+    serve::{Admission, Forwarder, GraphServer, Pipeline, Recorder, RouterCounters, SlowLog},
     view::View,
-};
-use crate::control::{
-    Admin, Coordinator, Databases, LiveGraphStore, Rebalancer, Stores, assign_leaders, take_care, take_over,
 };
 use kith_client::{Caches, ListStore, Session, topology::Topology};
 use kith_cluster::metadata::MetadataStore;

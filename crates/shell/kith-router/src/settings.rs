@@ -1,7 +1,7 @@
 //! The settings of a router. They are one TOML document, which `kith bench calibrate` can write, and which is passed on to
 //! child processes unchanged.
 
-use crate::control::{DatabaseServer, DatabaseServers, UploadSettings};
+use crate::admin::{DatabaseServer, DatabaseServers, UploadSettings};
 use kith_client::{SessionSettings, millis};
 use kith_cluster::place::ReadFrom;
 use kith_net::server::hosts::AcceptedHost;

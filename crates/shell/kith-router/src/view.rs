@@ -1,7 +1,6 @@
 //! The facts that `kith cluster status` reads from a router.
 
-use super::counters::RouterCounters;
-use crate::control::RouterView;
+use crate::{admin::RouterView, serve::RouterCounters};
 use futures::future::BoxFuture;
 use kith_client::Session;
 use kith_types::NodeId;

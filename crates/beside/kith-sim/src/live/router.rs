@@ -11,7 +11,7 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// The time that routers wait after the start for all nodes to be alive, before they assign leaders without them.
 const START_WAIT: Duration = Duration::from_secs(2);
 
-/// Starts a router, which assigns leaders as `kith-router/src/control/live/leaders.rs` does.
+/// Starts a router, which assigns leaders as `kith-router/src/admin/live/leaders.rs` does.
 pub(super) fn start(world: &Shared) {
     let own = world.clone();
     world.spawn(Process::Outside, async move {

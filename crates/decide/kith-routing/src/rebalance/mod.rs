@@ -1,5 +1,5 @@
 //! Changes the shape of a live cluster: which partitions move, in which order, and where they are at each moment
-//! (Voldemort §5.7; `docs/design/0006-rebalance.md`). `kith_router::control` drives it. Nothing here copies a byte or reads a
+//! (Voldemort §5.7; `docs/design/0006-rebalance.md`). `kith_router::admin` drives it. Nothing here copies a byte or reads a
 //! clock.
 //!
 //! ```text

@@ -11,7 +11,7 @@ mod roles;
 mod stop;
 mod temporary;
 
-pub use kith_router::control::cluster::Shape;
+pub use kith_router::admin::cluster::Shape;
 pub use ports::{PORT, PORT_GREMLIN, PORT_HTTP, PORT_RESP};
 pub use ready::{ReadyDatabase, ReadyDocument, ReadyNode, ReadyRouter};
 pub use stop::{StopError, stop};
@@ -28,7 +28,7 @@ use kith_net::server::{
     security::Security,
 };
 use kith_router::RouterSettings;
-use kith_router::control::cluster;
+use kith_router::admin::cluster;
 use members::{Around, Members};
 use plan::Plan;
 use std::{

@@ -13,7 +13,7 @@ use crate::{
 };
 use clap::Args;
 use kith_files::objects::{Location, LocationError};
-use kith_router::control::cluster::{Shape, create_cluster};
+use kith_router::admin::cluster::{Shape, create_cluster};
 use serde::Serialize;
 use std::path::PathBuf;
 

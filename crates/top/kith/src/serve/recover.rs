@@ -60,7 +60,7 @@ impl RecoverFlags {
         add_types_beside(path, &mut copy);
         let target = self.metadata.or(file.metadata_flags()).target()?;
         let store = target.connect().map_err(|error| start_failure(error.into()))?;
-        let cluster = kith_router::control::recover::recover(&*store, &copy).await.map_err(start_failure)?;
+        let cluster = kith_router::admin::recover::recover(&*store, &copy).await.map_err(start_failure)?;
         let reply = RecoverReply {
             cluster_id: cluster.cluster_id,
             copy: (*path).clone(),

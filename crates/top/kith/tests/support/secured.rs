@@ -10,7 +10,7 @@ use super::{
 };
 use kith_cluster::metadata::{EmbeddedMetadata, MetadataService, MetadataStore, keys};
 use kith_net::security::secret;
-use kith_router::control::cluster::{Shape, create_cluster};
+use kith_router::admin::cluster::{Shape, create_cluster};
 use kith_wire::documents::{DatabaseDocument, Document, NodeDocument, RouterDocument};
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose,

@@ -1,8 +1,10 @@
 //! Reports that a router has lost the metadata store: in its log, its metrics and the profiles of its answers, and in
 //! `/readyz` if another router has newer metadata.
 
-use super::counters::RouterCounters;
-use crate::control::{own_status, shape::Shape};
+use crate::{
+    admin::{own_status, shape::Shape},
+    serve::RouterCounters,
+};
 use futures::future::join_all;
 use kith_client::Fleet;
 use kith_cluster::{
@@ -14,9 +16,9 @@ use std::{sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 
 /// The interval at which the age of the metadata is checked.
-const LOOK_INTERVAL: Duration = Duration::from_secs(1);
-/// The time that another router may take to tell the age of its metadata. A router that does not answer is ignored.
-const ROUTER_PATIENCE: Duration = Duration::from_millis(500);
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
+/// The time limit for another router's answer. A router that does not answer is ignored.
+const ROUTER_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Checks the age of the metadata until `stop`.
 pub(crate) struct Watch {
@@ -34,15 +36,15 @@ impl Watch {
         tokio::spawn(async move {
             let mut was_stale = false;
             let mut shape = Shape::default();
-            let mut interval = tokio::time::interval(LOOK_INTERVAL);
+            let mut interval = tokio::time::interval(CHECK_INTERVAL);
             while stop.run_until_cancelled(interval.tick()).await.is_some() {
                 shape.show(&self.topology.borrow(), |node| self.fleet.is_up(node));
-                was_stale = self.look(was_stale).await;
+                was_stale = self.check(was_stale).await;
             }
         });
     }
 
-    async fn look(&self, was_stale: bool) -> bool {
+    async fn check(&self, was_stale: bool) -> bool {
         let age = self.freshness.age();
         self.counters.show();
         metrics::gauge!("kith_router_metadata_age_seconds").set(age.as_secs_f64());
@@ -64,10 +66,10 @@ impl Watch {
     async fn others(&self) -> Vec<Duration> {
         let routers = self.topology.borrow().routers.clone();
         let others = routers.iter().filter(|router| router.addr != self.addr);
-        let asked = others.map(|router| async {
-            let told = tokio::time::timeout(ROUTER_PATIENCE, own_status(&self.dialer, &router.addr)).await;
-            Some(Duration::from_millis(told.ok()?.ok()?.metadata_age_ms))
+        let ages = others.map(|router| async {
+            let status = tokio::time::timeout(ROUTER_TIMEOUT, own_status(&self.dialer, &router.addr)).await;
+            Some(Duration::from_millis(status.ok()?.ok()?.metadata_age_ms))
         });
-        join_all(asked).await.into_iter().flatten().collect()
+        join_all(ages).await.into_iter().flatten().collect()
     }
 }

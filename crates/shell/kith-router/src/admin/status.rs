@@ -1,9 +1,10 @@
 //! The status of the cluster, as this router sees it.
 
-use crate::control::{
-    admin::Admin,
+use crate::admin::{
     live::status::{self as live, LogsByNode},
-    own_status, shape,
+    own_status,
+    service::Admin,
+    shape,
     versions::{last_push, observed},
 };
 use kith_cluster::metadata::records::now;

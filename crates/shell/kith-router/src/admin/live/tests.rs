@@ -2,7 +2,7 @@
 //! metadata store are real.
 
 use super::{Databases, LiveGraphStore, schema::SchemaApply};
-use crate::control::cluster::{Shape, create_cluster};
+use crate::admin::cluster::{Shape, create_cluster};
 use futures::future::join_all;
 use kith_cluster::metadata::{EmbeddedMetadata, MetadataStore, Write, keys};
 use kith_cluster::topology;

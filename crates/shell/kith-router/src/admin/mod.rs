@@ -6,7 +6,7 @@
 //! request ─► Admin ─► versions │ rebalance │ live ─► read, decide, one conditional write of the metadata ─► nodes follow
 //! ```
 //!
-//! - `admin`, `who`: the service, and who asks.
+//! - `service`, `who`: the service, and who asks.
 //! - `versions`: the commands of stores. `run` carries out a push, `prepare` has nodes fetch, `lifetime` creates and
 //!   drops stores, `clean` removes files that no version names, `caretaker` takes back pushes whose router died.
 //! - `rebalance`: plans for people (`plan`), the driver (`drive`), and taking over from a dead one (`takeover`).
@@ -17,25 +17,25 @@
 //! Any router can carry out any change, and a driver that was wrongly believed dead cannot change anything: each write
 //! is conditional on what was read.
 //!
-//! To add a command, decide it in `kith-versions` or `kith-routing`, then add its arm in `admin`.
+//! To add a command, decide it in `kith-versions` or `kith-routing`, then add its arm in `service`.
 
-mod admin;
 pub mod cluster;
 mod fetch_rates;
 mod live;
 mod own_status;
 mod rebalance;
 pub mod recover;
+mod service;
 pub mod shape;
 mod status;
 mod uploads;
 mod versions;
 mod who;
 
-pub use admin::{Admin, RouterView};
 pub use kith_database::{DatabaseServer, DatabaseServers};
 pub use live::{Databases, LiveGraphStore, assign_leaders};
 pub use own_status::own_status;
 pub use rebalance::{Rebalancer, take_over};
+pub use service::{Admin, RouterView};
 pub use uploads::UploadSettings;
 pub use versions::{Coordinator, Stores, take_care};

@@ -1,7 +1,7 @@
 //! The copies and releases in progress at nodes.
 
 use super::{Driver, FailedCopy, Happened, RETRY_PAUSE};
-use crate::control::rebalance::nodes::addr_of;
+use crate::admin::rebalance::nodes::addr_of;
 use kith_net::security::{Dialer, GrpcChannel};
 use kith_routing::rebalance::CopyFault;
 use kith_types::{ErrorCode, NodeId, PartitionId};

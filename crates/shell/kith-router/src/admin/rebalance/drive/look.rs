@@ -2,7 +2,7 @@
 //! a user gave.
 
 use super::{DriveError, Driver};
-use crate::control::rebalance::nodes::dead;
+use crate::admin::rebalance::nodes::dead;
 use futures::{StreamExt, stream::FuturesUnordered};
 use kith_cluster::metadata::{Condition, Entry, Write, keys};
 use kith_net::security::Dialer;

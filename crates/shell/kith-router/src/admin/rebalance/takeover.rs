@@ -5,7 +5,7 @@ use super::{
     document::{parts_of, record, settled},
     drive::Driver,
 };
-use crate::control::versions;
+use crate::admin::versions;
 use kith_cluster::metadata::{Committed, Condition, Entry, Write, keys};
 use kith_routing::RoutingTable;
 use kith_routing::rebalance::{Phase, RebalanceState, ResumeRefusal, StopReason};

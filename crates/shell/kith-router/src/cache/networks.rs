@@ -2,7 +2,8 @@
 //! decides: a miss is fetched from the nodes, concurrent queries for one network share a fetch, and a stale entry is served
 //! while the asynchronous controller refreshes it.
 
-use super::{origin, settings::CacheSettings};
+use super::origin;
+use crate::settings::CacheSettings;
 use futures::{FutureExt, future::BoxFuture};
 use kith_api::{CacheMode, QueryError};
 use kith_cache::{

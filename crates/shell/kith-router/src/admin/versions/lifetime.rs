@@ -162,8 +162,8 @@ mod tests {
     use super::*;
     use crate::{
         UploadSettings,
-        control::cluster::{Shape, create_cluster},
-        control::versions::Coordinator,
+        admin::cluster::{Shape, create_cluster},
+        admin::versions::Coordinator,
     };
     use kith_cluster::metadata::{EmbeddedMetadata, MetadataStore};
     use kith_cluster::topology;

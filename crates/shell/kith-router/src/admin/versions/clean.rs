@@ -2,7 +2,7 @@
 //!
 //! In a bucket, several pushes can upload at once, so a folder that no record names may belong to a push that is about to be
 //! handed over. Such a folder is removed only if the current change dropped its version, or if nothing was written to it for
-//! [`UploadSettings::orphan_age`](crate::control::UploadSettings::orphan_age). A push that old is refused long before that.
+//! [`UploadSettings::orphan_age`](crate::admin::UploadSettings::orphan_age). A push that old is refused long before that.
 
 use super::Stores;
 use kith_cluster::place;

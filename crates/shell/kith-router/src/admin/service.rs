@@ -1,6 +1,6 @@
 //! Administration: the gRPC service `Cluster`. `status`, `versions` and `rebalance` carry out its requests.
 
-use crate::control::{
+use crate::admin::{
     fetch_rates,
     live::LiveGraphStore,
     rebalance::Rebalancer,

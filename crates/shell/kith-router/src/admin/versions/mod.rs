@@ -20,7 +20,7 @@ pub(crate) use caretaker::{is_live, wait_until_live};
 pub(crate) use observe::{last_push, observed};
 pub(crate) use push::Push;
 
-use crate::control::UploadSettings;
+use crate::admin::UploadSettings;
 use kith_cluster::metadata::MetadataStore;
 use kith_cluster::{
     place::ReadFrom,

@@ -14,7 +14,7 @@ mod takeover;
 
 pub use takeover::take_over;
 
-use crate::control::versions::{self, Coordinator};
+use crate::admin::versions::{self, Coordinator};
 use document::parts_of;
 use drive::Driver;
 use kith_cluster::metadata::{

@@ -2,7 +2,7 @@
 //! has ended.
 
 use super::Stores;
-use crate::control::own_status;
+use crate::admin::own_status;
 use futures::future::join_all;
 use kith_cluster::freshness::LEASE_TTL;
 use kith_cluster::metadata::keys;

@@ -1,6 +1,7 @@
 //! The router's cache of neighbour lists. It carries out what `kith_cache::ListCache` decides.
 
-use super::{origin, settings::CacheSettings};
+use super::origin;
+use crate::settings::CacheSettings;
 use kith_api::QueryError;
 use kith_cache::ListCache;
 use kith_client::{

@@ -1,6 +1,6 @@
 //! The slow-query log. Each line is one JSON object with the query, its duration and its plan.
 
-use super::settings::SlowLogSettings;
+use crate::settings::SlowLogSettings;
 use kith_wire::v1::Profile;
 use parking_lot::Mutex;
 use serde_json::{Value, json};

@@ -13,7 +13,7 @@ use kith_wire::documents::{
     PlanDocument, RosterDocument, ShapeDocument, SizedStoreDocument,
 };
 
-pub(in crate::control::rebalance) fn plan_document(
+pub(in crate::admin::rebalance) fn plan_document(
     plan: &RebalancePlan,
     cluster: &ClusterDocument,
 ) -> PlanDocument {
@@ -121,7 +121,7 @@ pub(super) fn move_of(document: &MoveDocument) -> Move {
     }
 }
 
-pub(in crate::control::rebalance) fn pair_document(pair: &PairTotals) -> PairTotalsDocument {
+pub(in crate::admin::rebalance) fn pair_document(pair: &PairTotals) -> PairTotalsDocument {
     let PairTotals { donor, stealer, moves, secondary_moves, bytes } = *pair;
     PairTotalsDocument { donor: donor.0, stealer: stealer.0, moves, secondary_moves, bytes }
 }
@@ -131,7 +131,7 @@ fn pair_of(document: &PairTotalsDocument) -> PairTotals {
     PairTotals { donor: NodeId(donor), stealer: NodeId(stealer), moves, secondary_moves, bytes }
 }
 
-pub(in crate::control::rebalance) fn node_document(totals: &NodeTotals) -> NodeTotalsDocument {
+pub(in crate::admin::rebalance) fn node_document(totals: &NodeTotals) -> NodeTotalsDocument {
     NodeTotalsDocument {
         node: totals.node.0,
         group: totals.group.0,
