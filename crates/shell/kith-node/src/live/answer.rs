@@ -1,10 +1,10 @@
-//! Answers requests for live graphs: writes to partitions that this node leads, and deliveries from other leaders.
+//! Answers requests for live graphs: writes to partitions that this node leads, deliveries from other leaders, and exports.
 
 use super::{
     errors::{delivery_status, needs_newer_types, write_status},
-    lead::{place_of, point_of},
     message::LeadMessage,
     registry::LiveGraphs,
+    wire::{point_from_wire, point_to_wire},
 };
 use kith_api::{
     QueryError, Question, Written,
@@ -40,7 +40,7 @@ impl LiveGraphs {
                 let detail = format!("this node does not know the newest types of the graph yet: {error}");
                 return QueryError::NotLeader { detail }.to_status();
             }
-            write_status(error, &write_id, graph.database_error())
+            write_status(error, &write_id, graph.database.last_error())
         })?;
         Ok(written_to_wire(Written { done: done.done, ticket: done.ticket, profile: None }))
     }
@@ -54,13 +54,26 @@ impl LiveGraphs {
         let intent = Intent::from_bytes(&request.intent).map_err(|error| {
             kith_wire::status(ErrorCode::BadRequest, error.to_string(), "use nodes of one release")
         })?;
-        let point = |place: Option<v1::LogPlace>| place.map(point_of).unwrap_or_default();
+        let point = |point: Option<v1::LogPlace>| point.map(point_from_wire).unwrap_or_default();
         let delivery = Delivery { intent, floor: point(request.floor), as_of: point(request.as_of) };
         let (answer, answered) = oneshot::channel();
         let _ = graph.lead.send(LeadMessage::Deliver(delivery, answer));
         let lost = |_| kith_wire::status(ErrorCode::NotLeader, "the leader has ended", "send it again");
         let reached = answered.await.map_err(lost)?.map_err(delivery_status)?;
-        Ok(v1::DeliverReply { reached: Some(place_of(reached)) })
+        Ok(v1::DeliverReply { reached: Some(point_to_wire(reached)) })
+    }
+
+    /// Returns a page of the rows of one type.
+    ///
+    /// # Errors
+    /// The status for the caller.
+    pub async fn scan(&self, request: &v1::ScanRequest) -> Result<v1::ScanReply, Status> {
+        let found = self.find(&request.graph).map_err(|error| error.to_status())?;
+        let graph = found.ok_or_else(|| {
+            let message = format!("this node knows no live graph {:?} yet", request.graph);
+            kith_wire::status(ErrorCode::Unavailable, message, "ask another replica, or ask again")
+        })?;
+        graph.scanner.scan(request).await.map_err(|error| error.to_status())
     }
 }
 

@@ -1,12 +1,15 @@
 //! Evaluates operators over a live graph.
 
-use super::{errors::LiveError, graph::LiveGraph, read::ReadNeed};
+use super::{
+    errors::LiveError, find::IndexReader, freshness::Freshener, lists::LiveLists, logs::FollowedLogs,
+    partitions::HeldPartitions, read::ElementReader, rows::ReadNeed, types::KnownTypes,
+};
 use crate::{serve::evaluator::status_of, serve::job::with_scratch};
 use kith_api::convert::operator_from_wire;
 use kith_cache::adjacency::AdjacencyReader;
 use kith_live::Ticket;
 use kith_ops::{AssociationsEntry, ObjectEntry, Operator, Share, Value, evaluate};
-use kith_types::{ErrorCode, LogPoint, PartitionId, partition_of_id};
+use kith_types::{ErrorCode, LogPoint, NodeId, PartitionCount, PartitionId, partition_of_id};
 use kith_wire::v1;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,18 +21,32 @@ use tonic::Status;
 /// The time limit of a request without a deadline.
 const DEADLINE_DEFAULT: Duration = Duration::from_secs(10);
 
-/// A value, and the places in the logs at which it was read.
+/// A value, and the points of the logs at which it was read.
 pub(crate) struct Evaluated {
     pub value: Value,
     pub reached: Ticket,
 }
 
-impl LiveGraph {
+/// Evaluates requests over one graph.
+pub(super) struct LiveEvaluator {
+    pub graph: String,
+    pub node: NodeId,
+    pub count: PartitionCount,
+    pub partitions: Arc<HeldPartitions>,
+    pub types: Arc<KnownTypes>,
+    pub logs: Arc<FollowedLogs>,
+    pub freshener: Arc<Freshener>,
+    pub lists: Arc<LiveLists>,
+    pub elements: ElementReader,
+    pub indexes: IndexReader,
+}
+
+impl LiveEvaluator {
     /// Evaluates a request over this graph.
     ///
     /// # Errors
     /// The status for the caller.
-    pub async fn evaluate(self: &Arc<Self>, request: &v1::EvaluateRequest) -> Result<Evaluated, Status> {
+    pub async fn evaluate(&self, request: &v1::EvaluateRequest) -> Result<Evaluated, Status> {
         let left = left_of(request);
         let (need, ticket) = self.need_of(request)?;
         let late = |_| {
@@ -47,12 +64,8 @@ impl LiveGraph {
     /// requires. The latest points are checked with what is read.
     ///
     /// # Errors
-    /// [`LiveError::HistoryLost`] if they do not; the errors of [`Self::shows`].
-    async fn check_history(
-        self: &Arc<Self>,
-        request: &v1::EvaluateRequest,
-        ticket: &Ticket,
-    ) -> Result<(), LiveError> {
+    /// [`LiveError::HistoryLost`] if they do not; the errors of [`FollowedLogs::shows`].
+    async fn check_history(&self, request: &v1::EvaluateRequest, ticket: &Ticket) -> Result<(), LiveError> {
         if ticket.earlier.is_empty() {
             return Ok(());
         }
@@ -61,15 +74,15 @@ impl LiveGraph {
             of_keys.chain(request.partitions.iter().copied().map(PartitionId)).collect();
         for partition in partitions {
             for point in ticket.earlier_points(partition) {
-                self.catch_up(partition, ticket.point(partition)).await?;
-                while !self.shows(partition, point, self.applied(partition)?).await? {}
+                self.logs.catch_up(partition, ticket.point(partition)).await?;
+                while !self.logs.shows(partition, point, self.partitions.applied(partition)?).await? {}
             }
         }
         Ok(())
     }
 
     async fn evaluate_plan(
-        self: &Arc<Self>,
+        &self,
         request: &v1::EvaluateRequest,
         need: &ReadNeed,
     ) -> Result<Evaluated, Status> {
@@ -81,19 +94,19 @@ impl LiveGraph {
         };
         let (value, reached) = match plan {
             Operator::Objects { with_data } => {
-                let objects = self.objects(&request.keys, with_data, need).await;
+                let objects = self.elements.objects(&request.keys, with_data, need).await;
                 let (objects, reached) = objects.map_err(|error| error.to_status())?;
                 let entry = |object: Option<_>| object.map_or(ObjectEntry::Absent, ObjectEntry::Found);
                 (Value::Objects(objects.into_iter().map(entry).collect()), reached)
             }
             Operator::Find(find) => {
                 let partitions: Vec<_> = request.partitions.iter().copied().map(PartitionId).collect();
-                let found = self.find(&find, &partitions, need).await;
+                let found = self.indexes.find(&find, &partitions, need).await;
                 let (ids, reached) = found.map_err(|error| error.to_status())?;
                 (Value::Set(ids), reached)
             }
             Operator::Associations(reads) => {
-                let lists = self.associations(&request.keys, &reads, need).await;
+                let lists = self.elements.associations(&request.keys, &reads, need).await;
                 let (lists, reached) = lists.map_err(|error| error.to_status())?;
                 (Value::Associations(lists.into_iter().map(AssociationsEntry::Answer).collect()), reached)
             }
@@ -102,12 +115,12 @@ impl LiveGraph {
             }
             plan => self.evaluate_lists(plan, request, need).await?,
         };
-        Ok(Evaluated { value, reached: Ticket { points: reached, ..Ticket::new(self.identity()) } })
+        Ok(Evaluated { value, reached: Ticket { points: reached, ..Ticket::new(self.types.get().identity) } })
     }
 
-    /// Evaluates a plan over adjacency lists, with each partition at a single place in its log.
+    /// Evaluates a plan over adjacency lists, with each partition at a single point of its log.
     async fn evaluate_lists(
-        self: &Arc<Self>,
+        &self,
         plan: Operator,
         request: &v1::EvaluateRequest,
         need: &ReadNeed,
@@ -130,7 +143,7 @@ impl LiveGraph {
         let joined = tokio::task::spawn_blocking(work).await;
         let value =
             joined.map_err(|error| Status::internal(format!("evaluation ended unexpectedly: {error}")))?;
-        Ok((value.map_err(|error| status_of(self.node(), 0, &error))?, reached))
+        Ok((value.map_err(|error| status_of(self.node.0, 0, &error))?, reached))
     }
 
     /// Returns a reader of the lists of partitions that shows the writes that the answer must show. It reads again if an
@@ -142,15 +155,15 @@ impl LiveGraph {
         need: &ReadNeed,
     ) -> Result<AdjacencyReader, LiveError> {
         loop {
-            let after = self.fresh_places(partitions, pinned, need).await?;
-            // In an open graph, edges of unknown types are none. This must be right at these places.
-            self.types_of_log().await?;
-            let reader = self.lists(partitions.iter().copied(), &after, pinned).await?;
+            let after = self.fresh_points(partitions, pinned, need).await?;
+            // In an open graph, edges of unknown types are none. This must be right at these points.
+            self.types.of_log().await?;
+            let reader = self.lists.reader(partitions.iter().copied(), &after, pinned).await?;
             let mut shows = true;
             for (partition, shown) in reader.points() {
-                // A pinned place was checked when it was pinned.
+                // A pinned point was checked when it was pinned.
                 if let (Some(&required), None) = (need.after.get(&partition), pinned.get(&partition)) {
-                    shows = shows && self.shows(partition, required, shown).await?;
+                    shows = shows && self.logs.shows(partition, required, shown).await?;
                 }
             }
             if shows {
@@ -159,16 +172,16 @@ impl LiveGraph {
         }
     }
 
-    /// Brings partitions to places at which an answer is fresh and shows the required writes. Returns these places.
-    async fn fresh_places(
+    /// Brings partitions to points at which an answer is fresh and shows the required writes. Returns these points.
+    async fn fresh_points(
         &self,
         partitions: &BTreeSet<PartitionId>,
         pinned: &BTreeMap<PartitionId, LogPoint>,
         need: &ReadNeed,
     ) -> Result<BTreeMap<PartitionId, LogPoint>, LiveError> {
-        let now = self.now();
+        let now = self.partitions.now();
         let stale: Vec<PartitionId> = {
-            let mut caches = self.caches.lock();
+            let mut caches = self.partitions.lock();
             let is_stale = |partition: &&PartitionId| {
                 !pinned.contains_key(partition)
                     && caches
@@ -178,25 +191,25 @@ impl LiveGraph {
             partitions.iter().filter(is_stale).copied().collect()
         };
         if !stale.is_empty() {
-            self.freshen(stale).await?;
+            self.freshener.freshen(stale).await?;
         }
-        let mut places = BTreeMap::new();
+        let mut points = BTreeMap::new();
         for &partition in partitions {
             let required = need.after.get(&partition).copied().unwrap_or_default();
-            self.catch_up(partition, required).await?;
-            places.insert(partition, self.applied(partition)?.max(required));
+            self.logs.catch_up(partition, required).await?;
+            points.insert(partition, self.partitions.applied(partition)?.max(required));
         }
-        Ok(places)
+        Ok(points)
     }
 
     /// Returns the requirements on the freshness of the answer, and the ticket that they come from.
     fn need_of(&self, request: &v1::EvaluateRequest) -> Result<(ReadNeed, Ticket), Status> {
         let ticket = request.header.as_ref().map(|header| &header.ticket[..]).unwrap_or_default();
         let ticket = match ticket_of(ticket)? {
-            None => Ticket::new(self.identity()),
+            None => Ticket::new(self.types.get().identity),
             Some(ticket) => {
-                if ticket.graph != self.identity() {
-                    let message = format!("the ticket is not of graph {:?}", self.name);
+                if ticket.graph != self.types.get().identity {
+                    let message = format!("the ticket is not of graph {:?}", self.graph);
                     return Err(kith_wire::status(
                         ErrorCode::WrongTicket,
                         message,

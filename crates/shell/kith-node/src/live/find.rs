@@ -1,7 +1,10 @@
 //! Finds objects by their value in a field with an index. The entries of an index are read from the database, so an answer
 //! shows all writes that were acknowledged before.
 
-use super::{errors::LiveError, graph::LiveGraph, read::ReadNeed};
+use super::{
+    database::GraphDatabase, errors::LiveError, logs::FollowedLogs, partitions::HeldPartitions,
+    rows::ReadNeed, types::KnownTypes,
+};
 use kith_live::{ObjectFind, RowAnswer, RowQuery, RowsAt};
 use kith_types::{LogPoint, PartitionId};
 use std::{
@@ -13,16 +16,24 @@ use std::{
 /// get a statement for each of them, in one packet.
 const LOOK_UPS_MAX: usize = 8_192;
 
-impl LiveGraph {
+/// Reads the indexes of one graph.
+pub(super) struct IndexReader {
+    pub database: Arc<GraphDatabase>,
+    pub partitions: Arc<HeldPartitions>,
+    pub types: Arc<KnownTypes>,
+    pub logs: Arc<FollowedLogs>,
+}
+
+impl IndexReader {
     /// Returns the ids of the objects of `partitions` that have one of the values, ascending and at most `find.limit`, and by
-    /// partition the place at which they were read.
-    pub(super) async fn find(
-        self: &Arc<Self>,
+    /// partition the point at which they were read.
+    pub async fn find(
+        &self,
         find: &ObjectFind,
         partitions: &[PartitionId],
         need: &ReadNeed,
     ) -> Result<(Vec<u64>, BTreeMap<PartitionId, LogPoint>), LiveError> {
-        let types = self.types();
+        let types = self.types.get();
         let keys = find.values.iter().map(|value| types.find_key(&find.kind, &find.field, value));
         let keys: BTreeSet<_> = keys.collect::<Result<_, _>>()?;
         let limit = find.limit.unwrap_or(u64::MAX);
@@ -49,17 +60,13 @@ impl LiveGraph {
     /// Reads entries of indexes of partitions that this node holds. Reads them again if an older copy of the database has
     /// replaced the logs in the meantime.
     async fn entries(
-        self: &Arc<Self>,
+        &self,
         partitions: &[PartitionId],
         queries: &[RowQuery],
         need: &ReadNeed,
     ) -> Result<Vec<RowsAt>, LiveError> {
-        {
-            let mut caches = self.caches.lock();
-            let foreign = partitions.iter().find(|partition| caches.partition(**partition).is_none());
-            if let Some(partition) = foreign {
-                return Err(LiveError::NotOwner(*partition));
-            }
+        if let Some(foreign) = partitions.iter().find(|partition| !self.partitions.contains(**partition)) {
+            return Err(LiveError::NotOwner(*foreign));
         }
         loop {
             let mut rows = Vec::with_capacity(partitions.len());
@@ -70,7 +77,7 @@ impl LiveGraph {
             let mut shows = true;
             for (partition, rows) in partitions.iter().zip(&rows) {
                 if let Some(&required) = need.after.get(partition) {
-                    shows = shows && self.shows(*partition, required, rows.at).await?;
+                    shows = shows && self.logs.shows(*partition, required, rows.at).await?;
                 }
             }
             if shows {

@@ -1,32 +1,33 @@
 //! The shell of [`Leader`], which carries out its actions and reports their results.
 
 use super::{
-    graph::LiveGraph,
     hand_over::{HandOver, LeadershipView},
+    logs::FollowedLogs,
     message::LeadMessage,
+    outcomes::{commit_result, note_commit, note_write},
+    wire::{point_from_wire, point_to_wire},
 };
 use kith_cluster::change_leaders;
-use kith_database::{BeginTerm, CommitError, DatabaseError};
+use kith_database::{BeginTerm, CommitError};
 use kith_live::{
-    Action, Answered, CallerId, CommitResult, Delivery, DeliveryError, Duties, Event, Leader, Now, SenderId,
-    WriteError,
+    Action, Answered, CallerId, Delivery, DeliveryError, Duties, Event, Leader, Now, SenderId, WriteError,
 };
 use kith_net::transport::Transport;
 use kith_routing::Leaders;
 use kith_topology::leaders_of;
 use kith_types::clock::millis_since_1970;
-use kith_types::{ErrorCode, LogPoint, PartitionId, Term};
+use kith_types::{ErrorCode, LogPoint, PartitionCount, PartitionId, Term};
 use kith_wire::v1;
 use std::{
     collections::{BTreeMap, HashMap},
-    sync::{Arc, Weak},
+    sync::Arc,
     time::Duration,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 /// The time limit of a delivery. After a failure, the leader sends it again.
-const DELIVERY_PATIENCE: Duration = Duration::from_secs(1);
+const DELIVERY_TIMEOUT: Duration = Duration::from_secs(1);
 /// The time for which partitions whose leader stepped down are collected before the metadata store is asked for new
 /// terms for all of them.
 const RENEWAL_DELAY: Duration = Duration::from_millis(20);
@@ -43,7 +44,7 @@ pub(super) struct LeadParts {
 
 /// The task that leads the partitions of a graph.
 struct Task {
-    graph: Weak<LiveGraph>,
+    logs: Arc<FollowedLogs>,
     parts: LeadParts,
     leader: Leader,
     /// The channel to this task itself.
@@ -59,15 +60,16 @@ struct Task {
 
 /// Starts the task, which leads the partitions that messages name, until the graph is closed.
 pub(super) fn start(
-    graph: &Arc<LiveGraph>,
+    logs: Arc<FollowedLogs>,
+    count: PartitionCount,
     parts: LeadParts,
     mut messages: mpsc::UnboundedReceiver<LeadMessage>,
 ) {
     let mut task = Task {
-        leader: Leader::new(graph.types(), graph.count),
-        graph: Arc::downgrade(graph),
-        own: graph.lead.clone(),
-        hand_over: HandOver::new(graph.name.clone(), parts.outlook.clone()),
+        leader: Leader::new(logs.types.get(), count),
+        own: logs.lead.clone(),
+        hand_over: HandOver::new(logs.graph.clone(), parts.outlook.clone()),
+        logs,
         parts,
         nonce: rand::random(),
         last_id: 0,
@@ -86,11 +88,9 @@ pub(super) fn start(
 }
 
 impl Task {
-    /// Waits for a message or for the time that the leader named, and handles it. Returns `None` once the graph is gone.
+    /// Waits for a message or for the time that the leader named, and handles it. Returns `None` once nobody can send one.
     async fn next(&mut self, messages: &mut mpsc::UnboundedReceiver<LeadMessage>) -> Option<()> {
-        let graph = self.graph.upgrade()?;
-        let wait = self.leader.wakes_at().map(|at| at.since(graph.now()));
-        drop(graph);
+        let wait = self.leader.wakes_at().map(|at| at.since(self.logs.partitions.now()));
         let message = async {
             match wait {
                 Some(wait) => tokio::time::timeout(wait, messages.recv())
@@ -100,28 +100,27 @@ impl Task {
             }
         };
         let message = message.await?;
-        let graph = self.graph.upgrade()?;
-        self.on(&graph, message);
+        self.on(message);
         Some(())
     }
 
-    fn on(&mut self, graph: &Arc<LiveGraph>, message: LeadMessage) {
+    fn on(&mut self, message: LeadMessage) {
         match message {
             LeadMessage::Write(write, answer) => {
                 let caller = self.new_id();
                 self.callers.insert(caller, answer);
-                self.event(graph, Event::Write { caller: CallerId(caller), write });
+                self.event(Event::Write { caller: CallerId(caller), write });
             }
             LeadMessage::Deliver(delivery, answer) => {
                 let sender = self.new_id();
                 self.senders.insert(sender, answer);
-                self.event(graph, Event::Delivery { sender: SenderId(sender), delivery });
+                self.event(Event::Delivery { sender: SenderId(sender), delivery });
             }
-            LeadMessage::Leads(leads) => self.leads(graph, leads),
+            LeadMessage::Leads(leads) => self.leads(leads),
             LeadMessage::Types(types) => self.leader.set_types(types),
-            LeadMessage::Event(event) => self.event(graph, event),
-            LeadMessage::Renew => self.renew(graph),
-            LeadMessage::Lives => self.hand_over_due(graph),
+            LeadMessage::Event(event) => self.event(event),
+            LeadMessage::Renew => self.renew(),
+            LeadMessage::Lives => self.hand_over_due(),
             LeadMessage::HandedOver(given) => self.hand_over.written(&given),
             LeadMessage::NotRenewed(refused) => {
                 refused.into_iter().for_each(|(partition, term)| self.stepped_down(partition, term));
@@ -135,15 +134,15 @@ impl Task {
         self.last_id
     }
 
-    fn event(&mut self, graph: &Arc<LiveGraph>, event: Event) {
-        let now = Now { since_start: graph.now(), since_1970: millis_since_1970() };
+    fn event(&mut self, event: Event) {
+        let now = Now { since_start: self.logs.partitions.now(), since_1970: millis_since_1970() };
         for action in self.leader.on(event, now) {
-            self.act(graph, action);
+            self.act(action);
         }
     }
 
     /// Takes over and hands over leadership as the metadata store says.
-    fn leads(&mut self, graph: &Arc<LiveGraph>, leads: BTreeMap<PartitionId, Term>) {
+    fn leads(&mut self, leads: BTreeMap<PartitionId, Term>) {
         let change = self.duties.update(leads);
         if change.renews {
             self.renew_soon();
@@ -152,16 +151,16 @@ impl Task {
             let is_asked = |partition| self.hand_over.is_asked(partition);
             // The leader was already asked to release partitions that this node handed over itself.
             if !matches!(event, Event::HandOver { partition } if is_asked(partition)) {
-                self.event(graph, event);
+                self.event(event);
             }
         }
-        self.hand_over_due(graph);
+        self.hand_over_due();
     }
 
     /// Asks the leader to release the partitions that another node should lead.
-    fn hand_over_due(&mut self, graph: &Arc<LiveGraph>) {
+    fn hand_over_due(&mut self) {
         for partition in self.hand_over.begin(self.duties.leads()) {
-            self.event(graph, Event::HandOver { partition });
+            self.event(Event::HandOver { partition });
         }
     }
 
@@ -175,32 +174,32 @@ impl Task {
         }
     }
 
-    fn act(&mut self, graph: &Arc<LiveGraph>, action: Action) {
+    fn act(&mut self, action: Action) {
         match action {
             Action::BeginTerm { partition, term } => {
                 let request = BeginTerm { partition, term, leader: self.nonce };
-                self.spawn(graph, async move |graph| begin_term(&graph, request).await);
+                self.spawn(async move |logs| begin_term(&logs, request).await);
             }
-            Action::Load { load, queries } => self.spawn(graph, async move |graph| {
-                let read = graph.database.read_many(queries).await;
-                graph.note_database(read.as_ref().err());
+            Action::Load { load, queries } => self.spawn(async move |logs| {
+                let read = logs.database.read_many(queries).await;
+                logs.database.note(read.as_ref().err());
                 match read {
                     Ok(rows) => Event::Loaded { load, rows },
                     Err(error) => {
-                        tracing::warn!(graph = graph.name, %error, "a leader cannot read the database");
+                        tracing::warn!(graph = logs.graph, %error, "a leader cannot read the database");
                         Event::LoadFailed { load }
                     }
                 }
             }),
-            Action::Commit { commit, batch } => self.spawn(graph, async move |graph| {
+            Action::Commit { commit, batch } => self.spawn(async move |logs| {
                 let changes: usize = batch.parts.iter().map(|part| part.changes.len()).sum();
                 metrics::histogram!("kith_live_commit_changes").record(changes as f64);
-                let committed = graph.database.commit(batch).await;
-                note_commit(&graph, &committed);
+                let committed = logs.database.commit(batch).await;
+                note_commit(&logs.database, &committed);
                 let result = commit_result(committed);
                 Event::Committed { commit, result }
             }),
-            Action::Deliver { to, from, delivery } => self.deliver(graph, from, to, delivery),
+            Action::Deliver { to, from, delivery } => self.deliver(from, to, delivery),
             Action::Answer { caller, answer } => {
                 note_write(&answer);
                 if let Some(waiting) = self.callers.remove(&caller.0) {
@@ -213,43 +212,43 @@ impl Task {
                 }
             }
             Action::Publish { partition, after, changes } => {
-                if let Some(end) = graph.apply(partition, after, &changes) {
-                    read_missing(graph, partition, end);
+                if let Some(end) = self.logs.publish(partition, after, &changes) {
+                    read_missing(&self.logs, partition, end);
                 }
             }
             Action::SteppedDown { partition, term } => {
-                tracing::info!(graph = graph.name, %partition, %term, "this node no longer leads a partition");
+                tracing::info!(graph = self.logs.graph, %partition, %term, "this node no longer leads a partition");
                 self.stepped_down(partition, term);
             }
             Action::Released { partition } => {
-                tracing::debug!(graph = graph.name, %partition, "this node has ceased to lead a partition");
+                tracing::debug!(graph = self.logs.graph, %partition, "this node has ceased to lead a partition");
                 self.hand_over.released(partition);
             }
         }
     }
 
     /// Carries out an action in a task of its own, and sends the resulting event to this task.
-    fn spawn<F>(&self, graph: &Arc<LiveGraph>, work: impl FnOnce(Arc<LiveGraph>) -> F)
+    fn spawn<F>(&self, work: impl FnOnce(Arc<FollowedLogs>) -> F)
     where
         F: Future<Output = Event> + Send + 'static,
     {
-        let (own, work) = (self.own.clone(), work(Arc::clone(graph)));
+        let (own, work) = (self.own.clone(), work(Arc::clone(&self.logs)));
         tokio::spawn(async move {
             let _ = own.send(LeadMessage::Event(work.await));
         });
     }
 
     /// Delivers an intent to the leader of the other end's partition, which may be this node.
-    fn deliver(&self, graph: &Arc<LiveGraph>, from: PartitionId, to: PartitionId, delivery: Delivery) {
+    fn deliver(&self, from: PartitionId, to: PartitionId, delivery: Delivery) {
         let (stamp, as_of) = (delivery.intent.stamp, delivery.as_of);
         let topology = Arc::clone(&self.parts.outlook.topology.borrow());
-        let leaders = topology.leaders.iter().find(|leaders| leaders.graph == graph.name);
+        let leaders = topology.leaders.iter().find(|leaders| leaders.graph == self.logs.graph);
         let leader = leaders.map(leaders_of).and_then(|leaders: Leaders| leaders.of(to));
         let node = leader.map(|leader| leader.node);
         if node == Some(self.parts.outlook.node) {
             let (answer, answered) = oneshot::channel();
             let _ = self.own.send(LeadMessage::Deliver(delivery, answer));
-            return self.spawn(graph, async move |_| match answered.await {
+            return self.spawn(async move |_| match answered.await {
                 Ok(Ok(at)) => Event::Delivered { partition: from, stamp, at },
                 Ok(Err(DeliveryError::HistoryLost(_))) => Event::Replaced { partition: from, before: as_of },
                 Ok(Err(_)) | Err(_) => Event::DeliveryFailed { partition: from, stamp },
@@ -259,16 +258,16 @@ impl Task {
         let addr = known.map(|known| known.addr.clone());
         let transport = Arc::clone(&self.parts.transport);
         let request = v1::DeliverRequest {
-            graph: graph.name.clone(),
+            graph: self.logs.graph.clone(),
             intent: delivery.intent.to_bytes().into(),
-            floor: Some(place_of(delivery.floor)),
-            as_of: Some(place_of(delivery.as_of)),
+            floor: Some(point_to_wire(delivery.floor)),
+            as_of: Some(point_to_wire(delivery.as_of)),
         };
-        self.spawn(graph, async move |_| {
+        self.spawn(async move |_| {
             let Some(addr) = addr else { return Event::DeliveryFailed { partition: from, stamp } };
-            match transport.deliver(&addr, request, DELIVERY_PATIENCE).await {
+            match transport.deliver(&addr, request, DELIVERY_TIMEOUT).await {
                 Ok(reply) => {
-                    let at = reply.reached.map(point_of).unwrap_or_default();
+                    let at = reply.reached.map(point_from_wire).unwrap_or_default();
                     Event::Delivered { partition: from, stamp, at }
                 }
                 Err(status) if kith_wire::code_of(&status) == ErrorCode::HistoryLost => {
@@ -296,13 +295,13 @@ impl Task {
         });
     }
 
-    fn renew(&mut self, graph: &Arc<LiveGraph>) {
+    fn renew(&mut self) {
         let refused = self.duties.take_refused();
         if refused.is_empty() {
             return;
         }
         let LeadershipView { node, metadata, .. } = self.parts.outlook.clone();
-        let (own, name) = (self.own.clone(), graph.name.clone());
+        let (own, name) = (self.own.clone(), self.logs.graph.clone());
         tokio::spawn(async move {
             let renewed = change_leaders(&*metadata, &name, |leaders| leaders.renew(node, &refused));
             if let Err(error) = renewed.await {
@@ -317,118 +316,48 @@ impl Task {
 impl Task {
     /// Refuses the writes and deliveries that have not begun. They have written nothing.
     fn end(mut self, mut messages: mpsc::UnboundedReceiver<LeadMessage>) {
-        let Some(graph) = self.graph.upgrade() else { return };
         messages.close();
         let leads: Vec<PartitionId> = self.duties.leads().keys().copied().collect();
-        leads.into_iter().for_each(|partition| self.refuse(&graph, Event::HandOver { partition }));
+        leads.into_iter().for_each(|partition| self.refuse(Event::HandOver { partition }));
         while let Ok(message) = messages.try_recv() {
             if let LeadMessage::Write(..) | LeadMessage::Deliver(..) = message {
-                self.on(&graph, message);
+                self.on(message);
             }
         }
     }
 
     /// Passes an event to the leader, and carries out only the resulting actions that answer a caller or a sender.
-    fn refuse(&mut self, graph: &Arc<LiveGraph>, event: Event) {
-        let now = Now { since_start: graph.now(), since_1970: millis_since_1970() };
+    fn refuse(&mut self, event: Event) {
+        let now = Now { since_start: self.logs.partitions.now(), since_1970: millis_since_1970() };
         for action in self.leader.on(event, now) {
             if let Action::Answer { .. } | Action::AnswerDelivery { .. } = action {
-                self.act(graph, action);
+                self.act(action);
             }
         }
     }
 }
 
-async fn begin_term(graph: &LiveGraph, request: BeginTerm) -> Event {
+async fn begin_term(logs: &FollowedLogs, request: BeginTerm) -> Event {
     let BeginTerm { partition, term, .. } = request;
-    let begun = graph.database.begin_term(request).await;
-    note_commit(graph, &begun);
+    let begun = logs.database.begin_term(request).await;
+    note_commit(&logs.database, &begun);
     match begun {
         Ok(end) => Event::TermBegun { partition, term, end: end.position },
         Err(CommitError::Fenced { .. }) => Event::TermRefused { partition, term },
         Err(error) => {
-            tracing::warn!(graph = graph.name, %partition, %error, "a term cannot begin yet");
+            tracing::warn!(graph = logs.graph, %partition, %error, "a term cannot begin yet");
             Event::TermUnknown { partition, term }
         }
     }
 }
 
-/// Brings the cache of a partition to the place `end` in its log. The first changes of a term need this, because the leader
+/// Brings the cache of a partition to the point `end` of its log. The first changes of a term need this, because the leader
 /// does not know whether the cache contains all changes before them.
-fn read_missing(graph: &Arc<LiveGraph>, partition: PartitionId, end: LogPoint) {
-    let graph = Arc::clone(graph);
+fn read_missing(logs: &Arc<FollowedLogs>, partition: PartitionId, end: LogPoint) {
+    let logs = Arc::clone(logs);
     tokio::spawn(async move {
-        if let Err(error) = graph.catch_up(partition, end).await {
-            tracing::debug!(graph = graph.name, %partition, %error, "a log cannot be followed now");
+        if let Err(error) = logs.catch_up(partition, end).await {
+            tracing::debug!(graph = logs.graph, %partition, %error, "a log cannot be followed now");
         }
     });
-}
-
-/// Records whether the database has executed a transaction of the leader, or has refused it as it should.
-fn note_commit<T>(graph: &LiveGraph, result: &Result<T, CommitError>) {
-    let error = match result {
-        // The database works, and does not accept this write.
-        Err(CommitError::NotWritten(DatabaseError::TooLarge { .. })) => None,
-        Err(CommitError::NotWritten(error)) => Some(error.clone()),
-        Err(CommitError::Unknown { reason }) => Some(DatabaseError::Unavailable { reason: reason.clone() }),
-        Ok(_)
-        | Err(
-            CommitError::Fenced { .. }
-            | CommitError::Moved { .. }
-            | CommitError::Lacks { .. }
-            | CommitError::Taken { .. },
-        ) => None,
-    };
-    graph.note_database(error.as_ref());
-}
-
-fn commit_result(result: Result<(), CommitError>) -> CommitResult {
-    match result {
-        Ok(()) => CommitResult::Done,
-        Err(CommitError::Fenced { partition, found } | CommitError::Moved { partition, found }) => {
-            CommitResult::Elsewhere(vec![(partition, found)])
-        }
-        Err(CommitError::Lacks { partition, point, .. }) => {
-            tracing::warn!(%partition, %point, "the database has lost a place: it was replaced by an older copy of itself");
-            CommitResult::Lacks(partition, point)
-        }
-        Err(CommitError::Taken { holders }) => CommitResult::Taken(holders),
-        Err(CommitError::NotWritten(DatabaseError::TooLarge { value_max, reason })) => {
-            tracing::warn!(reason, "a write is too large for the database");
-            CommitResult::TooLarge { value_max }
-        }
-        Err(CommitError::Unknown { reason }) => {
-            tracing::warn!(reason, "the outcome of a transaction was lost");
-            CommitResult::Unknown
-        }
-        Err(error) => {
-            tracing::warn!(%error, "a transaction was refused");
-            CommitResult::Refused
-        }
-    }
-}
-
-/// Counts a write by its outcome.
-fn note_write(answer: &Result<Answered, WriteError>) {
-    let outcome = match answer {
-        Ok(_) => "done",
-        Err(WriteError::Invalid(_) | WriteError::TooLarge { .. }) => "invalid",
-        Err(WriteError::Refused(_)) => "refused",
-        Err(WriteError::WriteIdTaken) => "write_id_taken",
-        Err(WriteError::NotLeader { .. }) => "not_leader",
-        Err(WriteError::Overloaded) => "overloaded",
-        Err(WriteError::OutcomeUnknown) => "outcome_unknown",
-        Err(_) => "unavailable",
-    };
-    metrics::counter!("kith_live_writes_total", "outcome" => outcome).increment(1);
-}
-
-/// Encodes a place in a log for messages.
-pub(super) fn place_of(point: LogPoint) -> v1::LogPlace {
-    v1::LogPlace { term: point.term.0, position: point.position.0 }
-}
-
-/// Decodes a place in a log from a message.
-pub(super) fn point_of(place: v1::LogPlace) -> LogPoint {
-    LogPoint::new(place.term, place.position)
 }

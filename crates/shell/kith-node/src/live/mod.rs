@@ -1,30 +1,37 @@
 //! Live graphs on a node: the partitions that it leads, the logs that it follows, and the reads that it answers
-//! (`docs/design/0019-live-graph.md`).
+//! (`docs/design/0019-live-graph.md`). [`registry`] holds the graphs that the topology names, and [`graph`] lists the parts
+//! of each.
 
-mod adjacency;
 mod answer;
-mod catch_up;
+mod database;
 mod ends;
 mod errors;
 mod evaluate;
 #[cfg(test)]
 mod fail_points;
 mod find;
+mod freshness;
 mod graph;
 mod hand_over;
 mod lead;
+mod list_builder;
+mod lists;
+mod logs;
 mod message;
 mod open;
+mod outcomes;
+mod partitions;
 mod read;
 mod registry;
+mod rows;
 mod scan;
-mod tail;
 #[cfg(test)]
 mod tests;
 mod trim;
 mod turns;
 mod types;
 mod unopened;
+mod wire;
 
 pub(crate) use evaluate::Evaluated;
 pub(crate) use graph::LiveGraph;

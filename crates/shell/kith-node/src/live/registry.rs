@@ -1,17 +1,17 @@
 //! The live graphs of a node, as the topology names them.
 
 use super::{
-    adjacency,
     errors::LiveError,
     graph::{LiveGraph, LiveGraphParts},
     hand_over::LeadershipView,
     lead::{self, LeadParts},
     open::{Databases, Named, Opened, Openings},
-    tail,
-    trim::{self, TrimParts},
+    partitions::HeldPartitions,
+    trim::Trimmer,
     unopened::UnopenedGraphs,
 };
 use kith_api::QueryError;
+use kith_cache::live::LiveCacheOptions;
 use kith_database::Retention;
 use kith_live::GraphTypes;
 use kith_net::transport::Transport;
@@ -210,7 +210,8 @@ impl LiveGraphs {
     fn start_one(&self, around: &Surroundings, topology: &TopologyDocument, opened: Opened) {
         let Opened { graph: Named { name, count, types, .. }, database } = opened;
         let node = around.outlook.node;
-        let parts = LiveGraphParts { name: name.clone(), node, count, types, database };
+        let partitions = Arc::new(HeldPartitions::new(LiveCacheOptions::default()));
+        let parts = LiveGraphParts { name: name.clone(), node, count, types, database, partitions };
         let graph = start(around, parts, topology);
         self.graphs.write().insert(name.clone(), graph);
         self.unopened.opened(&name);
@@ -221,7 +222,7 @@ impl LiveGraphs {
 fn start(around: &Surroundings, parts: LiveGraphParts, topology: &TopologyDocument) -> Arc<LiveGraph> {
     let (lead, messages) = mpsc::unbounded_channel();
     let stop = around.stop.child_token();
-    let types = Arc::clone(&parts.types);
+    let (types, name, count) = (Arc::clone(&parts.types), parts.name.clone(), parts.count);
     let graph = Arc::new(LiveGraph::new(parts, lead, stop.clone()));
     // The tasks find the partitions that the graph holds from the start.
     graph.follow(topology, types);
@@ -230,10 +231,18 @@ fn start(around: &Surroundings, parts: LiveGraphParts, topology: &TopologyDocume
         transport: Arc::clone(&around.transport),
         stop: stop.clone(),
     };
-    lead::start(&graph, leading, messages);
-    tail::start(&graph, stop.clone());
-    adjacency::start(&graph, stop.clone());
-    let (node, topology) = (around.outlook.node, around.outlook.topology.clone());
-    trim::start(&graph, TrimParts { node, topology, retention: around.retention, stop });
+    lead::start(Arc::clone(&graph.logs), count, leading, messages);
+    graph.freshener.start(stop.clone());
+    graph.list_builder().start(stop.clone());
+    let trimmer = Trimmer {
+        graph: name,
+        node: around.outlook.node,
+        count,
+        topology: around.outlook.topology.clone(),
+        retention: around.retention,
+        database: Arc::clone(&graph.database),
+        lists: Arc::clone(&graph.lists),
+    };
+    trimmer.start(stop);
     graph
 }

@@ -5,15 +5,16 @@
 //! in one or in none.
 
 use super::{
+    database::GraphDatabase,
     errors::LiveError,
-    graph::LiveGraph,
-    lead::{place_of, point_of},
-    registry::LiveGraphs,
+    partitions::HeldPartitions,
+    types::KnownTypes,
+    wire::{point_from_wire, point_to_wire},
 };
 use kith_live::{AssociationKey, GraphTypes, Inverse, ListKey, TypeId};
-use kith_types::{ErrorCode, LogPoint, PartitionId};
+use kith_types::{LogPoint, PartitionId};
 use kith_wire::v1;
-use tonic::Status;
+use std::sync::Arc;
 
 /// The number of objects in one read. An object may have 1 MiB.
 const OBJECTS_READ: u32 = 64;
@@ -41,29 +42,26 @@ struct Part {
     is_last: bool,
 }
 
-impl LiveGraphs {
+/// Reads all rows of partitions of one graph.
+pub(super) struct Scanner {
+    pub database: Arc<GraphDatabase>,
+    pub partitions: Arc<HeldPartitions>,
+    pub types: Arc<KnownTypes>,
+}
+
+impl Scanner {
     /// Returns a page of the rows of one type.
     ///
     /// # Errors
-    /// The status for the caller.
-    pub async fn scan(&self, request: &v1::ScanRequest) -> Result<v1::ScanReply, Status> {
-        let found = self.find(&request.graph).map_err(|error| error.to_status())?;
-        let graph = found.ok_or_else(|| {
-            let message = format!("this node knows no live graph {:?} yet", request.graph);
-            kith_wire::status(ErrorCode::Unavailable, message, "ask another replica, or ask again")
-        })?;
-        graph.scan(request).await.map_err(|error| error.to_status())
-    }
-}
-
-impl LiveGraph {
-    async fn scan(&self, request: &v1::ScanRequest) -> Result<v1::ScanReply, LiveError> {
+    /// If the database cannot be read, or this node does not hold the partition or does not know the type.
+    pub async fn scan(&self, request: &v1::ScanRequest) -> Result<v1::ScanReply, LiveError> {
         let partition = PartitionId(request.partition);
-        if !self.partitions.read().contains_key(&partition) {
+        if !self.partitions.contains(partition) {
             return Err(LiveError::NotOwner(partition));
         }
         let types = self
-            .types_with(|types| match request.objects {
+            .types
+            .containing(|types| match request.objects {
                 true => types.object(&request.r#type).is_some(),
                 false => types.association(&request.r#type).is_some(),
             })
@@ -79,11 +77,11 @@ impl LiveGraph {
                 true => self.objects_after(&types, (partition, kind), reply.next).await?,
                 false => self.associations_after(&types, (partition, kind), reply.next).await?,
             };
-            let before = reply.at.map(point_of).unwrap_or_default();
+            let before = reply.at.map(point_from_wire).unwrap_or_default();
             if part.at.term < before.term || part.at.position < before.position {
                 return Err(LiveError::HistoryLost);
             }
-            reply.at = Some(place_of(part.at));
+            reply.at = Some(point_to_wire(part.at));
             for (key, row) in part.rows {
                 seen += 1;
                 reply.next = Some(key.to_wire());
@@ -109,7 +107,7 @@ impl LiveGraph {
         (partition, kind): (PartitionId, TypeId),
         after: Option<v1::ScanPlace>,
     ) -> Result<Part, LiveError> {
-        let page = self.database.scan_objects(partition, after.map(|place| place.id), OBJECTS_READ).await?;
+        let page = self.database.scan_objects(partition, after.map(|key| key.id), OBJECTS_READ).await?;
         let is_last = page.objects.len() < OBJECTS_READ as usize;
         let row = |object: kith_live::Object| {
             let data = (object.kind == kind).then(|| types.decode(kind, &object.data)).transpose()?;
@@ -126,9 +124,9 @@ impl LiveGraph {
         (partition, kind): (PartitionId, TypeId),
         after: Option<v1::ScanPlace>,
     ) -> Result<Part, LiveError> {
-        let after = after.map(|place| {
-            let kind = TypeId(u16::try_from(place.r#type).unwrap_or(u16::MAX));
-            ListKey { id1: place.id, kind }.to(place.id2)
+        let after = after.map(|key| {
+            let kind = TypeId(u16::try_from(key.r#type).unwrap_or(u16::MAX));
+            ListKey { id1: key.id, kind }.to(key.id2)
         });
         let page = self.database.scan_associations(partition, after, ASSOCIATIONS_READ).await?;
         let is_last = page.associations.len() < ASSOCIATIONS_READ as usize;

@@ -1,14 +1,11 @@
 //! Removes old changes and old outcomes of writes of the partitions that this node leads, once they are no longer needed.
 
-use super::graph::{LiveGraph, led_by};
+use super::{database::GraphDatabase, graph::led_by, lists::LiveLists};
 use kith_cluster::topology::TopologyReceiver;
 use kith_database::{DatabaseError, Retention};
 use kith_types::clock::millis_since_1970;
-use kith_types::{NodeId, PartitionId, Position};
-use std::{
-    sync::{Arc, Weak},
-    time::Duration,
-};
+use kith_types::{NodeId, PartitionCount, PartitionId};
+use std::{sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 
 /// The minimum time between two rounds, which is otherwise a tenth of the time for which changes are kept.
@@ -18,40 +15,40 @@ const PAUSE_MAX: Duration = Duration::from_secs(30);
 /// The pause between two transactions of a round, in which waiting commits run.
 const TRANSACTION_PAUSE: Duration = Duration::from_millis(10);
 
-/// The parts that trimming needs in addition to the graph.
-pub(super) struct TrimParts {
+/// Trims the partitions of one graph that this node leads.
+pub(super) struct Trimmer {
+    pub graph: String,
     pub node: NodeId,
+    pub count: PartitionCount,
     pub topology: TopologyReceiver,
     pub retention: Retention,
-    pub stop: CancellationToken,
+    pub database: Arc<GraphDatabase>,
+    pub lists: Arc<LiveLists>,
 }
 
-/// Starts a task that trims the partitions that the node leads in rounds.
-pub(super) fn start(graph: &Arc<LiveGraph>, parts: TrimParts) {
-    let graph = Arc::downgrade(graph);
-    let stop = parts.stop.clone();
-    tokio::spawn(async move { stop.run_until_cancelled(trim_all(graph, parts)).await });
-}
+impl Trimmer {
+    /// Starts a task that trims in rounds.
+    pub fn start(self, stop: CancellationToken) {
+        tokio::spawn(async move { stop.run_until_cancelled(self.trim_all()).await });
+    }
 
-async fn trim_all(graph: Weak<LiveGraph>, parts: TrimParts) {
-    let pause = (parts.retention.changes / 10).clamp(PAUSE_MIN, PAUSE_MAX);
-    loop {
-        tokio::time::sleep(pause).await;
-        let Some(graph) = graph.upgrade() else { return };
-        let led = led_by(&parts.topology.borrow(), &graph, parts.node);
-        for partition in led.into_keys() {
-            if let Err(error) = graph.trim(partition, parts.retention).await {
-                tracing::debug!(graph = graph.name, %partition, %error, "a log cannot be trimmed now");
+    async fn trim_all(&self) {
+        let pause = (self.retention.changes / 10).clamp(PAUSE_MIN, PAUSE_MAX);
+        loop {
+            tokio::time::sleep(pause).await;
+            let led = led_by(&self.topology.borrow(), (&self.graph, self.count), self.node);
+            for partition in led.into_keys() {
+                if let Err(error) = self.trim(partition).await {
+                    tracing::debug!(graph = self.graph, %partition, %error, "a log cannot be trimmed now");
+                }
             }
         }
     }
-}
 
-impl LiveGraph {
     /// Removes the old changes and outcomes of a partition, in as many short transactions as it takes.
-    async fn trim(&self, partition: PartitionId, retention: Retention) -> Result<(), DatabaseError> {
+    async fn trim(&self, partition: PartitionId) -> Result<(), DatabaseError> {
         loop {
-            let trim = retention.trim(millis_since_1970(), self.needed_after(partition));
+            let trim = self.retention.trim(millis_since_1970(), self.lists.needed_after(partition));
             let trimmed = self.database.trim(partition, trim).await?;
             let count = |rows: &'static str, number| {
                 metrics::counter!("kith_live_trimmed_total", "rows" => rows).increment(number);
@@ -63,12 +60,5 @@ impl LiveGraph {
             }
             tokio::time::sleep(TRANSACTION_PAUSE).await;
         }
-    }
-
-    /// Returns the position after which this node still reads the log of a partition for its lists.
-    fn needed_after(&self, partition: PartitionId) -> Option<Position> {
-        let built = self.adjacency.window(partition).map(|window| window.to.position);
-        let building = self.building.lock().get(&partition).copied();
-        built.into_iter().chain(building).min()
     }
 }

@@ -3,7 +3,7 @@
 //! A node learns of new types through the watch of the metadata store, which may be slower than the log of a partition. A
 //! read that meets a type or schema that the node does not know waits for newer types.
 
-use super::{errors::LiveError, graph::LiveGraph};
+use super::errors::LiveError;
 use arc_swap::ArcSwap;
 use kith_live::{Change, FieldsFault, GraphTypes};
 use std::{
@@ -63,19 +63,17 @@ impl KnownTypes {
         };
         tokio::time::timeout(TYPES_WAIT, wait).await.unwrap_or_else(|_| self.get())
     }
-}
 
-impl LiveGraph {
     /// Decodes rows. Waits for newer types if a row has a type or a schema that this node does not know.
-    pub(super) async fn decoded<T>(
+    pub async fn decoded<T>(
         &self,
         decode: impl Fn(&GraphTypes) -> Result<T, FieldsFault>,
     ) -> Result<T, FieldsFault> {
         let lacks =
             |decoded: &Result<T, FieldsFault>| decoded.as_ref().is_err_and(FieldsFault::needs_newer_types);
-        let decoded = decode(&self.types());
+        let decoded = decode(&self.get());
         match lacks(&decoded) {
-            true => decode(&*self.known_types.when(|types| !lacks(&decode(types))).await),
+            true => decode(&*self.when(|types| !lacks(&decode(types))).await),
             false => decoded,
         }
     }
@@ -85,20 +83,19 @@ impl LiveGraph {
     ///
     /// # Errors
     /// [`LiveError::OldTypes`] if the types do not arrive for some time.
-    pub(super) async fn types_of_log(&self) -> Result<Arc<GraphTypes>, LiveError> {
-        let known = &self.known_types;
-        let types = known.get();
-        if !types.open || !known.lacks_seen(&types) {
+    pub async fn of_log(&self) -> Result<Arc<GraphTypes>, LiveError> {
+        let types = self.get();
+        if !types.open || !self.lacks_seen(&types) {
             return Ok(types);
         }
-        let types = known.when(|types| !known.lacks_seen(types)).await;
-        if known.lacks_seen(&types) { Err(LiveError::OldTypes) } else { Ok(types) }
+        let types = self.when(|types| !self.lacks_seen(types)).await;
+        if self.lacks_seen(&types) { Err(LiveError::OldTypes) } else { Ok(types) }
     }
 
     /// Returns the types. In an open graph, waits for a limited time until they have a type that a caller names.
-    pub(super) async fn types_with(&self, has: impl Fn(&GraphTypes) -> bool) -> Arc<GraphTypes> {
-        let types = self.types();
-        if !types.open || has(&types) { types } else { self.known_types.when(has).await }
+    pub async fn containing(&self, has: impl Fn(&GraphTypes) -> bool) -> Arc<GraphTypes> {
+        let types = self.get();
+        if !types.open || has(&types) { types } else { self.when(has).await }
     }
 }
 

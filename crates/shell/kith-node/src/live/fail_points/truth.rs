@@ -2,7 +2,7 @@
 //! faults.
 
 use super::{GRAPH, LOOK, NODES, PATIENCE, caller::CallerOutcome, cluster::Cluster, rows::check_directions};
-use crate::live::{LiveGraph, errors::LiveError, read::ReadNeed};
+use crate::live::{LiveGraph, errors::LiveError, rows::ReadNeed};
 use kith_database::Database;
 use kith_live::{
     AssociationAnswer, AssociationRead, GraphTypes, Outcome, Refusal, RowAnswer, RowQuery, Select, Ticket,
@@ -78,7 +78,8 @@ impl Truth {
     async fn check_reads(&self, cluster: &Cluster, node: usize, (id1, id2): (u64, u64), kinds: &[&str]) {
         let need = ReadNeed { after: self.ticket.points.clone(), critical: false };
         let graph = graph_of(cluster, node).await;
-        let objects = insist(async || Ok(graph.objects(&[id1, id2], true, &need).await?.0)).await;
+        let objects =
+            insist(async || Ok(graph.evaluator.elements.objects(&[id1, id2], true, &need).await?.0)).await;
         let versions = objects.iter().map(|object| object.as_ref().map(|object| object.version));
         let stored = [id1, id2].map(|id| self.model.objects.get(&id).map(|object| object.0));
         assert_eq!(versions.collect::<Vec<_>>(), stored, "node {node}, objects {id1} and {id2}");
@@ -99,8 +100,10 @@ impl Truth {
                         with_versions: false,
                     };
                     let reads = std::slice::from_ref(&read);
-                    let answer =
-                        insist(async || Ok(graph.associations(&[from], reads, &need).await?.0)).await;
+                    let answer = insist(async || {
+                        Ok(graph.evaluator.elements.associations(&[from], reads, &need).await?.0)
+                    })
+                    .await;
                     let shown = match &answer[0][0] {
                         AssociationAnswer::Count(count) => *count == u64::from(expected.is_some()),
                         AssociationAnswer::List { out, .. } => {

@@ -1,8 +1,11 @@
 //! The database of a graph is replaced by an older copy of itself while a node reads.
 
-use crate::live::graph::{LiveGraph, LiveGraphParts};
+use crate::live::{
+    graph::{LiveGraph, LiveGraphParts},
+    partitions::HeldPartitions,
+};
 use kith_api::convert::operator_to_wire;
-use kith_cache::live::{LiveCacheOptions, LiveCaches};
+use kith_cache::live::LiveCacheOptions;
 use kith_database::{BeginTerm, Database, GraphIdentity, SqliteDatabase, SqliteOptions};
 use kith_live::{
     Batch, BatchPart, Change, Effect, GraphTypes, LoggedChange, Object, RowWrite, Ticket, TypeId,
@@ -10,7 +13,7 @@ use kith_live::{
 use kith_ops::{Operator, Value};
 use kith_types::{ErrorCode, LogPoint, NodeId, PartitionCount, PartitionId, Term};
 use kith_wire::v1;
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, path::Path, sync::Arc, time::Duration};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -36,6 +39,10 @@ async fn database(folder: &Path, id: u64, (term, next): (u64, u64)) -> (Arc<dyn 
 
 /// A graph over a database, whose cache stays fresh.
 pub(super) fn graph(database: Arc<dyn Database>) -> LiveGraph {
+    graph_of(database, held())
+}
+
+fn graph_of(database: Arc<dyn Database>, partitions: Arc<HeldPartitions>) -> LiveGraph {
     let types = GraphTypes::new(7, &"[object.person]\n[association.follows]".parse().unwrap()).unwrap();
     let parts = LiveGraphParts {
         name: "social".to_owned(),
@@ -43,14 +50,17 @@ pub(super) fn graph(database: Arc<dyn Database>) -> LiveGraph {
         count: PartitionCount::new(1).unwrap(),
         types: Arc::new(types),
         database,
+        partitions,
     };
-    let graph = LiveGraph::new(parts, mpsc::unbounded_channel().0, CancellationToken::new());
-    graph.partitions.write().insert(P, Arc::default());
-    // The cache stays fresh even on a slow machine.
+    LiveGraph::new(parts, mpsc::unbounded_channel().0, CancellationToken::new())
+}
+
+/// Returns held partitions whose cache stays fresh even on a slow machine.
+fn held() -> Arc<HeldPartitions> {
     let options = LiveCacheOptions { stale_max: Duration::from_secs(3_600), ..Default::default() };
-    *graph.caches.lock() = LiveCaches::new(options);
-    graph.caches.lock().open(P, LogPoint::default());
-    graph
+    let held = HeldPartitions::new(options);
+    held.hold(&BTreeSet::from([P]));
+    Arc::new(held)
 }
 
 /// Returns a request for all members of the graph, with the ticket of a write.
@@ -78,7 +88,7 @@ async fn a_later_write_does_not_hide_that_an_earlier_one_is_lost() {
     let (_, lost) = database(folder.path(), 1, (1, 2)).await;
     let (copy, written) = database(folder.path(), 2, (3, 4)).await;
     let graph = Arc::new(graph(copy));
-    graph.build(P).await.unwrap_or_else(|_| panic!("nothing else happens"));
+    graph.list_builder().build(P).await.unwrap_or_else(|_| panic!("nothing else happens"));
     let shown = graph.evaluate(&members_with(&[written])).await.unwrap();
     assert_eq!(shown.value, Value::Set(vec![2]));
     for points in [[lost, written], [written, lost]] {
@@ -96,15 +106,15 @@ async fn lists_of_an_older_copy_of_the_database_do_not_count_as_showing_a_lost_w
     let folder = tempfile::tempdir().unwrap();
     let (first, written) = database(folder.path(), 1, (1, 2)).await;
     let (copy, _) = database(folder.path(), 2, (3, 4)).await;
-    let mut graph = Arc::new(graph(first));
-    graph.build(P).await.unwrap_or_else(|_| panic!("nothing else happens"));
+    let partitions = held();
+    let graph = graph_of(first, Arc::clone(&partitions));
+    graph.list_builder().build(P).await.unwrap_or_else(|_| panic!("nothing else happens"));
     let shown = graph.evaluate(&members(written)).await.unwrap();
     assert_eq!(shown.value, Value::Set(vec![1]));
-    graph.freshen(vec![P]).await.unwrap();
+    graph.freshener.freshen(vec![P]).await.unwrap();
     // The cache is fresh, and has found the write in the log. The lists are then built again from the copy.
-    Arc::get_mut(&mut graph).unwrap().database = copy;
-    graph.close_lists(P);
-    graph.build(P).await.unwrap_or_else(|_| panic!("nothing else happens"));
+    let graph = graph_of(copy, partitions);
+    graph.list_builder().build(P).await.unwrap_or_else(|_| panic!("nothing else happens"));
     let error = graph.evaluate(&members(written)).await.err().expect("the write is lost");
     assert_eq!(kith_wire::code_of(&error), ErrorCode::HistoryLost);
 }

@@ -1,7 +1,7 @@
 //! Reads that wait: those of the same rows share one read of the database, and none keeps a turn that it does not use.
 
 use super::replaced::{P, graph};
-use crate::live::{graph::LiveGraph, read::ReadNeed};
+use crate::live::{graph::LiveGraph, rows::ReadNeed};
 use futures::{FutureExt, future::BoxFuture};
 use kith_api::convert::operator_to_wire;
 use kith_cache::live::{Answer, Query, Start};
@@ -133,9 +133,9 @@ impl Database for Gated {
 /// A graph over the database, whose cache is fresh and knows the newest part of the list.
 async fn warm(database: &Arc<Gated>) -> Arc<LiveGraph> {
     let graph = Arc::new(graph(Arc::clone(database) as _));
-    graph.freshen(vec![P]).await.unwrap();
+    graph.freshener.freshen(vec![P]).await.unwrap();
     let newest = Query::Range { list: LIST, start: Start::Index(0), limit: 10 };
-    graph.read(P, newest, &ReadNeed::default()).await.unwrap();
+    graph.evaluator.elements.rows.read(P, newest, &ReadNeed::default()).await.unwrap();
     graph
 }
 
@@ -172,7 +172,7 @@ async fn share(page: Query) {
             let (graph, begun, page) = (Arc::clone(&graph), Arc::clone(&begun), page.clone());
             tokio::spawn(async move {
                 begun.fetch_add(1, SeqCst);
-                graph.read(P, page, &ReadNeed::default()).await
+                graph.evaluator.elements.rows.read(P, page, &ReadNeed::default()).await
             })
         })
         .collect();
@@ -180,7 +180,7 @@ async fn share(page: Query) {
     // All turns but that of the one read are free, so another read needs not wait.
     let other = Query::Objects(vec![1]);
     let other = tokio::time::timeout(Duration::from_secs(60), async {
-        graph.read(P, other, &ReadNeed::default()).await
+        graph.evaluator.elements.rows.read(P, other, &ReadNeed::default()).await
     });
     assert!(matches!(other.await.expect("it needs not wait").unwrap().answer, Answer::Objects(_)));
     until(|| 31 <= free_turns(&graph)).await;
@@ -196,13 +196,13 @@ async fn share(page: Query) {
     }
     assert_eq!(database.pages.load(SeqCst), 1);
     // The page is not kept: the next caller reads it.
-    graph.read(P, page, &ReadNeed::default()).await.unwrap();
+    graph.evaluator.elements.rows.read(P, page, &ReadNeed::default()).await.unwrap();
     assert_eq!(database.pages.load(SeqCst), 2);
 }
 
 /// The number of further statements that could run now.
 fn free_turns(graph: &LiveGraph) -> usize {
-    std::iter::from_fn(|| graph.turns.now(false)).collect::<Vec<_>>().len()
+    std::iter::from_fn(|| graph.evaluator.elements.rows.turns.now(false)).collect::<Vec<_>>().len()
 }
 
 #[tokio::test]
@@ -210,17 +210,17 @@ async fn a_read_that_waits_for_something_else_gives_its_turn_back() {
     let folder = tempfile::tempdir().unwrap();
     let database = Gated::create(folder.path()).await;
     let graph = warm(&database).await;
-    let mut turns: Vec<_> = std::iter::from_fn(|| graph.turns.now(false)).collect();
+    let mut turns: Vec<_> = std::iter::from_fn(|| graph.evaluator.elements.rows.turns.now(false)).collect();
     let reading = tokio::spawn({
         let graph = Arc::clone(&graph);
-        async move { graph.read(P, DEEP, &ReadNeed::default()).await }
+        async move { graph.evaluator.elements.rows.read(P, DEEP, &ReadNeed::default()).await }
     });
     // It waits for its turn. Meanwhile the cache loses its proof of freshness, so the read must get another one first.
     tokio::time::sleep(Duration::from_millis(20)).await;
     assert!(!reading.is_finished());
     database.is_open.send_replace(false);
     let end = {
-        let mut caches = graph.caches.lock();
+        let mut caches = graph.partitions.lock();
         let mut cache = caches.partition(P).expect("it is held");
         let end = cache.applied();
         cache.jump(end);
@@ -250,7 +250,7 @@ async fn a_read_that_waits_for_its_turn_ends_at_its_deadline() {
     let folder = tempfile::tempdir().unwrap();
     let database = Gated::create(folder.path()).await;
     let graph = warm(&database).await;
-    let turns: Vec<_> = std::iter::from_fn(|| graph.turns.now(false)).collect();
+    let turns: Vec<_> = std::iter::from_fn(|| graph.evaluator.elements.rows.turns.now(false)).collect();
     let late = graph.evaluate(&cold(Duration::from_millis(20))).await.err().expect("no turn comes");
     assert_eq!(kith_wire::code_of(&late), ErrorCode::DeadlineExceeded, "{late:?}");
     // Others wait on, and nothing of the read that gave up is left.
@@ -276,7 +276,9 @@ async fn many_readers_far_into_a_list_leave_statements_to_others() {
         .map(|reader| {
             let graph = Arc::clone(&graph);
             let page = deep(Start::Index(8_501 + reader * 20));
-            tokio::spawn(async move { graph.read(P, page, &ReadNeed::default()).await })
+            tokio::spawn(
+                async move { graph.evaluator.elements.rows.read(P, page, &ReadNeed::default()).await },
+            )
         })
         .collect();
     until(|| database.pages.load(SeqCst) == 2 && free_turns(&graph) == 30).await;
