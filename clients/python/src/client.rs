@@ -15,11 +15,10 @@ use crate::{
     shared::Shared,
     stream::Stream,
 };
-use kith_client::{
-    AggregateQuery, ComputeAt, Failover, QueryOptions, Service, Session, SessionSettings, TransportKind,
-};
+use kith_client::{AggregateQuery, ComputeAt, Failover, QueryOptions, Service, TransportKind};
 use kith_live::Mutation;
 use kith_schema::compute::AggregatePlan;
+use kith_session::{Session, SessionSettings};
 use pyo3::{IntoPyObjectExt, exceptions::PyTypeError, prelude::*, types::PyDict};
 use std::sync::Arc;
 

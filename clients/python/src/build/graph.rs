@@ -9,8 +9,8 @@ use kith_build::{
     GraphOptions, HeaderMode, LoadOptions, LoadReport, LoadedFile, Manifest, Objects, Stop, Workshop,
     load_graph, next_graph_version, publish_graph,
 };
-use kith_client::topology::{role_by_name, role_name};
 use kith_schema::KindRole;
+use kith_topology::{role_by_name, role_name};
 use kith_types::StoreVersion;
 use pyo3::{exceptions::PyValueError, prelude::*, types::PyDict};
 use std::path::PathBuf;

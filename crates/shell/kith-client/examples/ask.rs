@@ -1,10 +1,10 @@
-//! Asks a graph twice: through a router, and directly from the nodes (the fast client).
+//! Asks a graph through a router, with few replica groups and with many.
 //!
 //! `cargo run -p kith-client --example ask -- HOST:PORT GRAPH MEMBER`, with the address of any router.
 
-use kith_api::{QueryOptions, Service};
-use kith_client::{FanOutLimit, RouterClient, Session, SessionSettings};
+use kith_client::{QueryOptions, RouterClient, Service};
 use kith_ops::{GraphAnswer, GraphQuery, Operand, Want};
+use kith_routing::FanOutLimit;
 use std::{env, error::Error};
 
 #[tokio::main]
@@ -19,30 +19,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
         direction: None,
         workflow: Default::default(),
     };
-
     let router = RouterClient::connect(std::slice::from_ref(addr)).await?;
-    report("router", &router, graph, &query).await?;
-    let session = Session::connect(vec![addr.clone()], SessionSettings::default()).await?;
-    report("direct", &session, graph, &query).await
-}
-
-async fn report(
-    way: &str,
-    service: &dyn Service,
-    graph: &str,
-    query: &GraphQuery,
-) -> Result<(), Box<dyn Error>> {
     for fan_out in [FanOutLimit::Min, FanOutLimit::Max] {
         let options = QueryOptions { fan_out: fan_out.into(), profile: true, ..QueryOptions::default() };
-        let answered = service.query(graph, query, &options).await?;
+        let answered = router.query(graph, &query, &options).await?;
         let GraphAnswer::Network(network) = answered.answer else { return Err("not a network".into()) };
-        let profile = answered.profile.unwrap_or_default();
-        println!(
-            "{way}: {} in the network, {} requests to {} groups",
-            network.sizes.network(),
-            profile.requests,
-            profile.groups
-        );
+        let (size, profile) = (network.sizes.network(), answered.profile.unwrap_or_default());
+        println!("{size} in the network, {} requests to {} groups", profile.requests, profile.groups);
     }
     Ok(())
 }

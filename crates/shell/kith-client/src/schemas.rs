@@ -11,7 +11,7 @@ const SCHEMAS_MAX: usize = 4_096;
 
 /// A cache of schemas. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Schemas {
+pub struct Schemas {
     /// The known schemas. The lock is held only for look-ups and inserts, never during a fetch.
     known: Arc<Mutex<HashMap<SchemaId, Schema>>>,
 }
@@ -21,7 +21,7 @@ impl Schemas {
     ///
     /// # Errors
     /// Those of `fetch`; [`QueryError::SchemaUnavailable`] if it returns another schema or an invalid one.
-    pub(crate) async fn get(
+    pub async fn get(
         &self,
         store: &str,
         version: u64,

@@ -5,10 +5,10 @@ use futures::{FutureExt, SinkExt, StreamExt, future::BoxFuture};
 use kith_api::{
     Answered, BatchStream, QueryError, QueryOptions, Question, Reply, Request, Service, StoreShape,
 };
-use kith_client::{Session, SessionSettings};
 use kith_doors::{Backend, Charged, Door, DoorNames, Guest, Stream, spawn};
 use kith_net::server::{bind, connections::Connections, security::Security};
 use kith_ops::{GraphAnswer::Degrees, GraphQuery, Operand};
+use kith_session::{Session, SessionSettings};
 use std::{env, error::Error, io, sync::Arc};
 use tokio_util::{codec::Framed, codec::LinesCodec, sync::CancellationToken};
 

@@ -10,10 +10,11 @@ use crate::{
     serve::{Admission, Forwarder, GraphServer, Pipeline, Recorder, RouterCounters, SlowLog},
     view::View,
 };
-use kith_client::{Caches, ListStore, Session, topology::Topology};
 use kith_cluster::metadata::MetadataStore;
 use kith_cluster::{StartError, freshness::Freshness, topology::TopologyReceiver};
 use kith_net::security::Dialer;
+use kith_session::{Caches, ListStore, Session};
+use kith_topology::Topology;
 use std::sync::Arc;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;

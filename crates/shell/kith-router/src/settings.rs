@@ -2,9 +2,10 @@
 //! child processes unchanged.
 
 use crate::admin::{DatabaseServer, DatabaseServers, UploadSettings};
-use kith_client::{SessionSettings, millis};
 use kith_cluster::place::ReadFrom;
 use kith_net::server::hosts::AcceptedHost;
+use kith_session::SessionSettings;
+use kith_wire::millis;
 use serde::{Deserialize, Serialize};
 use std::{
     fs, io,

@@ -6,12 +6,12 @@ use crate::{
     serve::RouterCounters,
 };
 use futures::future::join_all;
-use kith_client::Fleet;
 use kith_cluster::{
     freshness::{Freshness, is_behind},
     topology::TopologyReceiver,
 };
 use kith_net::{security::Dialer, server::http::Readiness};
+use kith_session::Fleet;
 use std::{sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 

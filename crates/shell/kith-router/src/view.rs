@@ -2,7 +2,7 @@
 
 use crate::{admin::RouterView, serve::RouterCounters};
 use futures::future::BoxFuture;
-use kith_client::Session;
+use kith_session::Session;
 use kith_types::NodeId;
 use kith_wire::v1;
 use std::{sync::Arc, time::Duration};

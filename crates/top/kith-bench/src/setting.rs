@@ -1,7 +1,9 @@
 //! The settings that are compared: policies, fan-out limits and controllers.
 
 use crate::controllers::ControllerSet;
-use kith_client::{FanOutLimits, LimitError, QueryOptions, SessionSettings};
+use kith_client::QueryOptions;
+use kith_routing::{FanOutLimits, fan_out::LimitError};
+use kith_session::SessionSettings;
 use std::str::FromStr;
 
 /// One way to answer the same queries. Omitted parts keep the value of the query or the configuration.
@@ -109,7 +111,7 @@ pub fn split_outside_parentheses(text: &str) -> Vec<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kith_client::FanOutLimit;
+    use kith_routing::FanOutLimit;
 
     #[test]
     fn settings_are_written_in_one_line() {

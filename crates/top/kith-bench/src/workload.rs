@@ -245,7 +245,7 @@ mod tests {
         let workload = Workload::recorded(file.path()).unwrap();
         assert_eq!(workload.sequence(5, 9), [0, 1, 0, 1, 0]);
         assert_eq!((workload.pool[1].kind, workload.pool[1].graph.as_str()), (Kind::MultiKey, "w"));
-        assert_eq!(workload.pool[1].options.fan_out, kith_client::FanOutLimit::Max.into());
+        assert_eq!(workload.pool[1].options.fan_out, kith_routing::FanOutLimit::Max.into());
     }
 
     #[test]

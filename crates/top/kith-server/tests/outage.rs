@@ -3,10 +3,10 @@
 mod support;
 
 use kith_api::{QueryOptions, Service};
-use kith_client::{Session, SessionSettings};
 use kith_cluster::metadata::{EmbeddedMetadata, RemoteMetadata};
 use kith_node::{Node, NodeOptions};
 use kith_ops::{GraphAnswer, GraphQuery, Operand};
+use kith_session::{Session, SessionSettings};
 use kith_types::ErrorCode;
 use std::{net::SocketAddr, sync::Arc};
 use support::village;

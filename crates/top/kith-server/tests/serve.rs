@@ -4,14 +4,14 @@
 mod support;
 
 use kith_api::{Answered, QueryOptions, Service, convert::operator_to_wire};
-use kith_client::{
-    ControllerState, FanOutController, GrpcTransport, LoadSnapshot, QueryShape, Session, SessionSettings,
-    Transport, TransportKind,
-};
+use kith_client::TransportKind;
 use kith_net::security::Dialer;
+use kith_net::transport::{GrpcTransport, Transport};
 use kith_ops::{CommonAnswer, CommonPlan, GraphAnswer, GraphQuery, Operand, Operator, Want};
+use kith_routing::{FanOutController, LoadSnapshot, QueryShape, fan_out::ControllerState};
 use kith_schema::EdgeSelector;
 use kith_server::dev::DevOptions;
+use kith_session::{Session, SessionSettings};
 use kith_types::{Direction, Workflow};
 use kith_wire::v1;
 use std::sync::{Arc, mpsc};

@@ -4,8 +4,9 @@ mod support;
 
 use kith_api::{QueryError, QueryOptions, Service};
 use kith_build::{LoadOptions, load_graph};
-use kith_client::{FanOutLimit, Session, SessionSettings};
 use kith_ops::{GraphAnswer, GraphQuery, Operand};
+use kith_routing::FanOutLimit;
+use kith_session::{Session, SessionSettings};
 use kith_types::{ErrorCode, PartitionCount, StoreVersion};
 use kith_wire::{
     documents::{ComponentDocument, Document, StoreDocument},

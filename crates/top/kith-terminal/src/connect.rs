@@ -10,9 +10,10 @@ use anyhow::Context;
 use clap::{Args, ValueEnum};
 use found::{Found, find, surroundings};
 use kith_client::{
-    Failover, RouterClient, Service, Session, SessionSettings, TransportKind,
+    Failover, RouterClient, Service, TransportKind,
     security::{Dialer, SecurityError, SecurityOptions},
 };
+use kith_session::{Session, SessionSettings};
 use std::{path::PathBuf, sync::Arc};
 
 /// Flags that name the cluster.

@@ -1,6 +1,7 @@
 //! Fan-out controllers on the command line: the controllers that a fast client uses.
 
-use kith_client::{Selector, SessionSettings};
+use kith_routing::Selector;
+use kith_session::SessionSettings;
 use kith_types::FanOutKind;
 use std::{collections::BTreeMap, str::FromStr};
 

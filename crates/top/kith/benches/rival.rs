@@ -18,7 +18,8 @@ mod support;
 
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use draw::{Draw, EXPONENT_DEFAULT, Popularity};
-use kith_client::{BatchKeys, QueryOptions, RouterClient, Service, Session, SessionSettings};
+use kith_client::{BatchKeys, QueryOptions, RouterClient, Service};
+use kith_session::{Session, SessionSettings};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use rig::{
     cpu::{self, Parts},

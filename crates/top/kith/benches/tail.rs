@@ -14,8 +14,9 @@ mod stats;
 #[path = "../tests/support/mod.rs"]
 mod support;
 
-use kith_client::{BatchKeys, Hedging, QueryOptions};
+use kith_client::{BatchKeys, QueryOptions};
 use kith_engine::{KeyType, ValueType};
+use kith_routing::load::Hedging;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use rig::{
     latency::Latencies,

@@ -13,14 +13,10 @@ use crate::{
 };
 use anyhow::Context;
 use clap::Args;
-use kith_client::{
-    QueryError,
-    inspect::Inspector,
-    security::Dialer,
-    topology::{Graph, Topology},
-};
+use kith_client::{Inspector, QueryError, security::Dialer};
 use kith_live::UnknownType;
 use kith_terminal::progress::{ProgressLine, StageProgress};
+use kith_topology::{Graph, Topology};
 use kith_types::{ErrorClass, ErrorCode, LogPoint, PartitionId};
 use kith_wire::v1;
 use serde::Serialize;

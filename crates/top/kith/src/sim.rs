@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn the_strategy_that_is_called_default_is_what_sessions_do() {
-        let settings = kith_client::SessionSettings::default();
+        let settings = kith_session::SessionSettings::default();
         let strategy = kith_sim::cluster::Strategy::kith();
         assert_eq!((strategy.name.as_str(), strategy.policy.name()), ("default", settings.policy.as_str()));
         assert_eq!(Ok(strategy.hedging), settings.hedging());

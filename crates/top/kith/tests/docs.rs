@@ -38,7 +38,7 @@ fn every_unit_bounds_the_memory_and_the_threads_of_its_process() {
 }
 
 /// The crates that nodes, routers and database processes are made of, as far as they count anything.
-const SERVING: [&str; 9] = [
+const SERVING: [&str; 10] = [
     "kith-server",
     "kith-node",
     "kith-database",
@@ -46,6 +46,7 @@ const SERVING: [&str; 9] = [
     "kith-doors",
     "kith-cluster",
     "kith-client",
+    "kith-session",
     "kith-net",
     "kith-api",
 ];

@@ -212,7 +212,7 @@ impl World {
         told
     }
 
-    /// Sends a write to the leader of its partition, as `kith-client/src/session/write.rs` does.
+    /// Sends a write to the leader of its partition, as `kith-session/src/session/write.rs` does.
     async fn send_write(self: &Shared, write: &Write) -> Result<kith_live::Answered, Unwritten> {
         let deadline = self.now() + WRITE_PATIENCE;
         let partition = ordering_partition(write, &self.types, self.count);

@@ -1,6 +1,5 @@
 //! Builders of computations and aggregations.
 
-use crate::{RouterClient, Session};
 use kith_api::{AggregateAnswer, AggregateQuery, ComputeAnswer, ComputeAt, ComputeQuery};
 use kith_api::{BatchKeys, BatchStream, QueryError, QueryOptions, Service};
 use kith_schema::{
@@ -8,7 +7,8 @@ use kith_schema::{
     compute::{AggregatePlan, Bucket, ComputeFunction, GroupBy, Predicate},
 };
 
-/// Builds a computation: `client.compute("pages").project("title").dot("embed", q).top_k("dot_embed", 20).execute(keys)`.
+/// Builds a computation:
+/// `ComputeBuilder::new(&client, "pages").project("title").dot("embed", q).top_k("dot_embed", 20).execute(keys)`.
 ///
 /// A computed value is named `<function>_<field>`, unless [`ComputeBuilder::named`] gives it another name.
 #[must_use = "nothing is asked before `execute`"]
@@ -169,29 +169,5 @@ impl<'a> AggregateBuilder<'a> {
         let query = AggregateQuery { plan: AggregatePlan { field, by, reader: None }, at: self.at };
         let answer = self.service.read_aggregate(&self.store, &keys, &query, &self.options).await?;
         Ok((query.plan, answer))
-    }
-}
-
-impl Session {
-    /// Starts a computation over records of `store`.
-    pub fn compute(&self, store: impl Into<String>) -> ComputeBuilder<'_> {
-        ComputeBuilder::new(self, store)
-    }
-
-    /// Starts an aggregation over records of `store`.
-    pub fn aggregate(&self, store: impl Into<String>) -> AggregateBuilder<'_> {
-        AggregateBuilder::new(self, store)
-    }
-}
-
-impl RouterClient {
-    /// Starts a computation over records of `store`.
-    pub fn compute(&self, store: impl Into<String>) -> ComputeBuilder<'_> {
-        ComputeBuilder::new(self, store)
-    }
-
-    /// Starts an aggregation over records of `store`.
-    pub fn aggregate(&self, store: impl Into<String>) -> AggregateBuilder<'_> {
-        AggregateBuilder::new(self, store)
     }
 }

@@ -1,10 +1,10 @@
 //! Decides where read compute and aggregations run, and runs those of this process (`docs/design/0009-read-compute.md`).
 
 mod builder;
-mod session;
+mod stream;
 
 pub use builder::{AggregateBuilder, ComputeBuilder};
-pub(crate) use session::Wanted;
+pub use stream::compute_stream_here;
 
 use kith_api::{
     ANSWER_BYTES_MAX, AggregateAnswer, BatchAnswer, BatchKeys, ComputeAnswer, QueryError, QueryOptions,
@@ -21,7 +21,7 @@ use kith_schema::{
 /// # Errors
 /// [`QueryError::Compute`] if the plan is wrong; [`QueryError::BadRequest`] if the plan's own schema does not fit the
 /// records.
-pub(crate) fn computation(plan: &ComputePlan, schema: &Schema) -> Result<Computation, QueryError> {
+pub fn computation(plan: &ComputePlan, schema: &Schema) -> Result<Computation, QueryError> {
     let computation = Computation::new(plan, schema)?;
     computation.over(schema).map_err(misfit)?;
     Ok(computation)
@@ -31,7 +31,7 @@ pub(crate) fn computation(plan: &ComputePlan, schema: &Schema) -> Result<Computa
 ///
 /// # Errors
 /// Those of [`computation`].
-pub(crate) fn aggregation(plan: &AggregatePlan, schema: &Schema) -> Result<Aggregation, QueryError> {
+pub fn aggregation(plan: &AggregatePlan, schema: &Schema) -> Result<Aggregation, QueryError> {
     let aggregation = Aggregation::new(plan, schema)?;
     aggregation.over(schema).map_err(misfit)?;
     Ok(aggregation)
@@ -43,7 +43,10 @@ fn misfit(why: impl std::fmt::Display) -> QueryError {
 
 /// Returns the results of `computation` over `fetched` records, which were written under `schema`. If `schema` is `None`,
 /// nodes have computed the results already. The `top_k` are chosen here, where the results of all keys are known.
-pub(crate) fn results(
+///
+/// # Errors
+/// [`QueryError::TooLarge`] if the results are.
+pub fn results(
     keys: &BatchKeys,
     records: Records,
     computation: &Computation,
@@ -72,7 +75,7 @@ pub(crate) fn results(
 ///
 /// # Errors
 /// Those of [`Service::multi_get`], and those of [`computation`].
-pub(crate) async fn compute_here(
+pub async fn compute_here(
     service: &(impl Service + ?Sized),
     store: &str,
     keys: &BatchKeys,
@@ -92,7 +95,7 @@ pub(crate) async fn compute_here(
 ///
 /// # Errors
 /// Those of [`compute_here`].
-pub(crate) async fn aggregate_here(
+pub async fn aggregate_here(
     service: &(impl Service + ?Sized),
     store: &str,
     keys: &BatchKeys,
@@ -124,7 +127,11 @@ async fn fetch(
     Ok((answer, schema))
 }
 
-pub(crate) fn aggregated(
+/// Makes the answer of an aggregation from its merged groups.
+///
+/// # Errors
+/// Those of [`refuse_damaged`].
+pub fn aggregated(
     store: &str,
     answer: BatchAnswer,
     groups: Groups,
@@ -136,21 +143,20 @@ pub(crate) fn aggregated(
     Ok(AggregateAnswer { answer: whole(store, answer, options)?, values, counts, truncated, schema })
 }
 
-pub(crate) fn whole(
-    store: &str,
-    answer: BatchAnswer,
-    options: &QueryOptions,
-) -> Result<BatchAnswer, QueryError> {
+/// Passes on an answer whose records decode.
+///
+/// # Errors
+/// Those of [`refuse_damaged`].
+pub fn whole(store: &str, answer: BatchAnswer, options: &QueryOptions) -> Result<BatchAnswer, QueryError> {
     refuse_damaged(store, &answer.records, options)?;
     Ok(answer)
 }
 
 /// Fails a query that does not accept partial answers if records do not decode. Damaged records have the same effect.
-pub(crate) fn refuse_damaged(
-    store: &str,
-    records: &Records,
-    options: &QueryOptions,
-) -> Result<(), QueryError> {
+///
+/// # Errors
+/// [`QueryError::Damaged`].
+pub fn refuse_damaged(store: &str, records: &Records, options: &QueryOptions) -> Result<(), QueryError> {
     if options.partial || records.damaged() == 0 {
         return Ok(());
     }
@@ -158,6 +164,7 @@ pub(crate) fn refuse_damaged(
     Err(QueryError::Damaged { store: store.to_owned(), detail })
 }
 
-pub(crate) fn internal(detail: String) -> QueryError {
+/// The error for what only a bug can cause.
+pub fn internal(detail: String) -> QueryError {
     QueryError::Internal { detail }
 }

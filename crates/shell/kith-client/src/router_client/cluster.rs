@@ -1,11 +1,11 @@
 //! Administrative calls to a router: they look at its cluster and change it.
 
+use super::KnownTypes;
 use super::{
     RouterClient,
     patience::{CALL_PATIENCE, within},
     topology_of,
 };
-use crate::topology::KnownTypes;
 use kith_api::QueryError;
 use kith_topology::LookupError;
 use kith_topology::check_types_text;

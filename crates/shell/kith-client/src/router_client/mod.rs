@@ -1,11 +1,14 @@
-//! A client of routers. It needs no topology, but costs one hop more than [`crate::Session`].
+//! A client of routers. It needs no topology, but costs one hop more than a session that asks nodes.
 
 mod cluster;
 mod patience;
 mod pieces;
 mod service;
+mod stream;
+mod types;
 
-pub(crate) use patience::{overdue, patience};
+pub use patience::ANSWER_GRACE;
+pub use types::KnownTypes;
 
 use crate::schemas::Schemas;
 use futures::{StreamExt, stream::BoxStream};
@@ -22,7 +25,7 @@ use kith_wire::{
     frame::Op,
     v1::{self, cluster_client::ClusterClient, graph_client::GraphClient, store_client::StoreClient},
 };
-use patience::{CONNECT_PATIENCE, frame_deadline, within};
+use patience::{CONNECT_PATIENCE, frame_deadline, overdue, patience, within};
 use pieces::joined;
 use std::sync::Arc;
 use tonic::{Code, Status, transport::Channel};
@@ -42,7 +45,7 @@ pub struct RouterClient {
 }
 
 /// A request that is answered by a stream.
-pub(crate) enum StreamRequest {
+enum StreamRequest {
     Values(v1::MultiGetRequest),
     Compute(v1::ComputeRequest),
 }
@@ -67,7 +70,7 @@ impl RouterClient {
 
     /// Connects like [`RouterClient::connect_by`], and returns the router's topology too. A second request for it might
     /// find the router gone.
-    pub(crate) async fn connect_and_look(
+    pub async fn connect_and_look(
         addrs: &[String],
         dialer: &Dialer,
     ) -> Result<(Self, v1::Topology), QueryError> {
@@ -189,7 +192,7 @@ impl RouterClient {
     }
 
     /// The messages of a stream: in frames, or over gRPC. The deadline is the router's own and half a second.
-    pub(crate) async fn messages(
+    async fn messages(
         &self,
         request: StreamRequest,
         options: &QueryOptions,
@@ -228,7 +231,7 @@ impl RouterClient {
 ///
 /// # Errors
 /// If the document cannot be read.
-pub(crate) fn topology_of(message: &v1::Topology) -> Result<TopologyDocument, QueryError> {
+pub fn topology_of(message: &v1::Topology) -> Result<TopologyDocument, QueryError> {
     TopologyDocument::decode(&message.document)
         .map_err(|error| QueryError::Internal { detail: error.to_string() })
 }

@@ -15,6 +15,9 @@ const QUERY_PATIENCE: Duration = Duration::from_secs(60);
 /// The time beyond a query's deadline that the client waits, for the way there and back.
 pub(super) const DEADLINE_GRACE: Duration = Duration::from_millis(500);
 
+/// The time beyond the deadline that a leader may take to report the outcome of a write.
+pub const ANSWER_GRACE: Duration = Duration::from_millis(500);
+
 /// Runs a call that ends in time, whatever the other side does.
 pub(super) async fn within<T>(
     patience: Duration,
@@ -27,12 +30,12 @@ pub(super) async fn within<T>(
 
 /// The time that a client waits for a router's answer: a little longer than the query's deadline, so that the router
 /// can report that the deadline has passed.
-pub(crate) fn patience(options: &QueryOptions) -> Duration {
+pub(super) fn patience(options: &QueryOptions) -> Duration {
     options.deadline.unwrap_or(QUERY_PATIENCE) + DEADLINE_GRACE
 }
 
 /// The error of a query whose [`patience`] has passed.
-pub(crate) fn overdue(patience: Duration) -> Status {
+pub(super) fn overdue(patience: Duration) -> Status {
     let (deadline, grace) = (patience.saturating_sub(DEADLINE_GRACE), DEADLINE_GRACE);
     no_answer(&format!(
         "within {} ms, nor word of it in the {} ms after",

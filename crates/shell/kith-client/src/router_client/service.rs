@@ -2,13 +2,11 @@
 
 use super::{
     RouterClient,
-    patience::{CALL_PATIENCE, DEADLINE_GRACE, overdue, patience, within},
+    patience::{ANSWER_GRACE, CALL_PATIENCE, DEADLINE_GRACE, overdue, patience, within},
 };
 use crate::{
     compute::{aggregate_here, compute_here},
-    service::note_mismatches,
-    session::ANSWER_GRACE,
-    topology::Topology,
+    note_mismatches,
 };
 use futures::{FutureExt, future::BoxFuture};
 use kith_api::{
@@ -26,6 +24,7 @@ use kith_live::Write;
 use kith_net::Unwritten;
 use kith_ops::{GraphQuery, Operand, Want};
 use kith_schema::{Schema, SchemaId};
+use kith_topology::Topology;
 use kith_wire::{Message, frame::Op, v1};
 use std::{sync::Arc, time::Instant};
 use tonic::{Response, Status};

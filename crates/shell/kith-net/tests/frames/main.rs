@@ -15,7 +15,8 @@ mod streams;
 use bytes::Bytes;
 use futures::{StreamExt, future::BoxFuture, stream::BoxStream};
 use kith_api::{QueryOptions, Service};
-use kith_client::{FramedTransport, RouterClient, Transport, TransportKind};
+use kith_client::{RouterClient, TransportKind};
+use kith_net::transport::{FramedTransport, Transport};
 use kith_net::{
     endpoint,
     security::Dialer,

@@ -1,7 +1,8 @@
 //! Tests with addresses that no routing table names any longer.
 
 use super::*;
-use kith_client::{Fleet, topology::Topology};
+use kith_session::Fleet;
+use kith_topology::Topology;
 use kith_wire::documents::{ClusterDocument, DOCUMENT_FORMAT, GroupDocument, NodeDocument, TopologyDocument};
 
 /// A routing table of one group, whose nodes have these addresses.

@@ -4,12 +4,10 @@ use super::origin;
 use crate::settings::CacheSettings;
 use kith_api::QueryError;
 use kith_cache::ListCache;
-use kith_client::{
-    ListStore, Session,
-    topology::{Graph, Pin, Pinned},
-};
 use kith_cluster::topology::TopologyReceiver;
 use kith_schema::{EdgeSelector, KindRole};
+use kith_session::{ListStore, Session};
+use kith_topology::{Graph, Pin, Pinned};
 use kith_wire::documents::ServedDocument;
 use parking_lot::{Mutex, MutexGuard};
 use std::{

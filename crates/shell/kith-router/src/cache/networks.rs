@@ -9,9 +9,9 @@ use kith_api::{CacheMode, QueryError};
 use kith_cache::{
     Basis, CacheCounters, CacheOptions, Failure, FlightId, Landing, Lookup, Mode, NetworkCache, Origin,
 };
-use kith_client::{NetworkSource, Run, Session};
 use kith_cluster::topology::TopologyReceiver;
 use kith_ops::{Network, NetworkKey};
+use kith_session::{NetworkSource, Run, Session};
 use kith_types::{OperationName, Timestamp};
 use parking_lot::{Mutex, MutexGuard};
 use std::{

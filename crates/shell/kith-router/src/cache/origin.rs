@@ -1,7 +1,7 @@
 //! The versions that are part of the keys of the router's caches.
 
 use kith_cache::Origin;
-use kith_client::topology::Pinned;
+use kith_topology::Pinned;
 use kith_types::StoreVersion;
 use kith_wire::documents::TopologyDocument;
 

@@ -2,9 +2,9 @@
 //! refused query gets its error at once, and is counted by store and reason (docs/design/0012-protection.md).
 
 use kith_api::QueryError;
-use kith_client::topology::Topology;
 use kith_cluster::quotas::{self, Quotas};
 use kith_routing::AdmittedBy;
+use kith_topology::Topology;
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 

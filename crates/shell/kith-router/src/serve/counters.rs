@@ -1,8 +1,8 @@
 //! The work that a router has done since it started, for `kith top` and other observers (`docs/design/0014-live-view.md`).
 
 use super::recent::Recent;
-use kith_client::Executor;
 use kith_routing::{NodeLoad, ReportedLatencies};
+use kith_session::Executor;
 use kith_types::clock::since_1970;
 use kith_wire::v1;
 use parking_lot::Mutex;

@@ -11,9 +11,9 @@ use super::{
     slow_log::SlowLog,
 };
 use kith_api::{BatchKeys, QueryError, Question, Reply, Request, StreamFooter, StreamStatus};
-use kith_client::topology::Topology;
 use kith_cluster::freshness::Freshness;
 use kith_lines::{request_json, summary_json};
+use kith_topology::Topology;
 use kith_types::ErrorCode;
 use kith_wire::v1;
 use std::{sync::Arc, time::Instant};

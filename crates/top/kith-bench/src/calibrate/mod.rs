@@ -14,8 +14,8 @@ use crate::{
 };
 use anyhow::Context;
 use clap::Args;
-use kith_client::Steering;
 use kith_router::RouterSettings;
+use kith_session::Steering;
 use kith_types::ErrorCode;
 use serde::Serialize;
 use std::{

@@ -9,8 +9,9 @@ use crate::{
     workload::Mix,
 };
 use clap::{Args, ValueEnum};
-use kith_client::{CacheMode, FanOutLimits};
+use kith_client::CacheMode;
 use kith_ops::CommonPlan;
+use kith_routing::FanOutLimits;
 use kith_routing::policy;
 use std::path::PathBuf;
 

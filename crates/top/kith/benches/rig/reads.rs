@@ -4,7 +4,8 @@ use super::{
     latency::Latencies,
     open_loop::{Schedule, drive},
 };
-use kith_client::{BatchKeys, QueryOptions, RouterClient, Service, Session, SessionSettings, TransportKind};
+use kith_client::{BatchKeys, QueryOptions, RouterClient, Service, TransportKind};
+use kith_session::{Session, SessionSettings};
 use kith_types::fmix64;
 use serde_json::Value;
 use std::{sync::Arc, time::Duration};

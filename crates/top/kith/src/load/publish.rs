@@ -5,11 +5,9 @@ use crate::{
     who::who,
 };
 use kith_build::{BuildSummary, LoadReport};
-use kith_client::{
-    RouterClient,
-    topology::{column_documents, role_name},
-};
+use kith_client::RouterClient;
 use kith_engine::Manifest;
+use kith_topology::{column_documents, role_name};
 use kith_types::clock::millis_since_1970;
 use kith_wire::{documents::ComponentDocument, v1};
 

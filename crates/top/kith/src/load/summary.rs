@@ -2,7 +2,7 @@
 
 use crate::publish::Dropped;
 use kith_build::{LoadReport, LoadedFile};
-use kith_client::topology::role_name;
+use kith_topology::role_name;
 use serde::Serialize;
 use std::time::Duration;
 

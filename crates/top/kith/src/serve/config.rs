@@ -8,13 +8,13 @@ use super::{
     own::{DatabaseEntry, NodeEntry, Own, RouterEntry, choose},
 };
 use crate::failure::Failure;
-use kith_client::SessionSettings;
 use kith_cluster::place::ReadFrom;
 use kith_net::server::{connections::ConnectionSettings, hosts::AcceptedHost, security::ServerSecurity};
 use kith_node::Labels;
 use kith_router::{
     AdmissionSettings, CacheSettings, DatabaseServer, RouterSettings, SlowLogSettings, UploadSettings,
 };
+use kith_session::SessionSettings;
 use kith_types::ErrorCode;
 use serde::Deserialize;
 use std::{

@@ -2,7 +2,7 @@
 //! choose by operation, kind and workflow, and limits that a caller sets by kind of round.
 
 #[allow(dead_code, reason = "its `main` is for the command line")]
-#[path = "../../../../shell/kith-client/examples/own_controller.rs"]
+#[path = "../../../../shell/kith-session/examples/own_controller.rs"]
 mod own_controller;
 
 use crate::support;

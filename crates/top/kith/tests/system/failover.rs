@@ -3,8 +3,10 @@
 
 use crate::support::{self, unruly};
 use futures::future::join_all;
-use kith_client::{BatchKeys, Caches, QueryOptions, Service, Session, SessionSettings, topology::Topology};
+use kith_client::{BatchKeys, QueryOptions, Service};
 use kith_ops::Record;
+use kith_session::{Caches, Session, SessionSettings};
+use kith_topology::Topology;
 use std::{
     sync::Arc,
     time::{Duration, Instant},

@@ -5,8 +5,10 @@ use crate::{
     support::{self, unruly},
 };
 use futures::future::join_all;
-use kith_client::{BatchKeys, Caches, QueryOptions, Service, Session, SessionSettings, topology::Topology};
+use kith_client::{BatchKeys, QueryOptions, Service};
 use kith_engine::{KeyType, ValueType};
+use kith_session::{Caches, Session, SessionSettings};
+use kith_topology::Topology;
 use kith_wire::v1;
 use s3::S3;
 use serde_json::{Value, json};

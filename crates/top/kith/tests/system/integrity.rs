@@ -2,11 +2,10 @@
 //! what it has.
 
 use crate::support;
-use kith_client::{
-    BatchKeys, Caches, QueryOptions, RouterClient, Service, Session, SessionSettings, TransportKind,
-    topology::Topology,
-};
+use kith_client::{BatchKeys, QueryOptions, RouterClient, Service, TransportKind};
 use kith_ops::{Record, Records};
+use kith_session::{Caches, Session, SessionSettings};
+use kith_topology::Topology;
 use kith_types::ErrorCode;
 use serde_json::Value;
 use std::{

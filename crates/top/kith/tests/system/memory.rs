@@ -1,8 +1,9 @@
 //! A store several times as large as the memory that its node may use.
 
 use crate::support;
-use kith_client::{BatchKeys, QueryOptions, Service, Session, SessionSettings};
+use kith_client::{BatchKeys, QueryOptions, Service};
 use kith_engine::{KeyType, ValueType};
+use kith_session::{Session, SessionSettings};
 use kith_types::fmix64;
 use support::{
     cluster::{Cluster, metric_at},

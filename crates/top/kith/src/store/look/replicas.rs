@@ -5,8 +5,9 @@ use crate::{
     store::described,
 };
 use anyhow::Context;
-use kith_client::{QueryError, RouterClient, inspect::Inspector, security::Dialer, topology::Topology};
+use kith_client::{Inspector, QueryError, RouterClient, security::Dialer};
 use kith_routing::{NodeIndex, StoreReach};
+use kith_topology::Topology;
 use kith_types::{ErrorCode, NodeId, PartitionId};
 use kith_wire::documents::{ServedDocument, StoreDocument};
 use std::{

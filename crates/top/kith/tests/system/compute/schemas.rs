@@ -3,7 +3,7 @@
 use super::{BAD, one, people, push, results};
 use crate::support::cluster::Cluster;
 use futures::StreamExt;
-use kith_client::{BatchKeys, ComputeAt, RouterClient};
+use kith_client::{BatchKeys, ComputeAt, ComputeBuilder, RouterClient};
 use kith_ops::Record;
 use kith_schema::{RecordView, Schema};
 use serde_json::json;
@@ -20,7 +20,9 @@ fn a_schema_of_the_plan_that_does_not_fit_is_refused_on_every_way_in() {
         let router = RouterClient::connect(&[addr]).await.expect("it answers");
         for at in [ComputeAt::Nodes, ComputeAt::Client] {
             for ids in [vec![], vec![1, 2]] {
-                let plan = || router.compute("people").project("title").with_schema(reader.clone()).at(at);
+                let plan = || {
+                    ComputeBuilder::new(&router, "people").project("title").with_schema(reader.clone()).at(at)
+                };
                 let told = plan().execute(ids.clone()).await.expect_err("it does not fit");
                 assert!(told.code() == BAD && told.to_string().contains("does not fit"), "{told}");
                 assert!(!told.to_string().contains("node"), "{told}");
@@ -68,8 +70,7 @@ fn versions_of_other_schemas_answer_by_the_readers() {
         let addr = cluster.ready()["router"].as_str().expect("an address").to_owned();
         let client = RouterClient::connect(&[addr]).await.expect("the router answers");
         for at in [ComputeAt::Nodes, ComputeAt::Client] {
-            let asked = client
-                .compute("s")
+            let asked = ComputeBuilder::new(&client, "s")
                 .project("n")
                 .dot("v", [1.0, 10.0])
                 .named("d")

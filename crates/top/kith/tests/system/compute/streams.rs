@@ -3,7 +3,7 @@
 use super::{WAYS, people};
 use crate::support::cluster::Cluster;
 use futures::StreamExt;
-use kith_client::{BatchKeys, QueryError, RouterClient};
+use kith_client::{BatchKeys, ComputeBuilder, QueryError, RouterClient};
 use kith_wire::v1;
 use serde_json::{Value, json};
 use std::{fs, path::Path};
@@ -81,7 +81,7 @@ fn the_best_have_no_stream() {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
         let router = RouterClient::connect(&[addr]).await.expect("it answers");
-        let best = router.compute("people").top_k("age", 2);
+        let best = ComputeBuilder::new(&router, "people").top_k("age", 2);
         let keys = BatchKeys::Ids(vec![1, 2]);
         let items: Vec<_> = best.stream(&keys).collect().await;
         assert!(matches!(&items[..], [Err(QueryError::BadRequest { .. })]), "{items:?}");

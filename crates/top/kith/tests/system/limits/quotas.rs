@@ -8,7 +8,7 @@ use crate::support::{
     words::judge,
 };
 use futures::FutureExt;
-use kith_client::{inspect::Inspector, security::Dialer};
+use kith_client::{Inspector, security::Dialer};
 use kith_wire::v1;
 use serde_json::{Value, json};
 use std::{

@@ -6,7 +6,8 @@ use crate::support::{
     disk,
     streams::{Seen, begun, connect, keys, read},
 };
-use kith_client::{QueryOptions, Service, Session, SessionSettings, StreamFooter, StreamStatus};
+use kith_client::{QueryOptions, Service, StreamFooter, StreamStatus};
+use kith_session::{Session, SessionSettings};
 use kith_types::ErrorCode;
 use serde_json::Value;
 use std::{fs, time::Duration};

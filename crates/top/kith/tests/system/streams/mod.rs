@@ -6,9 +6,10 @@ mod unread;
 
 use crate::support;
 use futures::StreamExt;
-use kith_client::{QueryOptions, Session, SessionSettings, StreamItem};
+use kith_client::{ComputeBuilder, QueryOptions, StreamItem};
 use kith_ops::Record;
 use kith_schema::RecordView;
+use kith_session::{Session, SessionSettings};
 use kith_types::ErrorCode;
 use serde_json::{Value, json};
 use std::{fs, io::Write, process::Stdio, time::Duration};
@@ -193,7 +194,7 @@ fn results_of_many_records_come_in_pieces() {
         let router = connect(&cluster).await;
         let session = Session::connect(vec![router.addr().to_owned()], SessionSettings::default());
         let (session, keys) = (session.await.expect("it answers"), keys(5_000));
-        for plan in [router.compute("pages"), session.compute("pages")] {
+        for plan in [ComputeBuilder::new(&router, "pages"), ComputeBuilder::new(&session, "pages")] {
             let items: Vec<_> = plan.dot("vector", [1.0, 0.0, 0.0, 0.0]).stream(&keys).collect().await;
             let (mut pieces, mut seen) = (0, vec![None; 5_000]);
             for item in items {

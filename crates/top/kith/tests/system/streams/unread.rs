@@ -7,10 +7,9 @@ use crate::support::{
     values::{create, push},
 };
 use futures::{StreamExt, future::join_all};
-use kith_client::{
-    QueryOptions, Service, Session, SessionSettings, StreamFooter, StreamItem, StreamStatus, TransportKind,
-};
+use kith_client::{QueryOptions, Service, StreamFooter, StreamItem, StreamStatus, TransportKind};
 use kith_ops::RecordCounts;
+use kith_session::{Session, SessionSettings};
 use kith_types::ErrorCode;
 use serde_json::{Value, json};
 use std::{fs, time::Duration};

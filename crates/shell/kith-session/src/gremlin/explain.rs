@@ -1,0 +1,173 @@
+//! The explanation of a traversal: its plan, the fan-outs behind each step, and who decides about them. `explain()` and
+//! `kith explain --gremlin` show the same text.
+
+use super::{joined, live, loaded};
+use crate::{Run, executor::Outlook, explain::planned_round};
+use kith_api::QueryError;
+use kith_ops::{FanOut, Operator, Scope};
+use kith_schema::{GraphSchema, KindRole, KindSchema};
+use kith_topology::Graph;
+use kith_traversal::{
+    explain::{self, Asks},
+    plan::{Label, Plan},
+};
+use kith_types::FanOutKind;
+use kith_wire::v1;
+use std::{collections::BTreeSet, fmt::Write};
+
+/// An explanation: the text, and its first fan-out if the keys of that are known.
+pub(super) struct Explanation {
+    pub text: String,
+    pub first: Option<v1::RoundProfile>,
+}
+
+/// Explains a plan over a graph. Asks no node.
+///
+/// # Errors
+/// The options name a policy that does not exist, or the nodes that the first fan-out needs are down.
+pub(super) fn explain(plan: &Plan, known: &Graph, run: &Run<'_>) -> Result<Explanation, QueryError> {
+    let is_live = known.live.is_some();
+    let mut text = explain::explain(plan, &|asks| match is_live {
+        true => live::described(asks, ONE_OR_MORE),
+        false => described(asks, known),
+    });
+    let asked = explain::asked(plan);
+    let kinds: BTreeSet<FanOutKind> = asked.iter().flat_map(|asks| kinds(asks, is_live)).copied().collect();
+    let outlooks = kinds.into_iter().map(|kind| run.outlook(&example(kind, "of the graph")));
+    let mut outlooks: Vec<Outlook> = outlooks.collect::<Result<_, _>>()?;
+    if known.properties.is_some() && asked.iter().any(|asks| matches!(asks, Asks::Properties { .. })) {
+        let records = FanOut { plan: Operator::Lookup, ..example(FanOutKind::NonUnion, "of records") };
+        outlooks.push(run.outlook(&records)?);
+    }
+    if !outlooks.is_empty() {
+        text.push_str("\nFan-outs\n");
+        let mut lines: Vec<String> = outlooks.iter().map(Outlook::to_string).collect();
+        for line in outlooks.iter().flat_map(Outlook::legend) {
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+        lines.iter().for_each(|line| put(&mut text, line));
+    }
+    let first = explain::first(plan).and_then(|(ids, asks)| match is_live {
+        true => live::first(ids, &asks),
+        false => loaded::first(ids, &asks, &known.schema),
+    });
+    let first = first
+        .map(|fan_out| Ok::<_, QueryError>(planned_round(&fan_out, &run.plan(&fan_out)?, run.session())));
+    let first = first.transpose()?;
+    if let Some(round) = &first {
+        text.push_str("\nFirst fan-out\n");
+        put(&mut text, &planned(round));
+    }
+    Ok(Explanation { text, first })
+}
+
+fn put(text: &mut String, line: &str) {
+    // Writing to a string cannot fail.
+    let _ = writeln!(text, "  {line}");
+}
+
+/// A fan-out of a kind, as far as it matters for who decides about it.
+fn example(kind: FanOutKind, purpose: &'static str) -> FanOut {
+    let (scope, plan) = match kind {
+        FanOutKind::Broadcast => (Scope::Partitions, Operator::Members),
+        FanOutKind::SingleKey => (Scope::Keys(vec![0]), Operator::Keys),
+        _ => (Scope::Keys(vec![0, 1]), Operator::Keys),
+    };
+    FanOut { purpose, kind, scope, plan }
+}
+
+/// The kinds of the fan-outs that answer a question.
+fn kinds(asks: &Asks, is_live: bool) -> &'static [FanOutKind] {
+    use FanOutKind::{Broadcast, NonUnion, SingleKey, SyncUnion};
+    match asks {
+        Asks::Vertices { ids } if ids.len() == 1 => &[SingleKey],
+        Asks::Vertices { .. } => &[NonUnion],
+        Asks::Edges { .. } | Asks::Hop { .. } | Asks::Path { .. } | Asks::Degree { .. } => {
+            &[SingleKey, NonUnion]
+        }
+        Asks::Properties { .. } if is_live => &[SingleKey, NonUnion],
+        Asks::LeadsTo { .. } | Asks::Reach { .. } | Asks::CountReached { .. } => &[SingleKey, SyncUnion],
+        Asks::AllVertices if is_live => &[NonUnion, Broadcast],
+        Asks::AllVertices | Asks::Sought { .. } => &[Broadcast],
+        Asks::AllEdges => &[NonUnion, Broadcast],
+        Asks::Properties { .. } | Asks::Write | Asks::SearchAndWrite => &[],
+    }
+}
+
+const ONE_OR_MORE: &str = "single-key for one vertex, non-union for more";
+/// The same where nodes merge their lists.
+pub(super) const UNION_OF_ONE_OR_MORE: &str = "single-key for one vertex, sync-union for more";
+
+/// Describes how a loaded graph answers a question.
+fn described(asks: &Asks, known: &Graph) -> String {
+    let schema = &known.schema;
+    match asks {
+        Asks::Vertices { ids } if ids.len() == 1 => "fan-out: single-key, once".to_owned(),
+        Asks::Vertices { .. } => {
+            "fan-out: non-union, once for members and once for each kind of entities".to_owned()
+        }
+        // Loaded graphs have no indexes.
+        Asks::AllVertices | Asks::Sought { .. } => {
+            "fan-out: one broadcast, which returns all members".to_owned()
+        }
+        Asks::Edges { .. } => format!("fan-out: {ONE_OR_MORE}; once for each label"),
+        Asks::AllEdges => format!(
+            "fan-out: one broadcast for all members; then non-union, for every {} members and each of {}",
+            loaded::SCANNED_AT_ONCE,
+            list(schema, &[])
+        ),
+        Asks::Reach { labels, .. } | Asks::CountReached { labels, .. } => format!(
+            "fan-out: {UNION_OF_ONE_OR_MORE}; once all have come, for each of {}",
+            list(schema, labels)
+        ),
+        Asks::LeadsTo { labels, .. } => {
+            format!(
+                "fan-out: for each batch {UNION_OF_ONE_OR_MORE}; once for each of {}",
+                list(schema, labels)
+            )
+        }
+        Asks::Hop { labels, .. } | Asks::Path { labels, .. } | Asks::Degree { labels, .. } => {
+            let often = if matches!(asks, Asks::Path { .. }) { "hop" } else { "batch" };
+            let followed = list(schema, labels);
+            match followed.is_empty() {
+                true => "fan-out: none; the graph has no such label".to_owned(),
+                false => format!("fan-out: for each {often} {ONE_OR_MORE}; once for each of {followed}"),
+            }
+        }
+        Asks::Properties { .. } => match &known.properties {
+            Some(store) => format!(
+                "fan-out: for each batch {ONE_OR_MORE}, to the records of store {store} with these fields; at most {} at once",
+                joined::RECORDS_AT_ONCE
+            ),
+            None => {
+                "fan-out: none; members of this graph have no properties (kith graph properties)".to_owned()
+            }
+        },
+        Asks::Write | Asks::SearchAndWrite => String::new(),
+    }
+}
+
+/// The edge types and entity kinds that labels name; all of them without labels.
+fn list(schema: &GraphSchema, labels: &[Label]) -> String {
+    let is_named = |kind: &&KindSchema| labels.is_empty() || labels.iter().any(|label| **label == *kind.name);
+    let kinds = schema.kinds.iter().filter(|kind| kind.role != KindRole::MembersOnly).filter(is_named);
+    kinds.map(|kind| kind.name.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// A planned fan-out in one line.
+fn planned(round: &v1::RoundProfile) -> String {
+    let plural = |count: u64, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
+    let requests = round.requests.iter();
+    let requests =
+        requests.map(|it| format!("node {} of group {} gets {}", it.node, it.group, plural(it.keys, "key")));
+    format!(
+        "{}, {}, {} by {}: {}",
+        round.kind,
+        plural(round.keys, "key"),
+        plural(round.groups_allowed.into(), "group"),
+        round.controller,
+        requests.collect::<Vec<_>>().join("; "),
+    )
+}

@@ -1,0 +1,404 @@
+//! A loaded graph as Gremlin sees it: members and entities are vertices, and the lists of edge types and entity kinds are
+//! edges, whose properties are columns.
+
+use super::{
+    edge_page::EdgePage,
+    fan_outs::{FanOuts, of_keys, union_of_keys},
+    ids::{VertexKey, number, parse_edge},
+    joined::{Joined, Properties},
+    reach::{sorts, vertex_key},
+    rows::{Row, column_range, edges_of, expand, lists, row_of, selector, unexpected},
+    to_gremlin_error,
+};
+use crate::session::Run;
+use futures::FutureExt;
+use kith_api::{QueryError, Served};
+use kith_gremlin::{
+    GremlinError,
+    value::{Direction, Edge, ElementId, Value, Vertex},
+};
+use kith_ops::{EdgesEntry, EdgesPlan, FanOut, ListEntry, Operator, Value as Evaluated};
+use kith_schema::{EdgeSelector, GraphSchema, KindRole, KindSchema};
+use kith_topology::Graph as Known;
+use kith_traversal::{
+    evaluate::{Meter, of_edges, of_vertices},
+    explain::Asks,
+    graph::{Answer, Expansion, Graph, Mutation, Notes, Wanted},
+};
+use kith_types::Direction as Side;
+use kith_wire::v1;
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    sync::Arc,
+};
+use tokio::sync::OnceCell;
+
+/// The number of vertices that a scan of edges expands at a time.
+pub(super) const SCANNED_AT_ONCE: usize = 256;
+
+/// The first fan-out that answers a question about vertices with these ids, as far as it matters for where it goes. `None` if
+/// none of the ids is a member's, or the graph has no lists.
+pub(super) fn first(ids: &[ElementId], asks: &Asks, schema: &GraphSchema) -> Option<FanOut> {
+    let member = |id: &ElementId| match VertexKey::parse(id, schema) {
+        Some(VertexKey::Member(id)) => Some(id),
+        _ => None,
+    };
+    let members: BTreeSet<u64> = ids.iter().filter_map(member).collect();
+    if members.is_empty() {
+        return None;
+    }
+    let members: Vec<u64> = members.into_iter().collect();
+    let hop = |purpose| of_keys(purpose, &members, Operator::Keys);
+    match asks {
+        Asks::Vertices { .. } => existence(None, members.clone(), schema),
+        Asks::Hop { .. } => Some(hop("neighbours")),
+        Asks::Degree { .. } => Some(hop("degrees")),
+        Asks::Reach { .. } | Asks::CountReached { .. } => {
+            Some(union_of_keys("reached vertices", &members, Operator::Keys))
+        }
+        _ => None,
+    }
+}
+
+/// The fan-out that counts the lists of members, or of entities of a kind. `None` if the graph has no lists.
+fn existence(entity_kind: Option<&str>, ids: Vec<u64>, schema: &GraphSchema) -> Option<FanOut> {
+    let is_listed = |kind: &&KindSchema| kind.role != KindRole::MembersOnly;
+    let edge = match entity_kind {
+        Some(kind) => selector(kind, Side::In),
+        None => schema.kinds.iter().find(is_listed)?.default_edge(),
+    };
+    Some(of_keys("vertices", &ids, Operator::Count(Box::new(expand(edge, 0)))))
+}
+
+/// A version of a loaded graph, pinned for one traversal.
+pub(super) struct LoadedGraph<'a> {
+    pub(super) fan_outs: FanOuts<'a>,
+    known: Arc<Known>,
+    /// Counts what the graph returns, before it is made.
+    meter: Arc<Meter>,
+    /// All members in ascending order, once a scan has asked for them.
+    members: OnceCell<Vec<u64>>,
+    /// The store of members' properties, once a step has asked for these.
+    joined: OnceCell<Joined<'a>>,
+}
+
+impl<'a> LoadedGraph<'a> {
+    pub fn new(run: Run<'a>, known: Arc<Known>, meter: Arc<Meter>) -> Self {
+        Self {
+            fan_outs: FanOuts::new(run, Arc::clone(&meter)),
+            known,
+            meter,
+            members: OnceCell::new(),
+            joined: OnceCell::new(),
+        }
+    }
+
+    /// The version that answered, and the timings if these were requested.
+    pub fn finish(self) -> (Served, Option<v1::Profile>) {
+        let mut run = self.fan_outs.into_run();
+        if let Some(joined) = self.joined.into_inner() {
+            run.absorb(joined.into_run());
+        }
+        run.into_served()
+    }
+
+    /// The wanted properties of members; of members that do not exist, none.
+    async fn properties(
+        &self,
+        keys: &[Option<VertexKey>],
+        wanted: &Wanted,
+    ) -> Result<Properties, GremlinError> {
+        let Some(store) = &self.known.properties else { return Ok(Properties::new()) };
+        let member = |key: &VertexKey| match key {
+            VertexKey::Member(id) => Some(*id),
+            VertexKey::Entity { .. } => None,
+        };
+        let members: BTreeSet<u64> = keys.iter().flatten().filter_map(member).collect();
+        if members.is_empty() {
+            return Ok(Properties::new());
+        }
+        let pin = async || {
+            let run = self.fan_outs.run().await;
+            let known = Arc::clone(run.topology().store(store)?);
+            let beside = run.beside(&known.pinned);
+            drop(run);
+            Joined::pin(beside, known, Arc::clone(&self.meter)).await
+        };
+        let joined = self.joined.get_or_try_init(pin).await.map_err(|error| self.fan_outs.error(error))?;
+        joined.fetch(members, wanted).await
+    }
+
+    /// Returns the vertices with these ids. Those with properties come from hops or from an earlier look-up, so these
+    /// are not looked up again to find out whether they exist.
+    async fn found_vertices(
+        &self,
+        ids: &[ElementId],
+        wanted: &Wanted,
+    ) -> Result<Vec<Option<Arc<Vertex>>>, GremlinError> {
+        let keys: Vec<_> = ids.iter().map(|id| VertexKey::parse(id, self.schema())).collect();
+        self.meter.lend(of_vertices(keys.len()))?;
+        if *wanted == Wanted::None {
+            let found = self.existing(&keys.iter().flatten().cloned().collect()).await?;
+            let vertex = |key: VertexKey| found.contains(&key).then(|| key.vertex());
+            return Ok(keys.into_iter().map(|key| key.and_then(vertex)).collect());
+        }
+        let found = self.properties(&keys, wanted).await?;
+        let whole = |key: VertexKey| {
+            let properties = match key {
+                VertexKey::Member(id) => found.get(&id).cloned().unwrap_or_default(),
+                VertexKey::Entity { .. } => Vec::new(),
+            };
+            Arc::new(Vertex { properties: Some(properties), ..(*key.vertex()).clone() })
+        };
+        Ok(keys.into_iter().map(|key| key.map(whole)).collect())
+    }
+
+    pub(super) fn schema(&self) -> &GraphSchema {
+        &self.known.schema
+    }
+
+    /// The vertices among these that exist. An entity exists if a member has an edge to it.
+    async fn existing(&self, keys: &HashSet<VertexKey>) -> Result<HashSet<VertexKey>, GremlinError> {
+        let mut found = HashSet::new();
+        let mut asked: BTreeMap<Option<&str>, Vec<u64>> = BTreeMap::new();
+        for key in keys {
+            match key {
+                VertexKey::Member(id) => asked.entry(None).or_default().push(*id),
+                VertexKey::Entity { kind, id } => asked.entry(Some(kind)).or_default().push(*id),
+            }
+        }
+        for (entity_kind, mut ids) in asked {
+            ids.sort_unstable();
+            let Some(fan_out) = existence(entity_kind, ids.clone(), self.schema()) else { continue };
+            let entries = lists(self.fan_outs.ask(fan_out).await?, ids.len())?;
+            for (id, entry) in ids.into_iter().zip(entries) {
+                match (entity_kind, entry) {
+                    (_, ListEntry::NotInGraph) => {}
+                    (Some(_), ListEntry::Longer(0)) => {}
+                    (Some(kind), _) => drop(found.insert(VertexKey::Entity { kind: kind.to_owned(), id })),
+                    (None, _) => drop(found.insert(VertexKey::Member(id))),
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// The lists of these ids under a kind, in one fan-out: with columns if the expansion wants properties, and then without
+    /// edges outside of a range of a column. The edges of all rows are charged.
+    async fn rows(
+        &self,
+        kind: &KindSchema,
+        side: Side,
+        ids: &[u64],
+        Expansion { with_properties, ranges, .. }: &Expansion,
+    ) -> Result<Vec<Row>, GremlinError> {
+        let edge = selector(&kind.name, side);
+        if !with_properties || kind.columns.is_empty() {
+            let found = self.fan_outs.ask_keys("neighbours", ids, expand(edge, u64::MAX)).await?;
+            let entries = lists(found, ids.len())?;
+            let length = |entry: &ListEntry| if let ListEntry::Ids(ids) = entry { ids.len() } else { 0 };
+            self.meter.lend(of_edges(entries.iter().map(length).sum(), 0))?;
+            let row = |entry| match entry {
+                ListEntry::Ids(ids) => ids.into_iter().map(|id| (id, Vec::new())).collect(),
+                ListEntry::NotInGraph | ListEntry::Longer(_) | ListEntry::Unanswered => Row::new(),
+            };
+            return Ok(entries.into_iter().map(row).collect());
+        }
+        let edge = EdgeSelector { filter: column_range(kind, ranges), ..edge };
+        let plan = Operator::Edges(Box::new(EdgesPlan {
+            edge,
+            columns: kind.columns.iter().map(|column| column.name.clone()).collect(),
+            order_by: None,
+            descending: false,
+            after: None,
+            limit: u64::MAX,
+        }));
+        match self.fan_outs.ask_keys("edges", ids, plan).await? {
+            Evaluated::Edges(entries) if entries.len() == ids.len() => {
+                let length =
+                    |entry: &EdgesEntry| if let EdgesEntry::Page(page) = entry { page.ids.len() } else { 0 };
+                self.meter.lend(of_edges(entries.iter().map(length).sum(), kind.columns.len()))?;
+                Ok(entries.into_iter().map(|entry| row_of(kind, entry)).collect())
+            }
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// The kinds and sides of the lists that lead from vertices of a sort, and whether the vertices are where the edges begin.
+    pub(super) fn lists_of(
+        &self,
+        entity_kind: Option<&str>,
+        expansion: &Expansion,
+    ) -> Vec<(&KindSchema, Side, bool)> {
+        let (is_out, is_in) = (expansion.direction != Direction::In, expansion.direction != Direction::Out);
+        let is_wanted = |kind: &&KindSchema| {
+            expansion.labels.is_empty() || expansion.labels.iter().any(|label| **label == *kind.name)
+        };
+        let mut found = Vec::new();
+        for kind in self.schema().kinds.iter().filter(is_wanted) {
+            match (kind.role, entity_kind) {
+                // `out`, `in` and `both` are the same, and yield each edge once.
+                (KindRole::Undirected, None) => found.push((kind, Side::Both, is_out)),
+                (KindRole::Directed, None) => {
+                    found.extend(is_out.then_some((kind, Side::Out, true)));
+                    found.extend(is_in.then_some((kind, Side::In, false)));
+                }
+                (KindRole::Entity, None) if is_out => found.push((kind, Side::Out, true)),
+                (KindRole::Entity, Some(own)) if is_in && kind.name == own => {
+                    found.push((kind, Side::In, false))
+                }
+                _ => {}
+            }
+        }
+        found
+    }
+
+    async fn expanded(&self, expansion: &Expansion) -> Result<Vec<Vec<Arc<Edge>>>, GremlinError> {
+        let keys: Vec<Option<VertexKey>> =
+            expansion.vertices.iter().map(|id| VertexKey::parse(id, self.schema())).collect();
+        let mut found: HashMap<VertexKey, Vec<Arc<Edge>>> = HashMap::new();
+        for (entity_kind, ids) in sorts(keys.iter().flatten()) {
+            for (kind, side, is_out) in self.lists_of(entity_kind.as_deref(), expansion) {
+                let rows = self.rows(kind, side, &ids, expansion).await?;
+                for (id, row) in ids.iter().zip(rows) {
+                    let own = vertex_key(entity_kind.as_deref(), *id);
+                    let edges = edges_of(kind, &own, is_out, row);
+                    found.entry(own).or_default().extend(edges);
+                }
+            }
+        }
+        let edges = |key: Option<VertexKey>| key.and_then(|key| found.get(&key).cloned()).unwrap_or_default();
+        Ok(keys.into_iter().map(edges).collect())
+    }
+
+    /// All members in ascending order.
+    async fn all_members(&self) -> Result<&[u64], GremlinError> {
+        let fetch = async || match self.fan_outs.ask_everyone("members", Operator::Members).await? {
+            Evaluated::Set(ids) => {
+                self.meter.charge(size_of_val(&ids[..]) as u64)?;
+                Ok(ids)
+            }
+            other => Err(unexpected(&other)),
+        };
+        Ok(self.members.get_or_try_init(fetch).await?)
+    }
+
+    async fn scanned_vertices(
+        &self,
+        after: Option<ElementId>,
+        limit: usize,
+    ) -> Result<Vec<Arc<Vertex>>, GremlinError> {
+        let members = self.all_members().await?;
+        let from = match after.and_then(|id| VertexKey::parse(&id, self.schema())) {
+            Some(VertexKey::Member(id)) => members.partition_point(|member| *member <= id),
+            _ => 0,
+        };
+        Ok(members[from..].iter().take(limit).map(|id| VertexKey::Member(*id).vertex()).collect())
+    }
+
+    async fn scanned_edges(
+        &self,
+        after: Option<ElementId>,
+        limit: usize,
+    ) -> Result<Vec<Arc<Edge>>, GremlinError> {
+        let members = self.all_members().await?;
+        let mut from = 0;
+        if let Some((VertexKey::Member(id), ..)) = after.as_ref().and_then(|id| parse_edge(id, self.schema()))
+        {
+            from = members.partition_point(|member| *member < id);
+        }
+        let mut page = EdgePage::new(after, limit);
+        for chunk in members[from..].chunks(SCANNED_AT_ONCE) {
+            let edges = self.expanded(&EdgePage::expansion(chunk)).await?.into_iter().flatten();
+            if page.take(edges.filter(|edge| self.is_listed_here(edge)).collect()) {
+                break;
+            }
+        }
+        Ok(page.finish())
+    }
+
+    /// Whether a scan returns an edge at its `out_vertex`: one without a direction is in the lists of both ends, and is returned
+    /// at the smaller id.
+    fn is_listed_here(&self, edge: &Edge) -> bool {
+        let kind = self.schema().kind(&edge.label);
+        let is_undirected = kind.is_some_and(|kind| kind.role == KindRole::Undirected);
+        !is_undirected || number(&edge.out_vertex.id) <= number(&edge.in_vertex.id)
+    }
+
+    async fn found_edges(&self, ids: &[ElementId]) -> Result<Vec<Option<Arc<Edge>>>, GremlinError> {
+        let named: Vec<_> = ids.iter().map(|id| parse_edge(id, self.schema())).collect();
+        let mut labels: BTreeMap<&str, Vec<ElementId>> = BTreeMap::new();
+        for (out_vertex, label, _) in named.iter().flatten() {
+            labels.entry(label).or_default().push(out_vertex.id());
+        }
+        let mut found: HashMap<ElementId, Arc<Edge>> = HashMap::new();
+        for (label, vertices) in labels {
+            let (direction, labels) = (Direction::Out, [Arc::from(label)].into());
+            let expansion =
+                Expansion { vertices, direction, labels, with_properties: true, ranges: [].into() };
+            let edges = self.expanded(&expansion).await?.into_iter().flatten();
+            found.extend(edges.map(|edge| (edge.id.clone(), edge)));
+        }
+        Ok(ids.iter().map(|id| found.get(id).cloned()).collect())
+    }
+}
+
+impl Graph for LoadedGraph<'_> {
+    fn canonical(&self, id: &ElementId) -> Option<ElementId> {
+        VertexKey::parse(id, self.schema()).map(|key| key.id())
+    }
+
+    fn vertices(&self, ids: Vec<ElementId>, wanted: Wanted) -> Answer<'_, Vec<Option<Arc<Vertex>>>> {
+        async move { self.found_vertices(&ids, &wanted).await }.boxed()
+    }
+
+    fn edges(&self, ids: Vec<ElementId>) -> Answer<'_, Vec<Option<Arc<Edge>>>> {
+        async move { self.found_edges(&ids).await }.boxed()
+    }
+
+    fn scan_vertices(&self, after: Option<ElementId>, limit: usize) -> Answer<'_, Vec<Arc<Vertex>>> {
+        async move { self.scanned_vertices(after, limit).await }.boxed()
+    }
+
+    fn scan_edges(&self, after: Option<ElementId>, limit: usize) -> Answer<'_, Vec<Arc<Edge>>> {
+        async move { self.scanned_edges(after, limit).await }.boxed()
+    }
+
+    fn expand(&self, expansion: Expansion) -> Answer<'_, Vec<Vec<Arc<Edge>>>> {
+        async move { self.expanded(&expansion).await }.boxed()
+    }
+
+    fn degrees(&self, expansion: Expansion) -> Answer<'_, Vec<u64>> {
+        async move { self.counted(&expansion).await }.boxed()
+    }
+
+    fn reach(&self, expansion: Expansion) -> Answer<'_, Vec<Arc<Vertex>>> {
+        async move {
+            let vertices = |(kind, ids): (Option<String>, Vec<u64>)| {
+                ids.into_iter().map(move |id| vertex_key(kind.as_deref(), id).vertex())
+            };
+            let reached = self.reached(&expansion).await?;
+            self.meter.lend(of_vertices(reached.values().map(Vec::len).sum()))?;
+            Ok(reached.into_iter().flat_map(vertices).collect())
+        }
+        .boxed()
+    }
+
+    fn count_reached(&self, expansion: Expansion) -> Answer<'_, u64> {
+        async move { Ok(self.reached(&expansion).await?.values().map(|ids| ids.len() as u64).sum()) }.boxed()
+    }
+
+    fn take_notes(&self) -> Notes {
+        let mut notes = self.fan_outs.take_notes();
+        let joined = self.joined.get().map(Joined::take_notes).unwrap_or_default();
+        notes.counts.extend(joined.counts);
+        notes.members.extend(joined.members);
+        notes
+    }
+
+    fn write(&self, _mutation: Mutation) -> Answer<'_, Option<Value>> {
+        let name = self.known.pinned.name.clone();
+        let error = QueryError::LoadedGraph { name, what: "a traversal cannot change it" };
+        async move { Err(to_gremlin_error(&error)) }.boxed()
+    }
+}

@@ -1,0 +1,369 @@
+//! One traversal: from what a request carries to coded results.
+
+use super::{
+    explain::{self, Explanation},
+    options::{self, Applied},
+    to_query_error,
+};
+use crate::{Run, Session, TraversalSettings, caller::gone};
+use bytes::Bytes;
+use kith_api::{EarlyResults, GremlinAnswer, GremlinQuery, GremlinTraversal, QueryError, QueryOptions};
+use kith_gremlin::{
+    GremlinError, Room,
+    bytecode::Bytecode,
+    graphbinary,
+    text::{self, Terminal},
+    value::{Map, TraversalMetrics, Value},
+};
+use kith_net::{Budget, aside, in_turns};
+use kith_topology::Graph as Known;
+use kith_traversal::{
+    evaluate::{Evaluation, Limits, Meter},
+    graph::Graph,
+    plan::{self, Plan},
+};
+use kith_types::ErrorCode;
+use kith_wire::v1;
+use std::{
+    future::poll_fn,
+    mem,
+    sync::Arc,
+    task::Poll,
+    time::{Duration, Instant},
+};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+/// A traversal that is ready to be evaluated.
+pub(super) struct Compiled {
+    pub plan: Plan,
+    pub limits: Limits,
+    /// Whether `addE` replaces an edge that exists already.
+    replaces_edges: bool,
+    /// Whether the plan is explained instead of evaluated.
+    pub is_explained: bool,
+    /// Whether the caller wants a profile.
+    is_profiled: bool,
+    with_properties: bool,
+    /// The time that decoding and compiling took. It counts towards the deadline.
+    pub took: Duration,
+    /// The memory of the plan.
+    _room: Room,
+}
+
+/// The memory of each step of a plan beyond its arguments, and the most memory of a compiled regular expression.
+const STEP_BYTES: usize = 2 << 10;
+const REGEX_BYTES: usize = 1 << 20;
+
+/// The coded result of an evaluation.
+pub(super) struct Results {
+    pub results: Bytes,
+    /// The metrics, if a profile was requested.
+    pub metrics: Option<Bytes>,
+}
+
+impl Compiled {
+    /// Decodes and compiles a traversal. The options that it carries override those of the request.
+    ///
+    /// # Errors
+    /// The traversal is wrong, or takes more memory than there is in `memory`, or the caller stops waiting meanwhile.
+    pub async fn new(
+        query: &GremlinQuery,
+        options: &mut QueryOptions,
+        settings: TraversalSettings,
+        (memory, patience): (&Arc<Budget>, Duration),
+    ) -> Result<Self, QueryError> {
+        let (bytes, traversal, began) = (length(&query.traversal), query.traversal.clone(), Instant::now());
+        let mut charge = memory.charge();
+        let room = Room::new(move |bytes| {
+            charge.shrink_to(bytes);
+            charge.grow_to(bytes)
+        });
+        let compiling = timeout(patience, in_turns(aside(bytes, move || compiled(&traversal, room))));
+        let passed = |_| {
+            let deadline_ms = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
+            QueryError::DeadlineExceeded { deadline_ms }
+        };
+        let compiled = compiling.await.map_err(passed)?;
+        let (plan, is_explained, _room) = compiled.map_err(|error| to_query_error(&error))?;
+        let Applied { limits, replaces_edges } = options::apply(&plan, options, settings)?;
+        let is_profiled = options.profile;
+        options.profile |= plan.is_profiled();
+        let (is_explained, with_properties) = (is_explained || query.is_explained, query.with_properties);
+        let took = began.elapsed();
+        Ok(Self { plan, limits, replaces_edges, is_explained, is_profiled, with_properties, took, _room })
+    }
+
+    /// The results over a graph, apart from those that were handed over before the end. They are evaluated in turns.
+    pub async fn evaluate(
+        &self,
+        source: &dyn Graph,
+        meter: Arc<Meter>,
+        early: Option<&EarlyResults>,
+    ) -> Result<Results, GremlinError> {
+        in_turns(self.evaluate_now(source, meter, early)).await
+    }
+
+    async fn evaluate_now(
+        &self,
+        source: &dyn Graph,
+        meter: Arc<Meter>,
+        early: Option<&EarlyResults>,
+    ) -> Result<Results, GremlinError> {
+        let began = Instant::now();
+        let clock = || u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let mut evaluation = Evaluation::new(&self.plan, source, self.limits).with_meter(meter);
+        if self.is_profiled {
+            evaluation = evaluation.with_metrics();
+        }
+        let mut evaluation = evaluation
+            .with_clock(&clock)
+            .with_properties(self.with_properties)
+            .replacing_edges(self.replaces_edges);
+        let (mut results, mut coded) = (Vec::new(), 0);
+        while let Some(batch) = evaluation.next().await? {
+            results.extend(batch);
+            if let Some(early) = early.filter(|early| early.would_take(results.len())) {
+                let bytes =
+                    evaluation.returned_bytes() - mem::replace(&mut coded, evaluation.returned_bytes());
+                early.give(encoded_aside(mem::take(&mut results), bytes).await?);
+            }
+        }
+        let metrics = evaluation.metrics().filter(|_| self.is_profiled).map(encoded_metrics).transpose()?;
+        let results = encoded_aside(results, evaluation.returned_bytes() - coded).await?;
+        Ok(Results { results, metrics })
+    }
+
+    /// The profile for the caller. The step profile() needs the fan-outs, but they are not for the caller.
+    pub fn shown(&self, profile: Option<v1::Profile>, session: &Session) -> Option<v1::Profile> {
+        profile.filter(|_| self.is_profiled || session.settings().trace_all)
+    }
+}
+
+/// The explanation of a plan as its answer, with the first fan-out as its profile.
+pub(super) fn explained(plan: &Plan, known: &Known, run: Run<'_>) -> Result<GremlinAnswer, QueryError> {
+    let Explanation { text, first } = explain::explain(plan, known, &run)?;
+    let results = encoded(vec![(Value::text(text), 1)]).map_err(|error| to_query_error(&error))?;
+    let (served, profile) = run.into_explained(first);
+    Ok(GremlinAnswer { results, served, profile: Some(profile), metrics: None, wrote: false })
+}
+
+/// The time at which the caller stops waiting.
+#[derive(Clone, Debug)]
+pub(super) struct Deadline {
+    at: Instant,
+    allowed_ms: u64,
+    gone: CancellationToken,
+}
+
+impl Deadline {
+    pub fn of(run: &Run<'_>) -> Self {
+        Self { at: run.deadline(), allowed_ms: run.allowed_ms(), gone: gone() }
+    }
+
+    /// Returns the result of the work, unless it takes too long or the caller leaves. Work that has sent a write is not
+    /// abandoned before the outcome of the write is known.
+    pub async fn keep<T>(
+        self,
+        work: impl Future<Output = T>,
+        is_writing: impl Fn() -> bool,
+    ) -> Result<T, QueryError> {
+        let mut work = std::pin::pin!(work);
+        let error = tokio::select! {
+            biased;
+            done = &mut work => return Ok(done),
+            () = tokio::time::sleep_until(self.at.into()) => self.passed(),
+            () = self.gone.cancelled() => left(),
+        };
+        let settled = poll_fn(|context| match work.as_mut().poll(context) {
+            Poll::Ready(done) => Poll::Ready(Some(done)),
+            Poll::Pending if is_writing() => Poll::Pending,
+            Poll::Pending => Poll::Ready(None),
+        });
+        if is_writing()
+            && let Some(done) = settled.await
+        {
+            return Ok(done);
+        }
+        Err(error)
+    }
+
+    /// The rest of the time.
+    ///
+    /// # Errors
+    /// It is over, or the caller has left.
+    pub fn left(&self) -> Result<Duration, QueryError> {
+        let rest = self.at.saturating_duration_since(Instant::now());
+        match (self.gone.is_cancelled(), rest.is_zero()) {
+            (true, _) => Err(left()),
+            (false, true) => Err(self.passed()),
+            (false, false) => Ok(rest),
+        }
+    }
+
+    /// The error that the deadline has passed.
+    fn passed(&self) -> QueryError {
+        QueryError::DeadlineExceeded { deadline_ms: self.allowed_ms }
+    }
+}
+
+/// The error that the caller has left.
+fn left() -> QueryError {
+    QueryError::Remote {
+        code: ErrorCode::Cancelled,
+        message: "the caller no longer waits for the results".to_owned(),
+        help: String::new(),
+    }
+}
+
+fn length(traversal: &GremlinTraversal) -> usize {
+    match traversal {
+        GremlinTraversal::Bytecode(bytes) => bytes.len(),
+        GremlinTraversal::Text { text, bindings } => text.len() + bindings.len(),
+    }
+}
+
+/// The plan of a traversal, whether it is only explained, and the room that it takes.
+fn compiled(traversal: &GremlinTraversal, mut room: Room) -> Result<(Plan, bool, Room), GremlinError> {
+    let mut bytecode = bytecode_of(traversal, &mut room)?;
+    let is_explained = bytecode.steps.pop_if(|step| &*step.name == text::EXPLAIN).is_some();
+    // The plan has the arguments of the steps once more, in another form.
+    room.take(room.instructions() * STEP_BYTES + copied(&bytecode))?;
+    Ok((plan::compile(&bytecode)?, is_explained, room))
+}
+
+/// The bytes of what a plan copies of a traversal: values that are arguments, and those in lists of predicates.
+fn copied(bytecode: &Bytecode) -> usize {
+    fn of(value: &Value, is_operand: bool) -> usize {
+        let within = match value {
+            Value::Traversal(bytecode) => copied(bytecode),
+            Value::Predicate(predicate) => {
+                let expression =
+                    if matches!(&*predicate.operator, "regex" | "notRegex") { REGEX_BYTES } else { 0 };
+                expression + predicate.operands.iter().map(|value| of(value, true)).sum::<usize>()
+            }
+            Value::List(values) if is_operand => values.iter().map(|value| of(value, true)).sum(),
+            Value::Set(values) if is_operand => values.iter().map(|value| of(value, true)).sum(),
+            _ => 0,
+        };
+        size_of::<Value>() * if is_operand { 3 } else { 1 } + within
+    }
+    let steps = bytecode.sources.iter().chain(&bytecode.steps);
+    steps.flat_map(|step| &step.arguments).map(|value| of(value, false)).sum()
+}
+
+fn bytecode_of(traversal: &GremlinTraversal, room: &mut Room) -> Result<Bytecode, GremlinError> {
+    match traversal {
+        GremlinTraversal::Bytecode(bytes) => match graphbinary::read_value_within(bytes, room)? {
+            Value::Traversal(bytecode) => Ok(Arc::unwrap_or_clone(bytecode)),
+            other => Err(GremlinError::bad(format!(
+                "a traversal is needed, not a value of type {}",
+                other.type_name()
+            ))),
+        },
+        GremlinTraversal::Text { text, bindings } => {
+            let bindings = match bindings.is_empty() {
+                true => Map::new(),
+                false => bindings_of(bindings, room)?,
+            };
+            let now = chrono::Utc::now().fixed_offset();
+            let inputs = text::Inputs { bindings: &bindings, now, entropy: rand::random() };
+            let script = text::parse_within(text, &inputs, room)?;
+            match script.terminal {
+                Some(Terminal::HasNext) => {
+                    Err(GremlinError::unsupported("the ending hasNext() of a text (use count())"))
+                }
+                Some(Terminal::ToSet) => {
+                    Err(GremlinError::unsupported("the ending toSet() of a text (use dedup())"))
+                }
+                _ => Ok(script.into_bytecode()),
+            }
+        }
+    }
+}
+
+fn bindings_of(bytes: &Bytes, room: &mut Room) -> Result<Map, GremlinError> {
+    match graphbinary::read_value_within(bytes, room)? {
+        Value::Map(bindings) => Ok(Arc::unwrap_or_clone(bindings)),
+        other => {
+            Err(GremlinError::bad(format!("bindings are a map, not a value of type {}", other.type_name())))
+        }
+    }
+}
+
+/// As [`encoded`], for results of about this many bytes.
+async fn encoded_aside(results: Vec<(Value, i64)>, bytes: u64) -> Result<Bytes, GremlinError> {
+    aside(usize::try_from(bytes).unwrap_or(usize::MAX), move || encoded(results)).await
+}
+
+fn encoded(results: Vec<(Value, i64)>) -> Result<Bytes, GremlinError> {
+    let traverser = |(value, bulk)| Value::Traverser { bulk, value: Arc::new(value) };
+    let results = Value::list(results.into_iter().map(traverser).collect::<Vec<_>>());
+    Ok(graphbinary::write_value(&results)?.into())
+}
+
+fn encoded_metrics(metrics: TraversalMetrics) -> Result<Bytes, GremlinError> {
+    Ok(graphbinary::write_value(&Value::TraversalMetrics(Arc::new(metrics)))?.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kith_traversal::testing::MemoryGraph;
+
+    fn refused(gremlin: &str) -> GremlinError {
+        let traversal = GremlinTraversal::Text { text: gremlin.to_owned(), bindings: Bytes::new() };
+        compiled(&traversal, Room::alone()).map(drop).expect_err("it takes too much")
+    }
+
+    #[test]
+    fn what_a_plan_takes_is_known_before_it_is_made() {
+        let many = |one: &str, count: usize| format!("g.V().or({})", vec![one; count].join(","));
+        for gremlin in
+            [many("has('a', regex('x{900}'))", 1_000), many("out()", 10_001), many("out().in()", 9_000)]
+        {
+            assert_eq!(refused(&gremlin).code, ErrorCode::TooLarge, "{}", &gremlin[..40]);
+        }
+        let few =
+            GremlinTraversal::Text { text: many("has('a', regex('x{900}'))", 20), bindings: Bytes::new() };
+        let (plan, is_explained, room) = compiled(&few, Room::alone()).expect("it fits");
+        assert!(!is_explained && plan.steps().len() > 20 && 20 * REGEX_BYTES < room.taken());
+    }
+
+    #[test]
+    fn many_traversals_keep_others_waiting_for_few_turns() {
+        let text = "g.inject(1).repeat(union(identity(), math('_+1'))).times(12).path().count()";
+        let traversal = GremlinTraversal::Text { text: text.to_owned(), bindings: Bytes::new() };
+        let query = GremlinQuery { traversal, with_properties: false, is_explained: false, writes: false };
+        let evaluated = move || {
+            let query = query.clone();
+            async move {
+                let (settings, memory) = (TraversalSettings::default(), Budget::new(1 << 30));
+                let waiting = (&memory, Duration::from_secs(60));
+                let compiled = Compiled::new(&query, &mut QueryOptions::default(), settings, waiting).await;
+                let meter = Meter::new(1 << 40);
+                let graph = MemoryGraph::default();
+                compiled.expect("it is well-formed").evaluate(&graph, meter, None).await.map(drop)
+            }
+        };
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let runtime = runtime.expect("a runtime");
+        let longest = runtime.block_on(async {
+            (0..400).for_each(|_| drop(tokio::spawn(evaluated())));
+            let steps = async {
+                let mut longest = Duration::ZERO;
+                for _ in 0..10 {
+                    let began = Instant::now();
+                    for _ in 0..20 {
+                        tokio::time::sleep(Duration::from_millis(1)).await;
+                    }
+                    longest = longest.max(began.elapsed());
+                }
+                longest
+            };
+            tokio::spawn(steps).await.expect("it ends")
+        });
+        runtime.shutdown_background();
+        assert!(longest < Duration::from_secs(1), "{longest:?}");
+    }
+}

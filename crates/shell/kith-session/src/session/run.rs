@@ -1,0 +1,324 @@
+//! One query of a session.
+
+mod ask;
+
+use super::Session;
+use crate::{executor::Reached, profile::Trace};
+use kith_api::{Answered, BatchAnswer, CacheMode, QueryError, QueryOptions, Served, ServedState};
+use kith_live::Ticket;
+use kith_ops::{
+    CommonAnswer, GraphAnswer, GraphQuery, Input, Network, NetworkKey, NetworkPlan, Operation,
+    OperationError, OperationStep, Records,
+};
+use kith_routing::execution::Failure;
+use kith_schema::SchemaId;
+use kith_topology::{Graph, Pin, Pinned, Topology};
+use kith_types::OperationName;
+use kith_wire::v1;
+use std::{
+    borrow::Cow,
+    collections::BTreeSet,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+/// One query under way: its pinned version, its deadline and its progress.
+pub struct Run<'a> {
+    session: &'a Session,
+    topology: Arc<Topology>,
+    pinned: Arc<Pinned>,
+    options: Cow<'a, QueryOptions>,
+    /// The operation of the query.
+    operation: OperationName,
+    deadline: Instant,
+    trace: Trace,
+    missing: BTreeSet<u32>,
+    /// The places in the logs at which partitions of a live graph were read. Further reads of these partitions use the same
+    /// places if `is_pinned`.
+    reached: Reached,
+    /// Whether all reads of a partition of a live graph show it at the same place.
+    is_pinned: bool,
+    /// The failures of missing partitions.
+    failures: Vec<Failure>,
+}
+
+impl<'a> Run<'a> {
+    pub(super) fn new(
+        session: &'a Session,
+        topology: Arc<Topology>,
+        pinned: Arc<Pinned>,
+        operation: OperationName,
+        options: &'a QueryOptions,
+    ) -> Self {
+        let started = Instant::now();
+        Self {
+            session,
+            topology,
+            pinned,
+            options: Cow::Borrowed(options),
+            operation,
+            deadline: started + session.patience(options),
+            trace: Trace::new(started, options.profile || session.settings().trace_all),
+            missing: BTreeSet::new(),
+            reached: Reached::new(),
+            is_pinned: true,
+            failures: Vec::new(),
+        }
+    }
+}
+
+impl Run<'_> {
+    /// Counts what was done for the query before it began towards its deadline.
+    pub(crate) fn after(mut self, spent: Duration) -> Self {
+        self.deadline = self.deadline.checked_sub(spent).unwrap_or(self.deadline);
+        self.trace.begin_earlier(spent);
+        self
+    }
+
+    /// Lets each read of a live graph show it as it is at that time.
+    pub(crate) fn unpinned(mut self) -> Self {
+        self.is_pinned = false;
+        self
+    }
+
+    /// Makes further reads of a live graph show the writes that a ticket stands for. The answer tells their places too.
+    pub(crate) fn require(&mut self, ticket: &Ticket) {
+        match &mut self.options.to_mut().ticket {
+            Some(known) => known.merge(ticket),
+            none => *none = Some(ticket.clone()),
+        }
+        self.reach(ticket.points.clone());
+    }
+
+    /// Makes further reads show every write that was confirmed before the read; they fail if they cannot be complete.
+    pub(crate) fn read_latest(&mut self) {
+        let options = self.options.to_mut();
+        (options.critical, options.partial) = (true, false);
+    }
+
+    /// Notes later places at which partitions were read, or were written to.
+    fn reach(&mut self, points: Reached) {
+        for (partition, point) in points {
+            let known = self.reached.entry(partition).or_insert(point);
+            *known = point.max(*known);
+        }
+    }
+
+    /// The store or graph that the query reads, and its pinned version.
+    pub fn pinned(&self) -> &Pinned {
+        &self.pinned
+    }
+
+    /// Whether a read that failed like this may succeed if it begins again. Waits, for a limited time, for a newer topology
+    /// if the nodes no longer have the pinned version. `several` means that more than one replica of each key is asked, and
+    /// that they must agree.
+    pub(crate) async fn begins_again(&self, error: &QueryError, several: bool) -> bool {
+        match error {
+            QueryError::VersionUnavailable { .. } => {
+                self.session.newer_than(self.topology.revision, self.deadline).await;
+                true
+            }
+            // The query begins again with the current state of the nodes.
+            QueryError::OtherPosition { .. } => true,
+            // The only replica of a share went away meanwhile. Another division into shares may still cover the partition.
+            QueryError::PartitionsUnavailable { .. } => several,
+            _ => false,
+        }
+    }
+
+    /// The cache mode that the caller wants.
+    pub fn cache_mode(&self) -> CacheMode {
+        self.options.cache_mode()
+    }
+
+    /// The session that runs the query.
+    pub fn session(&self) -> &Session {
+        self.session
+    }
+
+    /// The time at which the caller stops waiting.
+    pub fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    /// The time that the caller gave the query, in milliseconds.
+    pub fn allowed_ms(&self) -> u64 {
+        self.trace.micros(self.deadline).div_ceil(1_000)
+    }
+
+    /// Notes how the network cache took part, for the profile.
+    pub fn note_cache(&mut self, outcome: &'static str) {
+        self.trace.cache(outcome);
+    }
+
+    /// Whether the answers so far lack partitions. Such a network must not be cached.
+    pub fn is_partial(&self) -> bool {
+        !self.missing.is_empty()
+    }
+
+    /// Fetches a member's network from the nodes (Moolle, Algorithm 2).
+    ///
+    /// # Errors
+    /// [`QueryError`] if the nodes cannot be asked or do not answer.
+    pub async fn fetch_network(&mut self, key: NetworkKey) -> Result<Arc<Network>, QueryError> {
+        let (plan, workflow) = (self.network_plan(&key), self.options.workflow);
+        match self.steps(Operation::network(key, workflow, plan), false).await? {
+            GraphAnswer::Network(answer) => answer
+                .network
+                .ok_or_else(|| QueryError::Internal { detail: "a fetched network has no ids".to_owned() }),
+            other => Err(QueryError::Internal { detail: format!("a network was answered by {other:?}") }),
+        }
+    }
+
+    /// Chooses how a network is fetched. The first and second degrees are fetched in turn if the caller limits the number
+    /// of groups or accepts partial answers, and if the edge type is one-sided.
+    pub(crate) fn network_plan(&self, key: &NetworkKey) -> NetworkPlan {
+        let graph = self.topology.graphs.get(&self.pinned.name);
+        let kind = graph.and_then(|graph| graph.schema.kind(&key.edge_type));
+        let is_one_sided = kind.is_some_and(|kind| kind.one_sided);
+        if !self.options.fan_out.is_auto() || self.options.partial || is_one_sided {
+            return NetworkPlan::InTurn;
+        }
+        let table = &self.topology.table;
+        let nodes_max = self.session.inner.settings.networks_at_once as usize;
+        NetworkPlan::of(table.groups().len(), table.nodes().len(), table.partition_count(), nodes_max)
+    }
+
+    pub(super) async fn drive(
+        &mut self,
+        query: &GraphQuery,
+        graph: &Graph,
+    ) -> Result<GraphAnswer, QueryError> {
+        let operation = Operation::new(query, &graph.schema_for(query.edge_type.as_deref()))?;
+        self.steps(operation, true).await
+    }
+
+    async fn steps(&mut self, mut operation: Operation, networks: bool) -> Result<GraphAnswer, QueryError> {
+        let mut input = Input::Start;
+        loop {
+            input = match operation.step(input).map_err(|error| self.told(error))? {
+                OperationStep::Done(answer) => return Ok(answer),
+                OperationStep::FanOut(fan_out) => Input::Value(self.round(&fan_out).await?),
+                OperationStep::Network(key) if networks => {
+                    let source = Arc::clone(&self.session.inner.caches.networks);
+                    Input::Network(source.network(self, key).await?)
+                }
+                OperationStep::Network(_) => {
+                    return Err(QueryError::Internal { detail: "a network asked for a network".to_owned() });
+                }
+            }
+        }
+    }
+
+    /// The error of an operation for its caller: a member that a live graph lacks may have been written too recently.
+    fn told(&self, error: OperationError) -> QueryError {
+        let graph = self.topology.graphs.get(&self.pinned.name);
+        let is_live = graph.is_some_and(|graph| graph.live.is_some());
+        match error {
+            OperationError::MemberNotFound { id } if is_live && !self.options.critical => {
+                QueryError::NotShown { id }
+            }
+            error => error.into(),
+        }
+    }
+
+    /// Whether the caller accepts an answer that lacks keys.
+    pub(crate) fn is_partial_wanted(&self) -> bool {
+        self.options.partial
+    }
+
+    /// Takes out the failures so far.
+    pub(crate) fn take_failures(&mut self) -> Vec<Failure> {
+        std::mem::take(&mut self.failures)
+    }
+
+    /// The state that answered, and the timings if these were requested.
+    pub(crate) fn into_served(self) -> (Served, Option<v1::Profile>) {
+        (self.served(), self.trace.finish())
+    }
+
+    /// A run of the same query that reads another store or graph, pinned in the same topology.
+    pub(crate) fn beside(&self, pinned: &Arc<Pinned>) -> Self {
+        Self {
+            session: self.session,
+            topology: Arc::clone(&self.topology),
+            pinned: Arc::clone(pinned),
+            options: self.options.clone(),
+            operation: self.operation,
+            deadline: self.deadline,
+            trace: self.trace.beside(),
+            missing: BTreeSet::new(),
+            reached: Reached::new(),
+            is_pinned: true,
+            failures: Vec::new(),
+        }
+    }
+
+    /// Adds the fan-outs of a run beside this one to the profile.
+    pub(crate) fn absorb(&mut self, other: Self) {
+        self.trace.absorb(other.trace);
+    }
+
+    /// The cluster as the query sees it.
+    pub(crate) fn topology(&self) -> &Arc<Topology> {
+        &self.topology
+    }
+
+    pub(crate) fn options(&self) -> &QueryOptions {
+        &self.options
+    }
+
+    /// The state that would answer, and a profile of the fan-outs that would be made.
+    pub(crate) fn into_explained(
+        self,
+        rounds: impl IntoIterator<Item = v1::RoundProfile>,
+    ) -> (Served, v1::Profile) {
+        let served = self.served();
+        (served, Trace::planned(rounds))
+    }
+
+    /// The fan-outs since the last call, if a profile is wanted, and the number of keys that a cache has answered meanwhile.
+    pub(crate) fn take_fan_outs(&mut self) -> (&[v1::RoundProfile], u64) {
+        self.trace.take_new()
+    }
+
+    /// Returns the trace of the query.
+    pub(crate) fn into_trace(self) -> Trace {
+        self.trace
+    }
+
+    /// The state that answered: the version, or the places in the logs of a live graph.
+    fn served(&self) -> Served {
+        let state = match self.pinned.pin {
+            Pin::Version(version) => ServedState::Version(version),
+            Pin::Live { identity } => {
+                ServedState::Live(Ticket { points: self.reached.clone(), ..Ticket::new(identity) })
+            }
+        };
+        Served { name: self.pinned.name.clone(), state }
+    }
+
+    pub(super) fn finish(self, mut answer: GraphAnswer) -> Answered {
+        if let GraphAnswer::Ids(ids) | GraphAnswer::Common(CommonAnswer::Ids(ids)) = &mut answer {
+            self.options.page.cut(ids);
+        }
+        let served = vec![self.served()];
+        Answered {
+            answer,
+            complete: self.missing.is_empty(),
+            missing_partitions: self.missing.into_iter().collect(),
+            served,
+            profile: self.trace.finish(),
+        }
+    }
+
+    pub(crate) fn finish_batch(self, records: Records, schema: Option<SchemaId>) -> BatchAnswer {
+        BatchAnswer {
+            records,
+            missing_partitions: self.missing.into_iter().collect(),
+            served: vec![(self.pinned.name.clone(), self.pinned.version())],
+            profile: self.trace.finish(),
+            schema,
+        }
+    }
+}
