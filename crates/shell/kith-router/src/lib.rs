@@ -12,9 +12,9 @@
 //! - `parts`: puts the router together from these.
 //! - `settings`, `options`: the TOML document and the start of the process.
 //! - `staleness`: what happens when the metadata store is lost.
-//! - `counts`, `view`: the metrics that start at 0, and what the status reads.
+//! - `counts`: the metrics that start at 0.
 //!
-//! `serve` and `admin` do not know each other, and neither does a cache know the requests that use it. Rights are checked
+//! `serve` does not know `admin`, and a cache does not know the requests that use it. Rights are checked
 //! before the pipeline (`kith_net::server::security`). Decisions are in other crates: `kith-routing` chooses nodes and
 //! moves partitions, `kith-cache` chooses what is fetched and evicted, and `kith-versions` says which version is served.
 //! What remains here reads clocks, opens connections and writes metadata, so its tests are mostly whole clusters
@@ -31,7 +31,6 @@ mod parts;
 mod serve;
 mod settings;
 mod staleness;
-mod view;
 
 pub use admin::{DatabaseServer, DatabaseServers, UploadSettings};
 pub use options::RouterOptions;

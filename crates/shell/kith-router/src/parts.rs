@@ -3,12 +3,11 @@
 use crate::{
     RouterOptions,
     admin::{
-        Admin, Coordinator, Databases, LiveGraphStore, Rebalancer, Stores, assign_leaders, take_care,
-        take_over,
+        Admin, ClusterHandle, Coordinator, Databases, LiveGraphStore, Rebalancer, RouterView, Stores,
+        assign_leaders, take_over,
     },
     cache::{CachedLists, CachedNetworks},
     serve::{Admission, Forwarder, GraphServer, Pipeline, Recorder, RouterCounters, SlowLog},
-    view::View,
 };
 use kith_cluster::metadata::MetadataStore;
 use kith_cluster::{StartError, freshness::Freshness, topology::TopologyReceiver};
@@ -40,27 +39,20 @@ pub(super) fn admin(
     coordinator: Coordinator,
     graph: &GraphServer,
 ) -> Admin {
-    let Surroundings { metadata, documents, freshness, dialer, stop } = around.clone();
-    let rebalancer =
-        Rebalancer::new(Arc::clone(&metadata), documents.clone(), coordinator.clone(), dialer.clone());
+    let Surroundings { metadata, documents: topology, freshness, dialer, stop } = around.clone();
+    let cluster = ClusterHandle { metadata, topology, coordinator, dialer };
+    let rebalancer = Rebalancer::new(cluster.clone());
     take_over(rebalancer.clone(), stop.clone());
     let (read_from, uploads) = (options.settings.read_from.clone(), options.settings.uploads.clone());
-    let stores = Stores::new(
-        Arc::clone(&metadata),
-        documents.clone(),
-        coordinator,
-        dialer.clone(),
-        read_from,
-        uploads,
-    );
-    take_care(stores.clone(), stop.clone());
-    assign_leaders(Arc::clone(&metadata), documents.clone(), stop.clone());
+    let stores = Stores::new(cluster.clone(), read_from, uploads);
+    stores.take_care(&stop);
+    assign_leaders(Arc::clone(&cluster.metadata), cluster.topology.clone(), stop.clone());
     let servers = options.settings.database_servers(options.database_password_file.clone());
-    let databases = Databases::new(documents.clone(), dialer.clone(), servers);
-    let live = LiveGraphStore::new(metadata, documents.clone(), databases);
+    let databases = Databases::new(cluster.topology.clone(), cluster.dialer.clone(), servers);
+    let live = LiveGraphStore::new(cluster.clone(), databases);
     let (session, counters) = (graph.session.clone(), Arc::clone(&graph.pipeline.counters));
-    let view = Arc::new(View { session, counters });
-    Admin { stores, live, rebalancer, topology: documents, freshness, dialer, stop, view }
+    let view = Arc::new(RouterView { session, counters });
+    Admin { stores, live, rebalancer, cluster, freshness, stop, view }
 }
 
 /// Returns the service that answers queries.

@@ -7,12 +7,14 @@
 //! ```
 //!
 //! - `service`, `who`: the service, and who asks.
-//! - `versions`: the commands of stores. `run` carries out a push, `prepare` has nodes fetch, `lifetime` creates and
-//!   drops stores, `clean` removes files that no version names, `caretaker` takes back pushes whose router died.
+//! - `cluster_handle`: the metadata, the topology and the connections that all of them use.
+//! - `versions`: the commands of stores. `run` carries out a push, `prepare` has nodes fetch, `fence` waits until all
+//!   routers follow, `lifetime` creates and drops stores, `clean` removes files that no version names, `caretaker` takes
+//!   back pushes whose router died.
 //! - `rebalance`: plans for people (`plan`), the driver (`drive`), and taking over from a dead one (`takeover`).
 //! - `live`: creates and drops live graphs, changes their types, assigns leaders.
 //! - [`cluster`], [`shape`], [`recover`]: a new cluster, its shape, and metadata from a copy of the topology.
-//! - `status`, `own_status`, `fetch_rates`, `uploads`: what operators see and set.
+//! - `status`, `view`, `own_status`, `fetch_rates`, `uploads`: what operators see and set.
 //!
 //! Any router can carry out any change, and a driver that was wrongly believed dead cannot change anything: each write
 //! is conditional on what was read.
@@ -20,6 +22,7 @@
 //! To add a command, decide it in `kith-versions` or `kith-routing`, then add its arm in `service`.
 
 pub mod cluster;
+mod cluster_handle;
 mod fetch_rates;
 mod live;
 mod own_status;
@@ -30,12 +33,15 @@ pub mod shape;
 mod status;
 mod uploads;
 mod versions;
+mod view;
 mod who;
 
+pub use cluster_handle::{ClusterHandle, Coordinator};
 pub use kith_database::{DatabaseServer, DatabaseServers};
 pub use live::{Databases, LiveGraphStore, assign_leaders};
 pub use own_status::own_status;
 pub use rebalance::{Rebalancer, take_over};
-pub use service::{Admin, RouterView};
+pub use service::Admin;
 pub use uploads::UploadSettings;
-pub use versions::{Coordinator, Stores, take_care};
+pub use versions::Stores;
+pub(crate) use view::RouterView;

@@ -1,22 +1,19 @@
 //! Administration: the gRPC service `Cluster`. `status`, `versions` and `rebalance` carry out its requests.
 
 use crate::admin::{
-    fetch_rates,
+    ClusterHandle, RouterView, fetch_rates,
     live::LiveGraphStore,
     rebalance::Rebalancer,
     versions::{Push, Stores},
     who::Who,
 };
-use futures::{StreamExt, future::BoxFuture, stream::BoxStream};
+use futures::{StreamExt, stream::BoxStream};
 use kith_cluster::metadata::records::bounds::{node_wait, push_id};
-use kith_cluster::{ClusterReader, freshness::Freshness, topology::TopologyReceiver};
-use kith_net::{
-    security::Dialer,
-    server::security::audit::{self, Refused},
-};
-use kith_types::{ErrorCode, NodeId, StoreVersion};
+use kith_cluster::{ClusterReader, freshness::Freshness};
+use kith_net::server::security::audit::{self, Refused};
+use kith_types::{ErrorCode, StoreVersion};
 use kith_wire::{documents::ComponentDocument, v1};
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
@@ -34,35 +31,14 @@ pub struct Admin {
     pub live: LiveGraphStore,
     /// Carries out rebalances.
     pub rebalancer: Rebalancer,
-    /// The topology of the cluster.
-    pub topology: TopologyReceiver,
+    /// The cluster.
+    pub cluster: ClusterHandle,
     /// The age of the topology.
     pub freshness: Freshness,
-    /// Connects to nodes and to other routers.
-    pub dialer: Dialer,
     /// The token whose cancellation ends the streams of changes.
     pub stop: CancellationToken,
     /// The router's own view of the nodes and of itself.
-    pub view: Arc<dyn RouterView>,
-}
-
-/// The facts that a router learns by answering queries and that the status of the cluster shows.
-pub trait RouterView: Send + Sync + 'static {
-    /// Asks a node about itself, over the connections of queries.
-    fn ping<'a>(
-        &'a self,
-        addr: &'a str,
-        request: v1::PingRequest,
-    ) -> BoxFuture<'a, Result<v1::PingReply, Status>>;
-
-    /// Whether queries are sent to a node now.
-    fn is_up(&self, node: NodeId) -> bool;
-
-    /// The number of a store's answers since the router started, and the p50 and p99 of those of the last minutes.
-    fn latencies_of(&self, store: &str) -> (u64, Duration, Duration);
-
-    /// The router's counters since it started.
-    fn counters(&self) -> v1::RouterCounters;
+    pub(crate) view: Arc<RouterView>,
 }
 
 type ProgressStream = BoxStream<'static, Result<v1::PushProgress, Status>>;
@@ -105,11 +81,11 @@ impl v1::cluster_server::Cluster for Admin {
     type PushStoreStream = ProgressStream;
 
     async fn get_topology(&self, _: Request<v1::TopologyRequest>) -> Result<Response<v1::Topology>, Status> {
-        Ok(Response::new(ClusterReader::new(self.topology.clone(), self.stop.clone()).now()))
+        Ok(Response::new(ClusterReader::new(self.cluster.topology.clone(), self.stop.clone()).now()))
     }
 
     async fn get_types(&self, request: Request<v1::TypesRequest>) -> Result<Response<v1::Types>, Status> {
-        let reader = ClusterReader::new(self.topology.clone(), self.stop.clone());
+        let reader = ClusterReader::new(self.cluster.topology.clone(), self.stop.clone());
         reader.types(&request.get_ref().graph).map(Response::new)
     }
 
@@ -117,7 +93,7 @@ impl v1::cluster_server::Cluster for Admin {
         &self,
         _: Request<v1::TopologyRequest>,
     ) -> Result<Response<Self::WatchTopologyStream>, Status> {
-        Ok(Response::new(ClusterReader::new(self.topology.clone(), self.stop.clone()).changes()))
+        Ok(Response::new(ClusterReader::new(self.cluster.topology.clone(), self.stop.clone()).changes()))
     }
 
     async fn status(
@@ -200,7 +176,9 @@ impl v1::cluster_server::Cluster for Admin {
         &self,
         request: Request<v1::FetchRatesRequest>,
     ) -> Result<Response<v1::FetchRatesReply>, Status> {
-        let topology = Arc::clone(&self.topology.borrow());
-        Ok(Response::new(fetch_rates::fetch_rates(&topology, &self.dialer, request.into_inner()).await?))
+        let topology = Arc::clone(&self.cluster.topology.borrow());
+        Ok(Response::new(
+            fetch_rates::fetch_rates(&topology, &self.cluster.dialer, request.into_inner()).await?,
+        ))
     }
 }

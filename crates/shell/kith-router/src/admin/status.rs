@@ -16,9 +16,9 @@ use kith_wire::{
 use std::{sync::Arc, time::Duration};
 
 /// A node or router that does not answer within this time is shown as `down`.
-const NODE_PATIENCE: Duration = Duration::from_millis(500);
+const STATUS_TIMEOUT: Duration = Duration::from_millis(500);
 /// The time that the creation of a live graph waits until nodes serve it.
-const READY_PATIENCE: Duration = Duration::from_secs(5);
+const READY_TIMEOUT: Duration = Duration::from_secs(5);
 /// The interval at which it asks them.
 const READY_INTERVAL: Duration = Duration::from_millis(20);
 
@@ -26,13 +26,14 @@ impl Admin {
     /// Returns the status that the request asks for: of this router alone, or of the whole cluster.
     pub(super) async fn cluster_status(&self, request: v1::StatusRequest) -> v1::ClusterStatus {
         let v1::StatusRequest { counters, own } = request;
-        let told = counters.then(|| self.view.counters());
-        let topology = Arc::clone(&self.topology.borrow());
+        let counted = counters.then(|| self.view.counters());
+        let topology = Arc::clone(&self.cluster.topology.borrow());
         let revision = topology.revision;
         let metadata_age_ms = u64::try_from(self.freshness.age().as_millis()).unwrap_or(u64::MAX);
         if own {
-            return v1::ClusterStatus { counters: told, revision, metadata_age_ms, ..Default::default() };
+            return v1::ClusterStatus { counters: counted, revision, metadata_age_ms, ..Default::default() };
         }
+        let metadata = &*self.cluster.metadata;
         let (nodes, live_logs) = self.node_statuses(&topology, counters).await;
         let is_away =
             |node: &&v1::NodeStatus| !node.spare && ["down", "unregistered"].contains(&node.state.as_str());
@@ -44,13 +45,13 @@ impl Admin {
             epoch: topology.cluster.epoch,
             routers,
             partitions: topology.cluster.partitions,
-            counters: told,
+            counters: counted,
             revision,
             metadata_age_ms,
             stores: self.store_statuses().await,
             groups: shape::groups(&topology, &nodes_down),
             live_graphs: live::graphs(&topology, &live_logs),
-            databases: self.live.database_statuses(&topology.databases, NODE_PATIENCE).await,
+            databases: live::database_statuses(metadata, &topology.databases, STATUS_TIMEOUT).await,
         }
     }
 
@@ -59,7 +60,7 @@ impl Admin {
     pub(super) async fn wait_until_ready(&self, graph: &str) {
         let ready = async {
             loop {
-                let topology = Arc::clone(&self.topology.borrow());
+                let topology = Arc::clone(&self.cluster.topology.borrow());
                 let (_, reports) = self.node_statuses(&topology, false).await;
                 if live::is_ready(graph, &topology, &reports) {
                     return;
@@ -67,7 +68,7 @@ impl Admin {
                 tokio::time::sleep(READY_INTERVAL).await;
             }
         };
-        let _ = tokio::time::timeout(READY_PATIENCE, ready).await;
+        let _ = tokio::time::timeout(READY_TIMEOUT, ready).await;
     }
 
     /// Returns the status of every listed node and of live spares, and what nodes that are up report about live graphs.
@@ -83,9 +84,9 @@ impl Admin {
         let spares = topology.nodes.iter().map(|known| known.node).filter(is_spare).map(|node| (None, node));
         let nodes = listed.iter().copied().chain(spares);
         let nodes = nodes.map(|(group, node)| self.node_status(topology, group, node, counters));
-        let told = futures::future::join_all(nodes).await;
-        let live = told.iter().filter_map(|(status, live)| Some((status.node, live.clone()?))).collect();
-        let mut nodes: Vec<v1::NodeStatus> = told.into_iter().map(|(status, _)| status).collect();
+        let reports = futures::future::join_all(nodes).await;
+        let live = reports.iter().filter_map(|(status, live)| Some((status.node, live.clone()?))).collect();
+        let mut nodes: Vec<v1::NodeStatus> = reports.into_iter().map(|(status, _)| status).collect();
         // A node that was removed and has ended is no longer shown.
         nodes.retain(|node| !node.spare || node.state != "down");
         (nodes, live)
@@ -113,18 +114,18 @@ impl Admin {
             state: "unregistered".to_owned(),
             ..Default::default()
         };
-        if document.is_some() { self.asked(status, counters).await } else { (status, None) }
+        if document.is_some() { self.report(status, counters).await } else { (status, None) }
     }
 
     /// Adds the node's own report to its status. Returns what it reports about live graphs, if it is up.
-    async fn asked(
+    async fn report(
         &self,
         mut status: v1::NodeStatus,
         counters: bool,
     ) -> (v1::NodeStatus, Option<Vec<v1::AppliedLogs>>) {
         let request = v1::PingRequest { counters, disk: true, live: true, ..Default::default() };
         let ping = self.view.ping(&status.addr, request);
-        match tokio::time::timeout(NODE_PATIENCE, ping).await {
+        match tokio::time::timeout(STATUS_TIMEOUT, ping).await {
             Ok(Ok(reply)) => {
                 let is_up = self.view.is_up(NodeId(status.node));
                 status.state = if is_up { "up" } else { "coming back" }.to_owned();
@@ -145,21 +146,22 @@ impl Admin {
     }
 
     async fn router_status(&self, router: &RouterDocument) -> v1::RouterStatus {
-        let told = tokio::time::timeout(NODE_PATIENCE, own_status(&self.dialer, &router.addr)).await;
-        let told = told.ok().and_then(Result::ok);
+        let reply =
+            tokio::time::timeout(STATUS_TIMEOUT, own_status(&self.cluster.dialer, &router.addr)).await;
+        let own = reply.ok().and_then(Result::ok);
         v1::RouterStatus {
             addr: router.addr.clone(),
             http: router.http.clone(),
             pid: router.pid,
             router: router.router,
-            state: if told.is_some() { "up" } else { "down" }.to_owned(),
-            revision: told.as_ref().map_or(0, |told| told.revision),
-            metadata_age_ms: told.map_or(0, |told| told.metadata_age_ms),
+            state: if own.is_some() { "up" } else { "down" }.to_owned(),
+            revision: own.as_ref().map_or(0, |own| own.revision),
+            metadata_age_ms: own.map_or(0, |own| own.metadata_age_ms),
         }
     }
 
     async fn store_statuses(&self) -> Vec<v1::StoreStatus> {
-        let read = tokio::time::timeout(NODE_PATIENCE, self.stores.documents()).await;
+        let read = tokio::time::timeout(STATUS_TIMEOUT, self.cluster.stores()).await;
         let documents = read.ok().and_then(Result::ok).unwrap_or_default();
         let statuses = documents.into_iter().map(|store| {
             let (answers, p50, p99) = self.view.latencies_of(&store.name);

@@ -130,7 +130,7 @@ impl RouterCounters {
     }
 
     /// All counters, with the requests that the router has sent to each node.
-    pub fn told(&self, executor: &Executor) -> v1::RouterCounters {
+    pub fn report(&self, executor: &Executor) -> v1::RouterCounters {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         v1::RouterCounters {
             started_us: self.started_us,

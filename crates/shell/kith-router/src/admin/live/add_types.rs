@@ -1,6 +1,9 @@
 //! Adds the types that writes name to open graphs.
 
-use super::schema::{LiveGraphStore, Put, bad_schema, changed_meanwhile, check_not_dropping};
+use super::{
+    records::{TypesWrite, bad_schema, changed_meanwhile, check_not_dropping},
+    schema::LiveGraphStore,
+};
 use kith_live::{Label, TypeKind};
 use kith_topology::types_text;
 use kith_wire::v1;
@@ -26,7 +29,7 @@ impl LiveGraphStore {
         let associations = asked.associations.iter().map(of(TypeKind::Association));
         let labels: Vec<Label> = objects.chain(associations).collect();
         for _ in 0..ATTEMPTS_MAX {
-            let (document, revision, types) = self.existing(graph).await?;
+            let (document, revision, types) = self.records.existing(graph).await?;
             check_not_dropping(&document)?;
             let (types, changes) = types.with_labels(&labels).map_err(|error| bad_schema(&error))?;
             let outcome = v1::SchemaOutcome {
@@ -38,7 +41,9 @@ impl LiveGraphStore {
                 return Ok(outcome);
             }
             let (reference, text) = types_text(&types);
-            if let Put::At(_) = self.put_types(&document, revision, (&reference, &text)).await? {
+            if let TypesWrite::At(_) =
+                self.records.put_types(&document, revision, (&reference, &text)).await?
+            {
                 return Ok(outcome);
             }
         }

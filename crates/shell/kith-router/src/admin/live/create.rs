@@ -4,9 +4,13 @@
 //! exists, or nothing of it is left, or at least its document is left. With the document, applying the schema again
 //! continues the creation, and dropping the graph removes the rest.
 
-use super::schema::{
-    Applied, LiveGraphStore, SHARE_PAUSE_MAX, SHARE_TRIES, SchemaApply, bad_schema, changed_meanwhile,
-    no_database, unavailable, unreadable,
+use super::{
+    databases::Databases,
+    records::{
+        GraphRecords, SHARE_PAUSE_MAX, SHARE_TRIES, bad_schema, changed_meanwhile, no_database, unavailable,
+        unreadable,
+    },
+    schema::{Applied, SchemaApply},
 };
 use kith_cluster::metadata::{Committed, Condition, Write, keys, records::shares::charged_to, types};
 use kith_database::{DatabaseError, GraphIdentity};
@@ -16,25 +20,27 @@ use kith_types::ErrorCode;
 use kith_wire::documents::{DOCUMENT_FORMAT, Document, LiveGraphDocument, TypesReference};
 use tonic::Status;
 
-impl LiveGraphStore {
-    pub(super) async fn create(
-        &self,
-        request: &SchemaApply,
-        declared: &DeclaredTypes,
-    ) -> Result<Applied, Status> {
+/// Creates live graphs.
+pub(super) struct GraphCreation<'a> {
+    pub records: &'a GraphRecords,
+    pub databases: &'a Databases,
+}
+
+impl GraphCreation<'_> {
+    pub async fn create(&self, request: &SchemaApply, declared: &DeclaredTypes) -> Result<Applied, Status> {
         self.check_no_store(&request.graph)?;
         let types = GraphTypes::new(rand::random(), declared).map_err(|error| bad_schema(&error))?;
         let (_, changes) = GraphTypes::default().evolve(declared).map_err(|error| bad_schema(&error))?;
         self.see_all_databases().await?;
         let storage = match &request.storage {
-            None => self.databases.default_storage(&self.topology.borrow())?,
+            None => self.databases.default_storage(&self.records.cluster.topology.borrow())?,
             Some(storage) => storage.to_string(),
         };
         let applied = Applied { is_new: true, changes, revision: types.revision, storage: storage.clone() };
-        let identity = self.identity(types.identity)?;
+        let identity = self.records.identity(types.identity)?;
         let (reference, text) = types_text(&types);
         let document = document(request, reference, storage);
-        self.check_share(&document, None).await?;
+        self.records.check_share(&document, None).await?;
         if request.dry_run {
             return Ok(applied);
         }
@@ -45,16 +51,17 @@ impl LiveGraphStore {
             return Err(self.undo(&document, identity, revision, &error).await);
         }
         self.check_not_dropped(&document, identity).await?;
-        self.wait_until_visible(revision).await;
+        self.records.cluster.wait_until_visible(revision).await;
         Ok(applied)
     }
 
     /// Waits until this router knows every database process that has registered, so that one that has just started counts.
     async fn see_all_databases(&self) -> Result<(), Status> {
-        let databases = self.metadata.read(keys::DATABASES).await.map_err(|error| unavailable(&error))?;
+        let databases =
+            self.records.cluster.metadata.read(keys::DATABASES).await.map_err(|error| unavailable(&error))?;
         let newest = databases.entries.iter().map(|entry| entry.revision).max();
         if let Some(newest) = newest {
-            self.wait_until_visible(newest).await;
+            self.records.cluster.wait_until_visible(newest).await;
         }
         Ok(())
     }
@@ -64,7 +71,7 @@ impl LiveGraphStore {
     /// # Errors
     /// `loaded_graph` or `store_exists`.
     fn check_no_store(&self, graph: &str) -> Result<(), Status> {
-        let topology = self.topology.borrow();
+        let topology = self.records.cluster.topology.borrow();
         match topology.stores.iter().find(|store| store.name == graph) {
             None => Ok(()),
             Some(store) if store.is_graph() => {
@@ -82,16 +89,17 @@ impl LiveGraphStore {
     async fn reserve(&self, document: &LiveGraphDocument, text: &str) -> Result<u64, Status> {
         let (live, store) = (keys::live_graph(&document.name), keys::store(&document.name));
         for _ in 0..SHARE_TRIES {
-            let shares = self.check_share(document, None).await?;
+            let shares = self.records.check_share(document, None).await?;
             let only_if_new = [&live, &store].map(|key| Condition { key: key.clone(), revision: 0 });
             let conditions = only_if_new.into_iter().chain([shares.condition()]).collect();
             let mut writes = types::writes(&document.name, &document.types, text.to_owned());
             writes.extend([Write::put(live.clone(), document.encode()), shares.write()]);
-            if let Committed::At(revision) = self.commit(conditions, writes).await? {
+            if let Committed::At(revision) = self.records.commit(conditions, writes).await? {
                 return Ok(revision);
             }
             for key in [&live, &store] {
-                let snapshot = self.metadata.read(key).await.map_err(|error| unavailable(&error))?;
+                let snapshot =
+                    self.records.cluster.metadata.read(key).await.map_err(|error| unavailable(&error))?;
                 if snapshot.get(key).is_some() {
                     let message =
                         format!("a store or graph {:?} was created at the same time", document.name);
@@ -119,13 +127,13 @@ impl LiveGraphStore {
     ) -> Status {
         let undone = async {
             // From here on, no other router creates the database, and no node leads the graph.
-            let revision = self.withdraw(document, revision).await?;
+            let revision = self.records.withdraw(document, revision).await?;
             if let Ok(true) = self.databases.remove_unused(document, identity).await {
-                return self.forget(&document.name, revision).await;
+                return self.records.forget(&document.name, revision).await;
             }
             let key = keys::live_graph(&document.name);
             let condition = Condition { key: key.clone(), revision };
-            self.commit(vec![condition], vec![Write::put(key, document.encode())]).await?;
+            self.records.commit(vec![condition], vec![Write::put(key, document.encode())]).await?;
             Err(unfinished(error, document))
         };
         match undone.await {
@@ -139,13 +147,13 @@ impl LiveGraphStore {
     ///
     /// # Errors
     /// `conflict` if the graph does not exist any more or is being dropped.
-    pub(super) async fn check_not_dropped(
+    pub async fn check_not_dropped(
         &self,
         document: &LiveGraphDocument,
         identity: GraphIdentity,
     ) -> Result<(), Status> {
         let key = keys::live_graph(&document.name);
-        let snapshot = self.metadata.read(&key).await.map_err(|error| unavailable(&error))?;
+        let snapshot = self.records.cluster.metadata.read(&key).await.map_err(|error| unavailable(&error))?;
         if let Some(entry) = snapshot.get(&key) {
             let found = LiveGraphDocument::decode(&entry.value).map_err(|error| unreadable(&error))?;
             if !found.dropping && identity_of(&found.types) == Ok(identity.graph) {

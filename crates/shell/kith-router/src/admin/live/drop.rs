@@ -1,8 +1,11 @@
 //! Drops live graphs. First the graph stops serving, then its rows are removed, and at last its name becomes free. Repeating
 //! an interrupted drop continues it.
 
-use super::schema::{LiveGraphStore, unavailable, unreadable};
-use kith_cluster::metadata::{Committed, Condition, Write, keys, types};
+use super::{
+    databases::Databases,
+    records::{GraphRecords, unavailable, unreadable},
+};
+use kith_cluster::metadata::keys;
 use kith_database::DatabaseError;
 use kith_topology::identity_of;
 use kith_types::ErrorCode;
@@ -12,62 +15,38 @@ use kith_wire::{
 };
 use tonic::Status;
 
-impl LiveGraphStore {
+/// Drops live graphs.
+pub(super) struct GraphRemoval<'a> {
+    pub records: &'a GraphRecords,
+    pub databases: &'a Databases,
+}
+
+impl GraphRemoval<'_> {
     /// Drops a live graph. With `keep_rows`, its rows stay in the database.
     ///
     /// # Errors
     /// `unknown_graph` or `loaded_graph`; `conflict` if the graph was changed at the same time; `database_…` if the database
     /// cannot be reached, in which case nothing has changed unless the message says so.
-    pub(super) async fn drop_graph(&self, graph: &str, keep_rows: bool) -> Result<v1::SchemaOutcome, Status> {
+    pub async fn drop_graph(&self, graph: &str, keep_rows: bool) -> Result<v1::SchemaOutcome, Status> {
         let key = keys::live_graph(graph);
-        let snapshot = self.metadata.read(&key).await.map_err(|error| unavailable(&error))?;
-        let Some(entry) = snapshot.get(&key) else { return Err(self.not_live(graph).to_status()) };
+        let snapshot = self.records.cluster.metadata.read(&key).await.map_err(|error| unavailable(&error))?;
+        let Some(entry) = snapshot.get(&key) else { return Err(self.records.not_live(graph).to_status()) };
         let document = LiveGraphDocument::decode(&entry.value).map_err(|error| unreadable(&error))?;
         // A graph whose types are lost can still be dropped.
-        let identity =
-            self.identity(identity_of(&document.types).map_err(|error| unreadable_identity(graph, &error))?)?;
+        let identity = self
+            .records
+            .identity(identity_of(&document.types).map_err(|error| unreadable_identity(graph, &error))?)?;
         if !keep_rows {
             let reached = self.databases.reach(&document, identity).await;
             reached.map_err(|error| unreachable(&error, &document))?;
         }
-        let revision = self.withdraw(&document, entry.revision).await?;
+        let revision = self.records.withdraw(&document, entry.revision).await?;
         if !keep_rows {
             let removed = self.databases.remove(&document, identity).await;
             removed.map_err(|error| unfinished(&error, &document))?;
         }
-        self.forget(graph, revision).await?;
+        self.records.forget(graph, revision).await?;
         Ok(v1::SchemaOutcome { storage: document.storage, ..Default::default() })
-    }
-
-    /// Marks a graph as being dropped, so that nodes neither serve nor lead it any more. Returns the new revision of its
-    /// document.
-    pub(super) async fn withdraw(&self, document: &LiveGraphDocument, revision: u64) -> Result<u64, Status> {
-        if document.dropping {
-            return Ok(revision);
-        }
-        let (live, leaders) = (keys::live_graph(&document.name), keys::leaders(&document.name));
-        let condition = Condition { key: live.clone(), revision };
-        let dropping = LiveGraphDocument { dropping: true, ..document.clone() };
-        let writes = vec![Write::put(live, dropping.encode()), Write::delete(leaders)];
-        match self.commit(vec![condition], writes).await? {
-            Committed::At(revision) => {
-                self.wait_until_visible(revision).await;
-                Ok(revision)
-            }
-            Committed::Conflict => {
-                let message = format!("graph {:?} was changed at the same time", document.name);
-                Err(kith_wire::status(ErrorCode::Conflict, message, "nothing was changed; try again"))
-            }
-        }
-    }
-
-    /// Removes the document and the types of a graph that was withdrawn at `revision`, which frees its name.
-    pub(super) async fn forget(&self, graph: &str, revision: u64) -> Result<(), Status> {
-        let key = keys::live_graph(graph);
-        let condition = Condition { key: key.clone(), revision };
-        let types = types::removal(&*self.metadata, graph).await.map_err(|error| unavailable(&error))?;
-        let writes = types.into_iter().chain([Write::delete(key)]).collect();
-        self.commit(vec![condition], writes).await.map(drop)
     }
 }
 

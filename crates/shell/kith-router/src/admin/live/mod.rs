@@ -5,6 +5,7 @@ mod create;
 mod databases;
 mod drop;
 mod leaders;
+mod records;
 mod schema;
 pub(crate) mod status;
 

@@ -1,8 +1,7 @@
 //! The part of the cluster's status about live graphs: the leaders of their partitions, and how far their replicas are
 //! behind.
 
-use super::schema::LiveGraphStore;
-use kith_cluster::metadata::keys;
+use kith_cluster::metadata::{MetadataStore, keys};
 use kith_routing::Leaders;
 use kith_topology::leaders_of;
 use kith_types::{NodeId, PartitionId};
@@ -105,36 +104,34 @@ fn nodes(
     nodes.into_iter().map(status).collect()
 }
 
-impl LiveGraphStore {
-    /// Returns the status of the processes with embedded databases: `up` while the lease of the process lasts. Waits for the
-    /// metadata store no longer than `patience`; after that, the state is `unknown`.
-    pub(crate) async fn database_statuses(
-        &self,
-        databases: &[DatabaseDocument],
-        patience: Duration,
-    ) -> Vec<v1::DatabaseStatus> {
-        let lives = self.metadata.read(keys::LIVE);
-        let lives = match databases.is_empty() {
-            true => None,
-            false => tokio::time::timeout(patience, lives).await.ok().and_then(Result::ok),
+/// Returns the status of the processes with embedded databases: `up` while the lease of the process lasts. Waits for the
+/// metadata store no longer than `timeout`; after that, the state is `unknown`.
+pub(crate) async fn database_statuses(
+    metadata: &dyn MetadataStore,
+    databases: &[DatabaseDocument],
+    timeout: Duration,
+) -> Vec<v1::DatabaseStatus> {
+    let lives = metadata.read(keys::LIVE);
+    let lives = match databases.is_empty() {
+        true => None,
+        false => tokio::time::timeout(timeout, lives).await.ok().and_then(Result::ok),
+    };
+    let status = |document: &DatabaseDocument| {
+        let is_alive = lives.as_ref().map(|it| it.get(&keys::live_database(document.database)).is_some());
+        let state = match is_alive {
+            Some(true) => "up",
+            Some(false) => "down",
+            None => "unknown",
         };
-        let status = |document: &DatabaseDocument| {
-            let is_alive = lives.as_ref().map(|it| it.get(&keys::live_database(document.database)).is_some());
-            let state = match is_alive {
-                Some(true) => "up",
-                Some(false) => "down",
-                None => "unknown",
-            };
-            v1::DatabaseStatus {
-                database: document.database,
-                addr: document.addr.clone(),
-                http: document.http.clone(),
-                pid: document.pid,
-                state: state.to_owned(),
-            }
-        };
-        databases.iter().map(status).collect()
-    }
+        v1::DatabaseStatus {
+            database: document.database,
+            addr: document.addr.clone(),
+            http: document.http.clone(),
+            pid: document.pid,
+            state: state.to_owned(),
+        }
+    };
+    databases.iter().map(status).collect()
 }
 
 #[cfg(test)]

@@ -2,7 +2,10 @@
 //! metadata store are real.
 
 use super::{Databases, LiveGraphStore, schema::SchemaApply};
-use crate::admin::cluster::{Shape, create_cluster};
+use crate::admin::{
+    ClusterHandle, Coordinator,
+    cluster::{Shape, create_cluster},
+};
 use futures::future::join_all;
 use kith_cluster::metadata::{EmbeddedMetadata, MetadataStore, Write, keys};
 use kith_cluster::topology;
@@ -40,7 +43,7 @@ const MORE_TYPES: &str = "[object.person]\n[object.page]\n";
 /// the queue is empty, requests go to the database itself.
 type Route = Arc<Mutex<VecDeque<Option<String>>>>;
 
-/// The control part of a router, with a metadata store and one database process.
+/// The administration of a router, with a metadata store and one database process.
 struct Scene {
     folder: tempfile::TempDir,
     metadata: Arc<EmbeddedMetadata>,
@@ -70,7 +73,13 @@ impl Scene {
         let next = Arc::clone(&route);
         let locate = move |_| next.lock().pop_front().unwrap_or_else(|| Some(addr.to_string()));
         let reach = Reach::new(Arc::new(locate), Dialer::default(), DatabaseServers::default());
-        let store = LiveGraphStore::new(shared, followed.topology, Databases { reach });
+        let cluster = ClusterHandle {
+            metadata: shared,
+            topology: followed.topology,
+            coordinator: Coordinator::new(0),
+            dialer: Dialer::default(),
+        };
+        let store = LiveGraphStore::new(cluster, Databases { reach });
         Self { folder, metadata, store, addr, route, stop }
     }
 
@@ -204,7 +213,7 @@ async fn a_graph_whose_creation_cannot_be_taken_back_keeps_its_name_until_it_is_
     assert!(scene.document().await.is_some_and(|document| !document.dropping));
     assert_eq!(scene.apply(TYPES).await, Ok(()));
     scene.open().await;
-    scene.store.drop_graph(GRAPH, false).await.unwrap();
+    scene.store.removal().drop_graph(GRAPH, false).await.unwrap();
     assert!(!scene.file().exists());
 }
 
@@ -236,7 +245,7 @@ async fn dropped_meanwhile(scene: &Scene, types: &str, keep_rows: bool) -> Strin
     };
     let drop = async {
         arrived.notified().await;
-        scene.store.drop_graph(GRAPH, keep_rows).await.unwrap();
+        scene.store.removal().drop_graph(GRAPH, keep_rows).await.unwrap();
         dropped.notify_one();
     };
     let applied = async { tokio::join!(scene.apply(types), drop).0 };
@@ -258,7 +267,7 @@ async fn labels_are_added_once_although_many_writes_name_them_at_the_same_time()
     let names = ["a", "b", "c", "d", "e", "f"];
     let added = join_all(names.iter().map(async |name| add(&["shared", name]).await)).await;
     let last = added.into_iter().map(|outcome| outcome.unwrap().revision).max().unwrap();
-    let types = scene.store.existing(GRAPH).await.unwrap().2;
+    let types = scene.store.records.existing(GRAPH).await.unwrap().2;
     assert_eq!((types.revision, types.objects.len(), types.associations.len()), (last, 7, 2));
     let again = add(&["shared"]).await.unwrap();
     assert_eq!((again.revision, again.changes.len()), (last, 0));
@@ -330,7 +339,7 @@ async fn a_subject_may_have_only_so_many_types_and_the_topology_holds_none_of_th
     scene.apply_as("mine", MORE_TYPES, limited).await.unwrap();
     // Nobody else is affected.
     scene.apply_as("other", &large, ("other", Trust::Proven)).await.unwrap();
-    let topology = scene.store.topology.borrow().encode();
+    let topology = scene.store.records.cluster.topology.borrow().encode();
     assert!(topology.len() < 64 << 10, "{} bytes", topology.len());
     let all = scene.metadata.read("").await.unwrap().entries;
     assert!(all.iter().map(|entry| entry.value.len()).sum::<usize>() < 64 << 10);
@@ -354,15 +363,15 @@ async fn writes_to_an_open_graph_add_types_up_to_the_bound_of_its_subject() {
     let write = Write::put(keys::live_graph("full"), full.encode());
     scene.metadata.commit(Vec::new(), vec![write]).await.unwrap();
     let asked = v1::AddTypes { objects: vec!["page".to_owned()], associations: vec!["knows".to_owned()] };
-    let before = scene.store.existing("mine").await.unwrap().2;
+    let before = scene.store.records.existing("mine").await.unwrap().2;
     let refused = scene.store.add_types("mine", &asked).await.unwrap_err();
     assert_eq!(kith_wire::code_of(&refused), ErrorCode::OutOfRange);
     let message = refused.message();
     assert!(message.contains("\"tenant\" would have") && message.contains("may have 4194304"), "{message}");
-    assert_eq!(scene.store.existing("mine").await.unwrap().2.revision, before.revision);
+    assert_eq!(scene.store.records.existing("mine").await.unwrap().2.revision, before.revision);
     // Nobody else is affected, and a subject that makes room goes on.
     assert!(!scene.store.add_types("other", &asked).await.unwrap().changes.is_empty());
-    scene.store.drop_graph("full", false).await.unwrap();
+    scene.store.removal().drop_graph("full", false).await.unwrap();
     assert!(!scene.store.add_types("mine", &asked).await.unwrap().changes.is_empty());
 }
 
@@ -383,7 +392,7 @@ async fn graphs_of_one_subject_are_counted_although_they_are_created_at_the_same
     }
     let error = scene.apply_as("late", TYPES, limited).await.unwrap_err();
     assert!(error.contains("65 live graphs; one subject may have 64"), "{error}");
-    scene.store.drop_graph("tenant-0", false).await.unwrap();
+    scene.store.removal().drop_graph("tenant-0", false).await.unwrap();
     scene.apply_as("late", TYPES, limited).await.unwrap();
 }
 
@@ -395,7 +404,7 @@ async fn the_metadata_store_keeps_the_last_types_and_those_before_and_none_of_a_
     }
     let identity = scene.document().await.unwrap().types.identity;
     assert_eq!(scene.types_kept().await, [3, 4].map(|revision| keys::types(GRAPH, &identity, revision)));
-    scene.store.drop_graph(GRAPH, false).await.unwrap();
+    scene.store.removal().drop_graph(GRAPH, false).await.unwrap();
     assert_eq!(scene.types_kept().await, [""; 0]);
 }
 
@@ -409,14 +418,14 @@ async fn types_that_are_lost_or_damaged_are_an_error_and_the_graph_can_be_droppe
         let added = v1::AddTypes { objects: vec!["page".to_owned()], associations: Vec::new() };
         let errors = [
             scene.apply(MORE_TYPES).await.unwrap_err(),
-            scene.store.existing(GRAPH).await.unwrap_err().to_string(),
+            scene.store.records.existing(GRAPH).await.unwrap_err().to_string(),
             scene.store.add_types(GRAPH, &added).await.unwrap_err().to_string(),
         ];
         for error in errors {
             assert!(error.contains("the types of graph \\\"social\\\" cannot be read"), "{error}");
         }
     }
-    scene.store.drop_graph(GRAPH, false).await.unwrap();
+    scene.store.removal().drop_graph(GRAPH, false).await.unwrap();
     assert_eq!(scene.document().await, None);
     scene.apply(TYPES).await.unwrap();
 }

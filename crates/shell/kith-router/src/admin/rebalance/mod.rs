@@ -14,15 +14,14 @@ mod takeover;
 
 pub use takeover::take_over;
 
-use crate::admin::versions::{self, Coordinator};
+use crate::admin::ClusterHandle;
 use document::parts_of;
 use drive::Driver;
 use kith_cluster::metadata::{
-    Committed, Condition, Entry, MetadataStore, Write, keys,
+    Committed, Condition, Entry, Write, keys,
     records::{self, ChangeError},
 };
-use kith_cluster::topology::{TopologyReceiver, catch_up};
-use kith_net::security::Dialer;
+use kith_cluster::topology::catch_up;
 use kith_routing::RoutingTable;
 use kith_routing::rebalance::{Conditions, RebalancePlan, RebalanceState};
 use kith_types::NodeId;
@@ -34,7 +33,7 @@ use kith_wire::{
     v1::{self, rebalance_request::Command},
 };
 use parking_lot::{Mutex, MutexGuard};
-use plan::Planned;
+use plan::{Planned, Planner};
 use refused::{begin_status, cannot_continue, no_rebalance, not_heard, not_settled, push_running, running};
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use tonic::Status;
@@ -75,11 +74,7 @@ fn resumption(phase: &PhaseDocument) -> Resumption {
 /// Plans and drives rebalances, for one router.
 #[derive(Clone)]
 pub struct Rebalancer {
-    metadata: Arc<dyn MetadataStore>,
-    topology: TopologyReceiver,
-    coordinator: Coordinator,
-    /// Connects to nodes and routers.
-    dialer: Dialer,
+    cluster: ClusterHandle,
     /// The rebalance that this router drives now; written when driving begins and ends.
     driving: Arc<Mutex<Option<String>>>,
 }
@@ -101,14 +96,9 @@ struct Records {
 }
 
 impl Rebalancer {
-    /// Returns a rebalancer that drives nothing yet. `coordinator` identifies this start of this router.
-    pub fn new(
-        metadata: Arc<dyn MetadataStore>,
-        topology: TopologyReceiver,
-        coordinator: Coordinator,
-        dialer: Dialer,
-    ) -> Self {
-        Self { metadata, topology, coordinator, dialer, driving: Arc::default() }
+    /// Returns a rebalancer that drives nothing yet.
+    pub fn new(cluster: ClusterHandle) -> Self {
+        Self { cluster, driving: Arc::default() }
     }
 
     fn driving(&self) -> MutexGuard<'_, Option<String>> {
@@ -124,7 +114,7 @@ impl Rebalancer {
         let command = command.ok_or_else(|| records::unknown_command("a rebalance"))?;
         match command {
             Command::Plan(asked) => {
-                let planned = self.plan(&asked).await?;
+                let planned = Planner { cluster: &self.cluster }.plan(&asked).await?;
                 Ok(status::planned(&planned.plan, &who))
             }
             Command::Apply(asked) => self.begin(&asked, &who).await,
@@ -135,7 +125,7 @@ impl Rebalancer {
     }
 
     async fn records(&self) -> Result<Records, Status> {
-        let snapshot = self.metadata.read(keys::REBALANCE).await.map_err(unavailable)?;
+        let snapshot = self.cluster.metadata.read(keys::REBALANCE).await.map_err(unavailable)?;
         Ok(Records {
             running: snapshot.get(keys::REBALANCE).cloned(),
             ended: snapshot.get(keys::REBALANCE_ENDED).cloned(),
@@ -168,7 +158,7 @@ impl Rebalancer {
         let heard = async {
             let mut asked = None;
             loop {
-                let snapshot = self.metadata.read(keys::REBALANCE).await.map_err(unavailable)?;
+                let snapshot = self.cluster.metadata.read(keys::REBALANCE).await.map_err(unavailable)?;
                 if snapshot.get(keys::REBALANCE).is_none() {
                     return Ok::<_, Status>(()); // It is over.
                 }
@@ -182,7 +172,7 @@ impl Rebalancer {
                     (None, None) => {
                         let absent = Condition { key: keys::REBALANCE_ASKED.to_owned(), revision: 0 };
                         let write = Write::put(keys::REBALANCE_ASKED, value.clone());
-                        let committed = self.metadata.commit(vec![absent], vec![write]).await;
+                        let committed = self.cluster.metadata.commit(vec![absent], vec![write]).await;
                         if let Committed::At(revision) = committed.map_err(unavailable)? {
                             asked = Some(revision);
                         }
@@ -200,7 +190,7 @@ impl Rebalancer {
 
     /// Plans, writes the record and begins to drive. The reply shows the first state.
     async fn begin(&self, asked: &v1::ShapeRequest, who: &str) -> Result<v1::RebalanceReply, Status> {
-        versions::wait_until_live(&*self.metadata, &self.coordinator).await.map_err(told)?;
+        self.cluster.wait_until_live().await.map_err(change_status)?;
         for _ in 0..BEGIN_TRIES {
             let Records { running: under_way, ended } = self.records().await?;
             if let Some(entry) = under_way {
@@ -208,7 +198,8 @@ impl Rebalancer {
             }
             // This is read before the plan is made, so that no push can begin between the plan and the commit.
             let mut conditions = self.no_push_runs().await?;
-            let Planned { plan, cluster, cluster_revision, dead } = self.plan(asked).await?;
+            let Planned { plan, cluster, cluster_revision, dead } =
+                Planner { cluster: &self.cluster }.plan(asked).await?;
             let reclaims_left = match &ended {
                 Some(entry) => decoded(entry)?.reclaims.len(),
                 None => 0,
@@ -231,7 +222,7 @@ impl Rebalancer {
             let writes =
                 vec![Write::put(keys::REBALANCE, document.encode()), Write::delete(keys::REBALANCE_ASKED)];
             if let Committed::At(revision) =
-                self.metadata.commit(conditions, writes).await.map_err(unavailable)?
+                self.cluster.metadata.commit(conditions, writes).await.map_err(unavailable)?
             {
                 let reply = status::recorded(&document)?;
                 self.drive(Driver::new(self.clone(), document, state, cluster, revision));
@@ -243,7 +234,7 @@ impl Rebalancer {
 
     /// Returns conditions that hold as long as no store begins a push.
     async fn no_push_runs(&self) -> Result<Vec<Condition>, Status> {
-        let stores = self.metadata.read(keys::STORES).await.map_err(unavailable)?;
+        let stores = self.cluster.metadata.read(keys::STORES).await.map_err(unavailable)?;
         self.wait_until_seen(stores.revision).await;
         let mut conditions = Vec::new();
         for entry in stores.entries {
@@ -259,7 +250,7 @@ impl Rebalancer {
 
     /// Waits for at most [`SEEN_WAIT`] until this router's topology is at least as new as `revision`.
     async fn wait_until_seen(&self, revision: u64) {
-        if !catch_up(&self.topology, revision, SEEN_WAIT).await {
+        if !catch_up(&self.cluster.topology, revision, SEEN_WAIT).await {
             tracing::debug!(revision, "the watch of the metadata lags");
         }
     }
@@ -281,7 +272,7 @@ impl Rebalancer {
             id: format!("rebalance-{:016x}", rand::random::<u64>()),
             who: who.to_owned(),
             since: records::now().0,
-            driver: self.coordinator.name().to_owned(),
+            driver: self.cluster.coordinator.name().to_owned(),
             fence: 1,
             grace_ms: u64::try_from(grace.as_millis()).unwrap_or(u64::MAX),
             bytes_per_second,
@@ -323,12 +314,12 @@ fn decoded(entry: &Entry) -> Result<RebalanceDocument, Status> {
     Ok(document)
 }
 
-fn told(error: ChangeError) -> Status {
+fn change_status(error: ChangeError) -> Status {
     error.to_status("")
 }
 
 fn unavailable(error: kith_cluster::metadata::MetadataError) -> Status {
-    told(error.into())
+    change_status(error.into())
 }
 
 /// The nodes of the plan that are down.

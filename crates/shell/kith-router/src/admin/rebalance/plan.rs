@@ -1,12 +1,14 @@
 //! Makes a plan from a user's request: resolves the names of nodes and determines the sizes of stores.
 
 use super::{
-    Dead, Rebalancer,
+    Dead,
     document::settled,
     refused::{bad_shape, plan_status},
     restore::check_is_current,
+    sizes::SizeReader,
     unavailable,
 };
+use crate::admin::ClusterHandle;
 use kith_cluster::metadata::{keys, records};
 use kith_routing::rebalance::{PlanOptions, RebalancePlan, TargetShape, plan};
 use kith_routing::{NodeEntry, RoutingTable};
@@ -26,19 +28,24 @@ pub(super) struct Planned {
     pub dead: Dead,
 }
 
-impl Rebalancer {
+/// Makes plans from the cluster as it is now.
+pub(super) struct Planner<'a> {
+    pub cluster: &'a ClusterHandle,
+}
+
+impl Planner<'_> {
     /// Plans the change to a shape.
-    pub(super) async fn plan(&self, asked: &v1::ShapeRequest) -> Result<Planned, Status> {
-        let snapshot = self.metadata.read(keys::CLUSTER).await.map_err(unavailable)?;
+    pub async fn plan(&self, asked: &v1::ShapeRequest) -> Result<Planned, Status> {
+        let snapshot = self.cluster.metadata.read(keys::CLUSTER).await.map_err(unavailable)?;
         let other = |detail: String| records::other_release(detail);
         let entry = snapshot.get(keys::CLUSTER).ok_or_else(|| other("there is no cluster yet".to_owned()))?;
         let cluster = ClusterDocument::decode(&entry.value).map_err(|error| other(error.to_string()))?;
         let before = settled(&cluster).map_err(|error| other(error.to_string()))?;
         let table = RoutingTable::new(before).map_err(|error| other(error.to_string()))?;
-        let topology = Arc::clone(&self.topology.borrow());
+        let topology = Arc::clone(&self.cluster.topology.borrow());
         let shape = shape_of(asked, &cluster, &topology)?;
         let dead = self.dead(&table, &shape, &topology).await?;
-        let stores = self.sizes(&topology, &dead).await?;
+        let stores = SizeReader { dialer: &self.cluster.dialer }.sizes(&topology, &dead).await?;
         let mut options = PlanOptions { dead: dead.clone(), ..PlanOptions::default() };
         if 0 < asked.batch_size {
             options.batch_size = asked.batch_size as usize;
@@ -47,7 +54,7 @@ impl Rebalancer {
         if let TargetShape::RestoreGroup(id) = shape
             && let Some(group) = cluster.groups.iter().find(|group| group.group == id.0)
         {
-            check_is_current(&self.dialer, group, &topology).await?;
+            check_is_current(&self.cluster.dialer, group, &topology).await?;
         }
         Ok(Planned { plan, cluster, cluster_revision: entry.revision, dead })
     }
@@ -65,8 +72,9 @@ impl Rebalancer {
             _ => &[],
         };
         let nodes = table.nodes().iter().chain(added).map(|node| node.id).collect();
-        let dead =
-            super::nodes::dead(&*self.metadata, &self.dialer, topology, &nodes).await.map_err(unavailable)?;
+        let dead = super::nodes::dead(&*self.cluster.metadata, &self.cluster.dialer, topology, &nodes)
+            .await
+            .map_err(unavailable)?;
         match added.iter().find(|node| dead.contains(&node.id)) {
             Some(node) => Err(bad_shape(
                 format!("node {} does not answer", node.id),

@@ -1,21 +1,23 @@
 //! The data that moves with a partition: the bytes of all kept versions of every store, from their manifests.
 
-use super::{Dead, Rebalancer, nodes::addr_of};
+use super::{Dead, nodes::addr_of};
 use kith_cluster::{PeerSource, place};
 use kith_engine::{FileKind, Manifest, Source, read_manifest};
+use kith_net::security::Dialer;
 use kith_routing::rebalance::StoreSizes;
 use kith_types::{ErrorCode, NodeId};
 use kith_wire::documents::{ComponentDocument, ServedDocument, TopologyDocument};
 use std::collections::{BTreeMap, BTreeSet};
 use tonic::Status;
 
-impl Rebalancer {
+/// Reads the sizes of stores, through connections to nodes where the object store does not have a manifest.
+pub(super) struct SizeReader<'a> {
+    pub dialer: &'a Dialer,
+}
+
+impl SizeReader<'_> {
     /// Returns the stores with their sizes. Manifests are read from the object store, or from any live node that has them.
-    pub(super) async fn sizes(
-        &self,
-        topology: &TopologyDocument,
-        dead: &Dead,
-    ) -> Result<Vec<StoreSizes>, Status> {
+    pub async fn sizes(&self, topology: &TopologyDocument, dead: &Dead) -> Result<Vec<StoreSizes>, Status> {
         let mut stores: BTreeMap<&str, StoreSizes> = BTreeMap::new();
         // Versions of a graph share components, so count each component once.
         let mut counted: BTreeSet<(&str, String, u64)> = BTreeSet::new();
@@ -68,7 +70,7 @@ impl Rebalancer {
         })
     }
 
-    /// Returns the places where a component's manifest can be read: the object store and, as a fallback, the nodes that hold
+    /// Returns the sources from which a component's manifest can be read: the object store and, as a fallback, the nodes that hold
     /// it.
     fn sources_of(
         &self,
@@ -93,7 +95,7 @@ impl Rebalancer {
             .collect();
         for node in owners.into_iter().map(NodeId).filter(|node| !dead.contains(node)) {
             if let Some(addr) = addr_of(topology, node) {
-                sources.push(Box::new(PeerSource::new(&self.dialer, &addr, &store.name, name, version)?));
+                sources.push(Box::new(PeerSource::new(self.dialer, &addr, &store.name, name, version)?));
             }
         }
         Ok(sources)

@@ -5,7 +5,6 @@ use super::{
     document::{parts_of, record, settled},
     drive::Driver,
 };
-use crate::admin::versions;
 use kith_cluster::metadata::{Committed, Condition, Entry, Write, keys};
 use kith_routing::RoutingTable;
 use kith_routing::rebalance::{Phase, RebalanceState, ResumeRefusal, StopReason};
@@ -52,10 +51,10 @@ impl Rebalancer {
         if is_over && document.reclaims.is_empty() {
             return Ok(());
         }
-        let is_driven = if document.driver == self.coordinator.name() {
+        let is_driven = if document.driver == self.cluster.coordinator.name() {
             self.driving().as_deref() == Some(&document.id)
         } else {
-            let live = versions::is_live(&*self.metadata, &document.driver).await;
+            let live = self.cluster.is_live(&document.driver).await;
             live.map_err(|error| error.to_string())?
         };
         if is_driven {
@@ -66,7 +65,7 @@ impl Rebalancer {
 
     /// Raises the fence and continues from the stored state.
     async fn resume(&self, mut document: RebalanceDocument, entry: &Entry) -> Result<(), String> {
-        let snapshot = self.metadata.read(keys::CLUSTER).await.map_err(|error| error.to_string())?;
+        let snapshot = self.cluster.metadata.read(keys::CLUSTER).await.map_err(|error| error.to_string())?;
         let cluster = snapshot.get(keys::CLUSTER).ok_or("there is no cluster")?;
         let cluster = ClusterDocument::decode(&cluster.value).map_err(|error| error.to_string())?;
         let table = settled(&cluster).map_err(|error| error.to_string())?;
@@ -81,12 +80,12 @@ impl Rebalancer {
             other => other,
         };
         let state = state.map_err(|refusal| refusal.to_string())?;
-        self.coordinator.name().clone_into(&mut document.driver);
+        self.cluster.coordinator.name().clone_into(&mut document.driver);
         document.fence += 1;
         record(&mut document, state.parts(), &cluster);
         let condition = Condition { key: entry.key.clone(), revision: entry.revision };
         let write = Write::put(entry.key.clone(), document.encode());
-        let committed = self.metadata.commit(vec![condition], vec![write]).await;
+        let committed = self.cluster.metadata.commit(vec![condition], vec![write]).await;
         let Committed::At(revision) = committed.map_err(|error| error.to_string())? else {
             return Ok(());
         };

@@ -4,27 +4,71 @@
 //! handed over. Such a folder is removed only if the current change dropped its version, or if nothing was written to it for
 //! [`UploadSettings::orphan_age`](crate::admin::UploadSettings::orphan_age). A push that old is refused long before that.
 
-use super::Stores;
+use crate::admin::{ClusterHandle, UploadSettings};
+use kith_cluster::metadata::records::read;
 use kith_cluster::place;
 use kith_files::objects::{Objects, ObjectsError};
 use kith_types::{check_component_name, check_store_name};
+use kith_versions::Effect;
 use kith_wire::documents::{ClusterDocument, StoreDocument};
-use std::{collections::BTreeSet, time::SystemTime};
+use std::{collections::BTreeSet, sync::Arc, time::SystemTime};
+use tokio::runtime::Handle;
 
 /// Components and their folders in the cluster's object store.
 type Named = BTreeSet<(String, String)>;
 
-impl Stores {
+/// Removes built files of the cluster's object store that no version needs any more.
+#[derive(Clone)]
+pub(super) struct Cleaner {
+    pub cluster: ClusterHandle,
+    /// The time limits of uploads.
+    pub uploads: UploadSettings,
+}
+
+impl Cleaner {
+    /// Removes the built files of the versions that a change dropped, if it dropped any.
+    pub async fn clean_dropped(&self, before: StoreDocument, store: StoreDocument, effects: &[Effect]) {
+        if effects.iter().any(|effect| matches!(effect, Effect::Drop { .. })) {
+            self.clean(before, store).await;
+        }
+    }
+
+    /// Removes everything of a store that was dropped.
+    pub async fn clean_store(&self, store: StoreDocument) {
+        let orphaned = self.uploads.orphaned();
+        self.with_objects(move |objects| remove_dropped(objects, &store, orphaned)).await;
+    }
+
+    /// Removes folders that no record names and that were not written to for long, for all stores.
+    pub async fn sweep(&self) {
+        let (metadata, runtime) = (Arc::clone(&self.cluster.metadata), Handle::current());
+        let orphaned = self.uploads.orphaned();
+        self.with_objects(move |objects| {
+            let record = |store: &str| {
+                let known = runtime.block_on(read(&*metadata, store));
+                known.map(|known| known.map(|known| known.document))
+            };
+            if let Err(error) = sweep(objects, record, orphaned) {
+                let error = error.to_status("");
+                tracing::warn!(
+                    error = error.message(),
+                    "the object store could not be cleaned up; a later attempt follows"
+                );
+            }
+        })
+        .await;
+    }
+
     /// Removes built files that no version needs.
-    pub(super) async fn clean(&self, before: StoreDocument, store: StoreDocument) {
+    pub async fn clean(&self, before: StoreDocument, store: StoreDocument) {
         let orphaned = self.uploads.orphaned();
         self.with_objects(move |objects| remove_unnamed(objects, &before, &store, orphaned)).await;
     }
 
     /// Runs `work` on the object store, if it is this cluster's, on a thread that may block. A failure is logged; the next
     /// clean-up tries again.
-    pub(super) async fn with_objects(&self, work: impl FnOnce(&Objects) + Send + 'static) {
-        let ClusterDocument { object_store: location, cluster_id, .. } = self.cluster();
+    async fn with_objects(&self, work: impl FnOnce(&Objects) + Send + 'static) {
+        let ClusterDocument { object_store: location, cluster_id, .. } = self.cluster.cluster();
         let done = tokio::task::spawn_blocking(move || match place::objects(&location) {
             Ok(objects) => match objects.claim(&cluster_id) {
                 Ok(()) => work(&objects),
@@ -47,19 +91,14 @@ fn named(store: &StoreDocument) -> Named {
 
 /// Removes what the change from `before` to `store` dropped, and leftovers: folders that no record names and that were not
 /// written to since `orphaned`. This runs again whenever a version is made or dropped, so a failure loses nothing. Blocks.
-pub(super) fn remove_unnamed(
-    objects: &Objects,
-    before: &StoreDocument,
-    store: &StoreDocument,
-    orphaned: SystemTime,
-) {
+fn remove_unnamed(objects: &Objects, before: &StoreDocument, store: &StoreDocument, orphaned: SystemTime) {
     let named = named(store);
     let dropped = self::named(before).difference(&named).cloned().collect();
     remove(objects, &store.name, &named, &dropped, orphaned);
 }
 
 /// Removes everything of a dropped store, except uploads that are in progress for another store of its name. Blocks.
-pub(super) fn remove_dropped(objects: &Objects, store: &StoreDocument, orphaned: SystemTime) {
+fn remove_dropped(objects: &Objects, store: &StoreDocument, orphaned: SystemTime) {
     let place = objects.join(&store.name);
     if place.folder().is_some() {
         // A folder of this machine is written only under a lock.
@@ -71,7 +110,7 @@ pub(super) fn remove_dropped(objects: &Objects, store: &StoreDocument, orphaned:
 
 /// Removes the leftovers of every store, including stores that no longer exist. `record` returns the metadata record of a
 /// store, or an error. Blocks.
-pub(super) fn sweep<E>(
+fn sweep<E>(
     objects: &Objects,
     mut record: impl FnMut(&str) -> Result<Option<StoreDocument>, E>,
     orphaned: SystemTime,

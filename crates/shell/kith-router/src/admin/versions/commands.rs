@@ -1,25 +1,87 @@
 //! Commands that look at stores or change them, except pushes. Each change is one write.
 
 use super::{
-    Stores,
+    active::ActivePushes,
+    caretaker::Caretaker,
+    clean::Cleaner,
     definition::{alter, check_retain},
-    fence::flipped,
+    fence::{RouterFence, flipped},
+    lifetime::StoreRegistry,
+    properties::PropertyStores,
+    push::{Progress, Push},
+    run::{Pushes, Served},
 };
-use kith_cluster::FailPoint;
-use kith_cluster::metadata::{
-    keys,
-    records::{Asker, ChangeError, Changed, bounds, change, define, read, unknown_command},
+use crate::admin::{ClusterHandle, UploadSettings};
+use kith_cluster::metadata::records::{
+    Asker, ChangeError, Changed, bounds, change, define, read, unknown_command,
 };
+use kith_cluster::{FailPoint, place::ReadFrom};
 use kith_types::StoreVersion;
-use kith_versions::{Command, Effect, PushId, Trust};
+use kith_versions::{Command, PushId, Trust};
 use kith_wire::{
     documents::{Document, StoreDocument},
     v1::{self, store_request::Command as Asked},
 };
 use std::time::Instant;
+use tokio_util::sync::CancellationToken;
 use tonic::Status;
 
+/// Changes stores, for one router.
+#[derive(Clone)]
+pub struct Stores {
+    cluster: ClusterHandle,
+    caretaker: Caretaker,
+    cleaner: Cleaner,
+    fence: RouterFence,
+    pub(super) registry: StoreRegistry,
+    pushes: Pushes,
+}
+
 impl Stores {
+    /// Returns a value that runs no push yet. Versions that were built elsewhere are read only from `read_from`.
+    pub fn new(cluster: ClusterHandle, read_from: Vec<ReadFrom>, uploads: UploadSettings) -> Self {
+        let active = ActivePushes::default();
+        let caretaker = Caretaker { cluster: cluster.clone(), active: active.clone() };
+        let cleaner = Cleaner { cluster: cluster.clone(), uploads };
+        let fence = RouterFence { cluster: cluster.clone() };
+        let registry = StoreRegistry {
+            cluster: cluster.clone(),
+            caretaker: caretaker.clone(),
+            cleaner: cleaner.clone(),
+        };
+        let pushes = Pushes {
+            cluster: cluster.clone(),
+            active,
+            caretaker: caretaker.clone(),
+            cleaner: cleaner.clone(),
+            fence: fence.clone(),
+            registry: registry.clone(),
+            read_from: read_from.into(),
+        };
+        Self { cluster, caretaker, cleaner, fence, registry, pushes }
+    }
+
+    /// Takes back the pushes of dead routers, and removes what killed uploads left behind, until `stop` is cancelled.
+    pub fn take_care(&self, stop: &CancellationToken) {
+        let (caretaker, stopped) = (self.caretaker.clone(), stop.clone());
+        tokio::spawn(async move { stopped.run_until_cancelled(caretaker.run()).await });
+        let (cleaner, stopped) = (self.cleaner.clone(), stop.clone());
+        tokio::spawn(async move {
+            let pause = || tokio::time::sleep(cleaner.uploads.sweep_interval());
+            while stopped.run_until_cancelled(pause()).await.is_some() {
+                cleaner.sweep().await;
+            }
+        });
+    }
+
+    /// Makes `push` the served version of its store.
+    ///
+    /// # Errors
+    /// Returns the status for the caller. Unless the metadata store failed, the old version stays served.
+    pub(crate) async fn push(&self, push: &Push, progress: &Progress) -> Result<Served, Status> {
+        self.pushes.push(push, progress).await
+    }
+
     /// Carries out a request.
     ///
     /// # Errors
@@ -31,7 +93,7 @@ impl Stores {
     ) -> Result<v1::StoreReply, Status> {
         let v1::StoreRequest { store, who, command } = request;
         let command = command.ok_or_else(|| unknown_command("a store"))?;
-        let cluster = self.cluster();
+        let cluster = self.cluster.cluster();
         let asker = Asker { who: &who, standing, cluster: &cluster };
         let done = self.try_command(&store, asker, command).await;
         done.map_err(|error| error.to_status(&store))
@@ -46,15 +108,15 @@ impl Stores {
         let command = match command {
             Asked::List(_) => return self.list().await,
             Asked::Describe(_) => {
-                let known = read(&*self.metadata, store).await?.ok_or(ChangeError::Unknown)?;
+                let known = read(&*self.cluster.metadata, store).await?.ok_or(ChangeError::Unknown)?;
                 return Ok(reply(&known.document, 0));
             }
             Asked::Create(create) => {
-                let document = self.create(store, &create.definition, asker).await?;
+                let document = self.registry.create(store, &create.definition, asker).await?;
                 return Ok(reply(&document, 0));
             }
             Asked::Drop(drop) => {
-                self.drop_store(store, drop.graph, asker).await?;
+                self.registry.drop_store(store, drop.graph, asker).await?;
                 return Ok(v1::StoreReply::default());
             }
             Asked::Alter(asked) => return self.alter(store, asker, &asked).await,
@@ -95,13 +157,13 @@ impl Stores {
         check_retain(asked.retain.unwrap_or_default())?;
         bounds::check_owner(asked.owner.as_deref())?;
         if let Some(properties) = asked.properties.as_deref().filter(|store| !store.is_empty()) {
-            self.check_properties(store, properties).await?;
+            PropertyStores { cluster: &self.cluster }.check(store, properties).await?;
         }
-        let altered = define(&*self.metadata, store, asker, |definition| alter(definition, asked));
+        let altered = define(&*self.cluster.metadata, store, asker, |definition| alter(definition, asked));
         let Changed { before, document, revision, effects } = altered.await?;
-        self.wait_until_visible(revision).await;
+        self.cluster.wait_until_visible(revision).await;
         let reply = reply(&document, 0);
-        self.clean_dropped(before, document, &effects).await;
+        self.cleaner.clean_dropped(before, document, &effects).await;
         Ok(reply)
     }
 
@@ -113,7 +175,7 @@ impl Stores {
         push: Option<PushId>,
     ) -> Result<v1::StoreReply, ChangeError> {
         match self.change_once(store, asker, Command::Cancel { push: push.clone() }).await {
-            Err(ChangeError::Unknown) if push.is_some_and(|push| self.cancel_here(store, &push)) => {
+            Err(ChangeError::Unknown) if push.is_some_and(|push| self.pushes.active.cancel(store, &push)) => {
                 Ok(v1::StoreReply::default())
             }
             done => done,
@@ -128,7 +190,7 @@ impl Stores {
     ) -> Result<v1::StoreReply, ChangeError> {
         FailPoint::ChangeAsked.reach();
         let started = Instant::now();
-        let changed = change(&*self.metadata, store, asker, &[command]).await?;
+        let changed = change(&*self.cluster.metadata, store, asker, &[command]).await?;
         FailPoint::ChangeWritten.reach();
         let took = started.elapsed();
         let Changed { before, document, effects, revision } = changed;
@@ -136,29 +198,16 @@ impl Stores {
         let mut reply = reply(&document, was.map_or(0, |current| current.version));
         if was.map(|current| current.version) != after.map(|current| current.version) {
             reply.flip_us = flipped(&document, took);
-            reply.routers = self.wait_until_served(revision).await;
+            reply.routers = self.fence.wait_until_served(revision).await;
         } else {
-            self.wait_until_visible(revision).await;
+            self.cluster.wait_until_visible(revision).await;
         }
-        self.clean_dropped(before, document, &effects).await;
+        self.cleaner.clean_dropped(before, document, &effects).await;
         Ok(reply)
     }
 
-    async fn clean_dropped(&self, before: StoreDocument, document: StoreDocument, effects: &[Effect]) {
-        if effects.iter().any(|effect| matches!(effect, Effect::Drop { .. })) {
-            self.clean(before, document).await;
-        }
-    }
-
-    /// The records of all stores.
-    pub async fn documents(&self) -> Result<Vec<StoreDocument>, ChangeError> {
-        let snapshot = self.metadata.read(keys::STORES).await?;
-        let documents = snapshot.entries.iter().map(|entry| StoreDocument::decode(&entry.value));
-        Ok(documents.collect::<Result<_, _>>()?)
-    }
-
     async fn list(&self) -> Result<v1::StoreReply, ChangeError> {
-        let mut documents = self.documents().await?;
+        let mut documents = self.cluster.stores().await?;
         documents.iter_mut().for_each(|document| document.history.clear());
         let records = documents.iter().map(|document| document.encode().into()).collect();
         Ok(v1::StoreReply { records, ..Default::default() })

@@ -1,8 +1,7 @@
 //! The steps after a flip: it is counted, and this router waits until every live router serves the version or its lease
 //! has ended.
 
-use super::Stores;
-use crate::admin::own_status;
+use crate::admin::{ClusterHandle, own_status};
 use futures::future::join_all;
 use kith_cluster::freshness::LEASE_TTL;
 use kith_cluster::metadata::keys;
@@ -18,7 +17,7 @@ const FENCE_WAIT: Duration = LEASE_TTL.saturating_add(Duration::from_secs(4));
 /// The interval at which routers are asked.
 const FENCE_RETRY: Duration = Duration::from_millis(50);
 /// A router that does not answer within this time is asked again.
-const ROUTER_PATIENCE: Duration = Duration::from_millis(500);
+const ROUTER_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Counts and logs the one write that changed what a store serves. Returns its duration in microseconds.
 pub(super) fn flipped(store: &StoreDocument, took: Duration) -> u64 {
@@ -29,7 +28,13 @@ pub(super) fn flipped(store: &StoreDocument, took: Duration) -> u64 {
     flip_us
 }
 
-impl Stores {
+/// Waits until every router follows a change of what is served.
+#[derive(Clone)]
+pub(super) struct RouterFence {
+    pub cluster: ClusterHandle,
+}
+
+impl RouterFence {
     /// Waits until no router begins a query on anything older than the change at `revision`. Returns the state of each
     /// router.
     async fn wait_until_followed(&self, revision: u64) -> Vec<v1::FollowedRouter> {
@@ -61,24 +66,28 @@ impl Stores {
 
     /// Waits until a caller who changed what is served finds the change at every router.
     pub(super) async fn wait_until_served(&self, revision: u64) -> Vec<v1::FollowedRouter> {
-        tokio::join!(self.wait_until_visible(revision), self.wait_until_followed(revision)).1
+        tokio::join!(self.cluster.wait_until_visible(revision), self.wait_until_followed(revision)).1
     }
 
     /// Returns the other routers that hold a lease.
     async fn live_routers(&self) -> Result<BTreeSet<u32>, kith_cluster::metadata::MetadataError> {
-        let live = self.metadata.read(keys::LIVE_ROUTERS).await?;
-        let others = live.entries.iter().filter(|entry| entry.value != self.coordinator.name().as_bytes());
+        let live = self.cluster.metadata.read(keys::LIVE_ROUTERS).await?;
+        let others =
+            live.entries.iter().filter(|entry| entry.value != self.cluster.coordinator.name().as_bytes());
         Ok(others.filter_map(|entry| entry.key.strip_prefix(keys::LIVE_ROUTERS)?.parse().ok()).collect())
     }
 
     async fn ask_routers(&self, fence: &mut Fence) {
-        let routers = self.topology.borrow().routers.clone();
+        let routers = self.cluster.topology.borrow().routers.clone();
         let waits_for = fence.waits_for();
-        let asked = routers.iter().filter(|router| waits_for.contains(&router.router)).map(|router| async {
-            let told = tokio::time::timeout(ROUTER_PATIENCE, own_status(&self.dialer, &router.addr)).await;
-            Some((router.router, told.ok()?.ok()?.revision))
-        });
-        for (router, revision) in join_all(asked).await.into_iter().flatten() {
+        let revisions =
+            routers.iter().filter(|router| waits_for.contains(&router.router)).map(|router| async {
+                let status =
+                    tokio::time::timeout(ROUTER_TIMEOUT, own_status(&self.cluster.dialer, &router.addr))
+                        .await;
+                Some((router.router, status.ok()?.ok()?.revision))
+            });
+        for (router, revision) in join_all(revisions).await.into_iter().flatten() {
             fence.serves(router, revision);
         }
     }

@@ -1,9 +1,12 @@
 //! Creates and drops stores: the first and the last write of a store's record.
 
 use super::{
-    Stores, clean,
+    caretaker::Caretaker,
+    clean::Cleaner,
     definition::{check_definition, check_name, decoded},
+    properties::PropertyStores,
 };
+use crate::admin::ClusterHandle;
 use kith_cluster::metadata::{
     Committed, Condition, Write, keys,
     records::{
@@ -25,9 +28,17 @@ const CREATE_TRIES: u32 = 32;
 /// The longest pause before the next try. Pauses are random, so that competing routers do not meet again.
 const CREATE_PAUSE_MAX: Duration = Duration::from_millis(50);
 
-impl Stores {
+/// Creates and drops stores.
+#[derive(Clone)]
+pub(super) struct StoreRegistry {
+    pub cluster: ClusterHandle,
+    pub caretaker: Caretaker,
+    pub cleaner: Cleaner,
+}
+
+impl StoreRegistry {
     /// Creates a store. Returns its record.
-    pub(super) async fn create(
+    pub async fn create(
         &self,
         store: &str,
         definition: &[u8],
@@ -35,23 +46,23 @@ impl Stores {
     ) -> Result<StoreDocument, ChangeError> {
         check_name(store)?;
         let definition = decoded(definition)?;
-        check_definition(&definition, self.topology.borrow().cluster.groups.len())?;
+        check_definition(&definition, self.cluster.topology.borrow().cluster.groups.len())?;
         let document = self.new_store(store, definition, asker).await?;
         let (key, record) = (keys::store(store), document.encode());
         for _ in 0..CREATE_TRIES {
-            let shares = Shares::read(&*self.metadata, Shared::Stores).await?;
+            let shares = Shares::read(&*self.cluster.metadata, Shared::Stores).await?;
             let amount = Amount { count: 1, bytes: record.len() as u64 };
             shares.check(&document.charged_to, Amount::default(), amount)?;
             let only_if_new =
                 [&key, &keys::live_graph(store)].map(|key| Condition { key: key.clone(), revision: 0 });
             let conditions = only_if_new.into_iter().chain([shares.condition()]).collect();
             let writes = vec![Write::put(key.clone(), record.clone()), shares.write()];
-            if let Committed::At(revision) = self.metadata.commit(conditions, writes).await? {
-                self.wait_until_visible(revision).await;
+            if let Committed::At(revision) = self.cluster.metadata.commit(conditions, writes).await? {
+                self.cluster.wait_until_visible(revision).await;
                 return Ok(document);
             }
             self.check_not_live(store).await?;
-            if read(&*self.metadata, store).await?.is_some() {
+            if read(&*self.cluster.metadata, store).await?.is_some() {
                 let message = format!("there is a store {store:?} already");
                 let help = "choose another name, or drop it first";
                 return Err(kith_wire::status(ErrorCode::StoreExists, message, help).into());
@@ -63,7 +74,7 @@ impl Stores {
     }
 
     /// Returns the record of a new store. Its version numbers begin above those that a dropped store of the same name used.
-    pub(super) async fn new_store(
+    pub async fn new_store(
         &self,
         name: &str,
         definition: DefinitionDocument,
@@ -71,7 +82,7 @@ impl Stores {
     ) -> Result<StoreDocument, ChangeError> {
         self.check_not_live(name).await?;
         let key = keys::dropped(name);
-        let snapshot = self.metadata.read(&key).await?;
+        let snapshot = self.cluster.metadata.read(&key).await?;
         let dropped = snapshot.get(&key).map(|entry| DroppedDocument::decode(&entry.value)).transpose()?;
         Ok(StoreDocument {
             format: DOCUMENT_FORMAT,
@@ -91,7 +102,7 @@ impl Stores {
     /// Refuses the name of a live graph, because stores and live graphs share one name space.
     async fn check_not_live(&self, name: &str) -> Result<(), ChangeError> {
         let key = keys::live_graph(name);
-        match self.metadata.read(&key).await?.get(&key) {
+        match self.cluster.metadata.read(&key).await?.get(&key) {
             None => Ok(()),
             Some(_) => {
                 let message =
@@ -106,15 +117,10 @@ impl Stores {
     ///
     /// # Errors
     /// If there is no such store or graph, it is frozen, it belongs to another user, or a push of it is running.
-    pub(super) async fn drop_store(
-        &self,
-        store: &str,
-        is_graph: bool,
-        asker: Asker<'_>,
-    ) -> Result<(), ChangeError> {
-        let known = match read(&*self.metadata, store).await? {
+    pub async fn drop_store(&self, store: &str, is_graph: bool, asker: Asker<'_>) -> Result<(), ChangeError> {
+        let known = match read(&*self.cluster.metadata, store).await? {
             Some(known) if !is_graph || known.document.definition.holds == HoldsDocument::Graph => known,
-            _ if is_graph => return Err(self.unknown_graph(store).into()),
+            _ if is_graph => return Err(unknown_graph(&self.cluster, store).into()),
             _ => return Err(ChangeError::Unknown),
         };
         let is_keeper = |known: &Known| {
@@ -122,39 +128,39 @@ impl Stores {
         };
         is_keeper(&known)?;
         if !is_graph {
-            self.check_unused(store).await?;
+            PropertyStores { cluster: &self.cluster }.check_unused(store).await?;
         }
         if let Some(frozen) = &known.document.frozen {
             return Err(Refusal::StoreFrozen { who: frozen.who.clone() }.into());
         }
         if let Some(running) = &known.document.running
-            && !self.take_back_if_dead(&known.document).await?
+            && !self.caretaker.take_back_if_dead(&known.document).await?
         {
             let version = StoreVersion(running.version);
             let (push, who) = (running.push.as_str().into(), running.who.clone());
             return Err(Refusal::PushRunning { push, version, who }.into());
         }
-        let known = read(&*self.metadata, store).await?.ok_or(ChangeError::Unknown)?;
+        let known = read(&*self.cluster.metadata, store).await?.ok_or(ChangeError::Unknown)?;
         is_keeper(&known)?;
         let key = keys::store(store);
         let dropped = DroppedDocument { format: DOCUMENT_FORMAT, version_last: known.document.version_last };
         let condition = Condition { key: key.clone(), revision: known.revision };
         let writes = vec![Write::delete(key), Write::put(keys::dropped(store), dropped.encode())];
-        match self.metadata.commit(vec![condition], writes).await? {
+        match self.cluster.metadata.commit(vec![condition], writes).await? {
             Committed::At(revision) => {
-                self.wait_until_visible(revision).await;
-                let (record, orphaned) = (known.document, self.uploads.orphaned());
-                self.with_objects(move |objects| clean::remove_dropped(objects, &record, orphaned)).await;
+                self.cluster.wait_until_visible(revision).await;
+                self.cleaner.clean_store(known.document).await;
                 Ok(())
             }
             Committed::Conflict => Err(conflict(store).into()),
         }
     }
+}
 
-    pub(super) fn unknown_graph(&self, name: &str) -> Status {
-        let known = self.topology.borrow().graphs().map(|graph| graph.name.clone()).collect();
-        LookupError::UnknownGraph { name: name.to_owned(), known }.to_status()
-    }
+/// The error for a name that no loaded graph has.
+pub(super) fn unknown_graph(cluster: &ClusterHandle, name: &str) -> Status {
+    let known = cluster.topology.borrow().graphs().map(|graph| graph.name.clone()).collect();
+    LookupError::UnknownGraph { name: name.to_owned(), known }.to_status()
 }
 
 #[cfg(test)]
@@ -163,7 +169,7 @@ mod tests {
     use crate::{
         UploadSettings,
         admin::cluster::{Shape, create_cluster},
-        admin::versions::Coordinator,
+        admin::{Coordinator, versions::Stores},
     };
     use kith_cluster::metadata::{EmbeddedMetadata, MetadataStore};
     use kith_cluster::topology;
@@ -201,13 +207,18 @@ mod tests {
         create_cluster(&*metadata, &shape, folder.path().to_str().unwrap()).await.unwrap();
         let shared: Arc<dyn MetadataStore> = metadata.clone();
         let followed = topology::follow(Arc::clone(&shared), None, stop.clone()).await.unwrap();
-        let (coordinator, uploads) = (Coordinator::new(0), UploadSettings::default());
-        let stores =
-            Stores::new(shared, followed.topology, coordinator, Dialer::default(), Vec::new(), uploads);
-        let cluster = stores.cluster();
+        let handle = ClusterHandle {
+            metadata: shared,
+            topology: followed.topology,
+            coordinator: Coordinator::new(0),
+            dialer: Dialer::default(),
+        };
+        let cluster = handle.cluster();
+        let stores = Stores::new(handle, Vec::new(), UploadSettings::default());
         let definition = serde_json::to_vec(&definition()).unwrap();
         let create = async |name: &str, who: &str, standing: Trust| {
-            let created = stores.create(name, &definition, Asker { who, standing, cluster: &cluster }).await;
+            let created =
+                stores.registry.create(name, &definition, Asker { who, standing, cluster: &cluster }).await;
             let error = created.err()?.to_status(name);
             assert_eq!(kith_wire::code_of(&error), ErrorCode::OutOfRange, "{error}");
             Some(error.message().to_owned())

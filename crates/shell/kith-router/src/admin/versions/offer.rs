@@ -2,8 +2,9 @@
 //! caller's word is not enough. Both are checked before any node is asked to fetch, and only allowed places are
 //! contacted.
 
-use super::{Stores, push::Push};
-use kith_cluster::place::{self, PlaceError, UrlRefused};
+use super::push::Push;
+use crate::admin::ClusterHandle;
+use kith_cluster::place::{self, PlaceError, ReadFrom, UrlRefused};
 use kith_engine::{FetchError, MANIFEST_NAME, Manifest, ObjectError, OpenError};
 use kith_files::objects::{Location, Objects};
 use kith_net::server::security::audit::{self, Refused};
@@ -15,16 +16,27 @@ use tonic::Status;
 /// The help text for an incomplete version.
 const BUILD_AGAIN: &str = "nothing was swapped; build it again under a new number, then push that";
 
-impl Stores {
+/// The components that a push offers, and what they are compared with.
+pub(super) struct Offer<'a> {
+    pub push: &'a Push,
+    pub cluster: &'a ClusterHandle,
+    /// The places from which versions that were built elsewhere may be read.
+    pub read_from: &'a [ReadFrom],
+    /// The longest time from the beginning of an upload to its push.
+    pub hand_over: Duration,
+}
+
+impl Offer<'_> {
     /// Checks that the places in a push are allowed for its store. Contacts no place.
     ///
     /// # Errors
     /// `url_not_allowed`, with a line in the audit log.
-    pub(super) fn check_places(&self, push: &Push) -> Result<(), Status> {
-        let location = self.topology.borrow().cluster.object_store.clone();
+    pub fn check_places(&self) -> Result<(), Status> {
+        let push = self.push;
+        let location = self.cluster.topology.borrow().cluster.object_store.clone();
         let own: Location = location.parse().map_err(|error| unusable(&PlaceError::Location(error)))?;
         for url in push.components.iter().filter_map(|component| component.url.as_deref()) {
-            place::check_url(url, &push.store, &own, &self.read_from).map_err(|error| {
+            place::check_url(url, &push.store, &own, self.read_from).map_err(|error| {
                 refused(push, ErrorCode::UrlNotAllowed, &error.to_string());
                 url_not_allowed(&error)
             })?;
@@ -36,8 +48,9 @@ impl Stores {
     ///
     /// # Errors
     /// `bad_request`, with a line in the audit log; `version_taken`.
-    pub(super) fn check_folders(&self, store: &StoreDocument, push: &Push) -> Result<(), Status> {
-        let is_bucket = Location::is_url(&self.topology.borrow().cluster.object_store);
+    pub fn check_folders(&self, store: &StoreDocument) -> Result<(), Status> {
+        let push = self.push;
+        let is_bucket = Location::is_url(&self.cluster.topology.borrow().cluster.object_store);
         for component in push.components.iter().filter(|component| component.url.is_none()) {
             let known = store.versions.iter().flat_map(|version| &version.components);
             let mut known = known.filter(|known| known.name == component.name);
@@ -71,11 +84,12 @@ impl Stores {
     ///
     /// # Errors
     /// `other_store`, with a line in the audit log; `version_damaged`, `object_store_unreachable`.
-    pub(super) async fn check_manifests(&self, push: &Push) -> Result<(), Status> {
-        let location = self.topology.borrow().cluster.object_store.clone();
+    pub async fn check_manifests(&self) -> Result<(), Status> {
+        let push = self.push;
+        let location = self.cluster.topology.borrow().cluster.object_store.clone();
         let (store, components) = (push.store.clone(), push.components.clone());
         let own = format!("-{}", push.push.0);
-        let hand_over = self.uploads.hand_over;
+        let hand_over = self.hand_over;
         let checked = tokio::task::spawn_blocking(move || {
             let objects = place::objects(&location).map_err(|error| unusable(&error))?;
             components.iter().try_for_each(|component| {

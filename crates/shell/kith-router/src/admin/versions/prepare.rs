@@ -1,9 +1,7 @@
 //! Lets nodes fetch, verify and open a version, and waits for nodes that are away.
 
-use super::{
-    Stores,
-    push::{Progress, Push},
-};
+use super::push::{Progress, Push};
+use crate::admin::ClusterHandle;
 use futures::{StreamExt, stream::FuturesUnordered};
 use kith_cluster::FailPoint;
 use kith_cluster::metadata::records::{ChangeError, holders_of, now, state_of};
@@ -22,19 +20,25 @@ use tonic::{Code, Status};
 /// The pause between attempts to reach a node that is away.
 const NODE_RETRY: Duration = Duration::from_millis(500);
 
-impl Stores {
+/// The preparation of a pushed version: every node fetches, verifies and opens it.
+pub(super) struct Preparation<'a> {
+    pub cluster: &'a ClusterHandle,
+    pub push: &'a Push,
+    pub progress: &'a Progress,
+}
+
+impl Preparation<'_> {
     /// Lets every holder prepare the version of a push that has begun. Returns the outcomes as commands for the flip.
     /// Nodes in groups that are taken out are asked once; those that are down fetch the version when they are back.
     ///
     /// # Errors
     /// The error of the node with which more nodes failed than the push allows.
-    pub(super) async fn prepare_everywhere(
+    pub async fn on_all_holders(
         &self,
         store: &StoreDocument,
-        push: &Push,
         revision: u64,
-        progress: &Progress,
     ) -> Result<Vec<Command>, ChangeError> {
+        let push = self.push;
         let mut state = state_of(store)?;
         let version = store.versions.iter().find(|entry| entry.state == "fetching");
         let version = store.at(version.ok_or(ChangeError::Unknown)?);
@@ -44,21 +48,21 @@ impl Stores {
             quota_left_bytes: if push.force { None } else { state.quota_left_bytes() },
             ..Default::default()
         };
-        let holders = holders_of(&self.cluster(), &store.name, store.definition.replication);
+        let holders = holders_of(&self.cluster.cluster(), &store.name, store.definition.replication);
         let reading: BTreeSet<NodeId> = holders.groups.iter().flatten().copied().collect();
         let mut supply = Supply::new(holders.clone(), push.from_peers);
         let mut running = FuturesUnordered::new();
-        let mut said = Vec::new();
+        let mut outcomes = Vec::new();
         loop {
             for pull in supply.start() {
-                let request = self.request_of(&request, &pull);
-                let patience = if reading.contains(&pull.node) { push.node_wait } else { Duration::ZERO };
+                let request = self.request_for(&request, &pull);
+                let timeout = if reading.contains(&pull.node) { push.node_wait } else { Duration::ZERO };
                 running.push(async move {
-                    let result = self.prepare_on(pull.node, &request, patience, progress).await;
+                    let result = self.on_node(pull.node, &request, timeout).await;
                     (pull, result)
                 });
             }
-            let Some((pull, result)) = running.next().await else { return Ok(said) };
+            let Some((pull, result)) = running.next().await else { return Ok(outcomes) };
             match &result {
                 Ok(()) if !supply.done(&pull) => continue,
                 Ok(()) => {}
@@ -71,42 +75,41 @@ impl Stores {
             if let (None, Err(status)) = (&state.running, result) {
                 return Err(status.into());
             }
-            said.push(command);
+            outcomes.push(command);
             FailPoint::PushPreparing.reach();
         }
     }
 
     /// Returns the request for one node. A peer without an address is left out, and the object store supplies its
     /// partitions.
-    fn request_of(&self, request: &v1::PrepareRequest, pull: &Pull) -> v1::PrepareRequest {
+    fn request_for(&self, request: &v1::PrepareRequest, pull: &Pull) -> v1::PrepareRequest {
         let numbers = |partitions: &BTreeSet<PartitionId>| partitions.iter().map(|it| it.0).collect();
-        let topology = self.topology.borrow();
         let suppliers = pull.peers.iter().filter_map(|(peer, partitions)| {
-            let document = topology.nodes.iter().find(|document| document.node == peer.0)?;
-            Some(v1::Supplier { addr: document.addr.clone(), partitions: numbers(partitions) })
+            let addr = self.cluster.addr_of_node(peer.0)?;
+            Some(v1::Supplier { addr, partitions: numbers(partitions) })
         });
         let only = if pull.is_whole { Vec::new() } else { numbers(&pull.partitions) };
         v1::PrepareRequest { only, suppliers: suppliers.collect(), ..request.clone() }
     }
 
-    async fn prepare_on(
+    /// Repeats the request while the node is away, for at most `timeout`.
+    async fn on_node(
         &self,
         node: NodeId,
         request: &v1::PrepareRequest,
-        patience: Duration,
-        progress: &Progress,
+        timeout: Duration,
     ) -> Result<(), Status> {
         let started = Instant::now();
         loop {
-            match self.try_prepare(node, request.clone(), progress).await {
-                Err(status) if is_away(&status) && started.elapsed() < patience => {
+            match self.attempt(node, request.clone()).await {
+                Err(status) if is_away(&status) && started.elapsed() < timeout => {
                     // A report without a component and bytes means that this node is waited for.
                     let waiting = v1::PushProgress { node: node.0, ..Default::default() };
-                    let _ = progress.try_send(Ok(waiting));
+                    let _ = self.progress.try_send(Ok(waiting));
                     tokio::time::sleep(NODE_RETRY).await;
                 }
                 Err(status) if is_away(&status) => {
-                    let (waited, why) = (patience.as_secs_f64(), status.message());
+                    let (waited, why) = (timeout.as_secs_f64(), status.message());
                     let message = format!("node {} cannot be reached, after {waited} s: {why}", node.0);
                     let help = "nothing was swapped; start the node (see `kith cluster status`) and try again; \
                                 --node-wait sets how long to wait for it";
@@ -117,20 +120,10 @@ impl Stores {
         }
     }
 
-    async fn try_prepare(
-        &self,
-        node: NodeId,
-        request: v1::PrepareRequest,
-        progress: &Progress,
-    ) -> Result<(), Status> {
-        let addr = {
-            let topology = self.topology.borrow();
-            let document = topology.nodes.iter().find(|document| document.node == node.0);
-            document
-                .map(|document| document.addr.clone())
-                .ok_or_else(|| Status::unavailable("the node has not registered"))?
-        };
-        let channel = self.dialer.connect(&addr).await?;
+    async fn attempt(&self, node: NodeId, request: v1::PrepareRequest) -> Result<(), Status> {
+        let addr = self.cluster.addr_of_node(node.0);
+        let addr = addr.ok_or_else(|| Status::unavailable("the node has not registered"))?;
+        let channel = self.cluster.dialer.connect(&addr).await?;
         let mut steps = NodeClient::new(channel).prepare(request).await?.into_inner();
         while let Some(step) = steps.message().await? {
             if step.ready {
@@ -145,7 +138,7 @@ impl Stores {
                 ..Default::default()
             };
             // A slow reader misses progress reports, but nothing else.
-            let _ = progress.try_send(Ok(report));
+            let _ = self.progress.try_send(Ok(report));
         }
         Err(Status::unavailable("the stream ended before the version was ready"))
     }

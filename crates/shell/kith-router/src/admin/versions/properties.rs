@@ -1,6 +1,7 @@
 //! The choice of the store from which the members of a loaded graph have their properties.
 
-use super::Stores;
+use super::lifetime::unknown_graph;
+use crate::admin::ClusterHandle;
 use kith_cluster::metadata::{
     keys,
     records::{ChangeError, read},
@@ -8,11 +9,16 @@ use kith_cluster::metadata::{
 use kith_types::ErrorCode;
 use kith_wire::documents::{HoldsDocument, StoreDocument};
 
-impl Stores {
+/// The stores from which the members of loaded graphs have their properties.
+pub(super) struct PropertyStores<'a> {
+    pub cluster: &'a ClusterHandle,
+}
+
+impl PropertyStores<'_> {
     /// Refuses to take the properties of `graph` from `store`, unless one is a loaded graph and the other a store of records
     /// by id.
-    pub(super) async fn check_properties(&self, graph: &str, store: &str) -> Result<(), ChangeError> {
-        match read(&*self.metadata, graph).await? {
+    pub async fn check(&self, graph: &str, store: &str) -> Result<(), ChangeError> {
+        match read(&*self.cluster.metadata, graph).await? {
             Some(known) if known.document.definition.holds == HoldsDocument::Graph => {}
             Some(_) => {
                 let message =
@@ -22,7 +28,7 @@ impl Stores {
             None => return Err(self.not_loaded(graph).await?),
         }
         let listed = "`kith store list` shows the stores with their types";
-        let Some(known) = read(&*self.metadata, store).await? else {
+        let Some(known) = read(&*self.cluster.metadata, store).await? else {
             let message = format!("there is no store {store:?} with properties for graph {graph:?}");
             return Err(refused(ErrorCode::UnknownStore, message, listed));
         };
@@ -47,8 +53,8 @@ impl Stores {
     /// Returns the reason why a graph is not among the loaded ones.
     async fn not_loaded(&self, graph: &str) -> Result<ChangeError, ChangeError> {
         let key = keys::live_graph(graph);
-        Ok(match self.metadata.read(&key).await?.get(&key) {
-            None => self.unknown_graph(graph).into(),
+        Ok(match self.cluster.metadata.read(&key).await?.get(&key) {
+            None => unknown_graph(self.cluster, graph).into(),
             Some(_) => {
                 let message = format!("graph {graph:?} is live: the fields of its types are its properties");
                 refused(ErrorCode::LiveGraph, message, "`kith schema apply` changes its types")
@@ -57,9 +63,9 @@ impl Stores {
     }
 
     /// Refuses to drop a store whose fields are the properties of a graph.
-    pub(super) async fn check_unused(&self, store: &str) -> Result<(), ChangeError> {
+    pub async fn check_unused(&self, store: &str) -> Result<(), ChangeError> {
         let uses = |document: &&StoreDocument| document.definition.properties.as_deref() == Some(store);
-        let documents = self.documents().await?;
+        let documents = self.cluster.stores().await?;
         let Some(graph) = documents.iter().find(uses).map(|document| &document.name) else { return Ok(()) };
         let message = format!("the fields of store {store:?} are the properties of graph {graph:?}");
         let help = format!("separate them first: kith graph properties {graph} --none");

@@ -1,27 +1,33 @@
 //! Runs a push from its first write to its last: begin, prepare everywhere, flip, clean up.
 
 use super::{
-    Active, Stores,
+    active::ActivePushes,
+    caretaker::Caretaker,
+    clean::Cleaner,
     definition::check_name,
-    fence::flipped,
+    fence::{RouterFence, flipped},
+    lifetime::StoreRegistry,
+    offer::Offer,
+    prepare::Preparation,
     push::{Progress, Push},
 };
+use crate::admin::ClusterHandle;
 use futures::StreamExt;
-use kith_cluster::FailPoint;
 use kith_cluster::metadata::{
     keys,
     records::{
         Asker, ChangeError, Changed, Known, New, bounds, change, change_known, conflict, read, state_of,
     },
 };
+use kith_cluster::{FailPoint, place::ReadFrom};
 use kith_types::StoreVersion;
-use kith_versions::{Command, PushId, Refusal};
+use kith_versions::{Command, Refusal};
 use kith_wire::{
     documents::{DefinitionDocument, Document, HoldsDocument, StoreDocument},
     v1,
 };
 use std::{
-    collections::btree_map::Entry,
+    sync::Arc,
     time::{Duration, Instant},
 };
 use tokio_util::sync::CancellationToken;
@@ -36,20 +42,6 @@ const LOAD_RETRY: Duration = Duration::from_millis(200);
 /// The pause before a watch that ended is opened again.
 const WATCH_RETRY: Duration = Duration::from_secs(1);
 
-/// Registers a push as active on this router until it is dropped.
-struct Entered<'a> {
-    stores: &'a Stores,
-    push: &'a PushId,
-    /// Cancels a push that no record knows yet, because its graph does not exist yet.
-    cancelled: CancellationToken,
-}
-
-impl Drop for Entered<'_> {
-    fn drop(&mut self) {
-        self.stores.active().remove(self.push);
-    }
-}
-
 /// The result of a push.
 #[derive(Clone, Debug)]
 pub struct Served {
@@ -61,14 +53,27 @@ pub struct Served {
     pub routers: Vec<v1::FollowedRouter>,
 }
 
-impl Stores {
+/// Runs pushes, for one router.
+#[derive(Clone)]
+pub(super) struct Pushes {
+    pub cluster: ClusterHandle,
+    pub active: ActivePushes,
+    pub caretaker: Caretaker,
+    pub cleaner: Cleaner,
+    pub fence: RouterFence,
+    pub registry: StoreRegistry,
+    /// The places from which versions that were built elsewhere may be read.
+    pub read_from: Arc<[ReadFrom]>,
+}
+
+impl Pushes {
     /// Makes `push` the served version of its store. If the same push is requested again after it succeeded, returns what it
     /// made.
     ///
     /// # Errors
     /// Returns the status for the caller. Unless the metadata store failed, the old version stays served.
-    pub(crate) async fn push(&self, push: &Push, progress: &Progress) -> Result<Served, Status> {
-        let ended = self.try_push(push, progress).await;
+    pub async fn push(&self, push: &Push, progress: &Progress) -> Result<Served, Status> {
+        let ended = self.run(push, progress).await;
         if let Some(outcome) = outcome(&ended) {
             metrics::counter!("kith_router_pushes_total", "store" => push.store.clone(), "outcome" => outcome)
                 .increment(1);
@@ -82,58 +87,64 @@ impl Stores {
         }
     }
 
-    async fn try_push(&self, push: &Push, progress: &Progress) -> Result<Served, ChangeError> {
+    async fn run(&self, push: &Push, progress: &Progress) -> Result<Served, ChangeError> {
         check_name(&push.store)?;
-        self.check_places(push)?;
-        let Entered { cancelled, .. } = &self.enter(push)?;
-        let Changed { document, revision, .. } = self.begin(push, cancelled, progress).await?;
+        let (read_from, hand_over) = (&*self.read_from, self.cleaner.uploads.hand_over);
+        let offer = Offer { push, cluster: &self.cluster, read_from, hand_over };
+        offer.check_places()?;
+        let entry = self.active.enter(push)?;
+        PushRun { pushes: self, push, progress, offer, cancelled: &entry.cancelled }.run().await
+    }
+}
+
+/// One push, while it runs.
+struct PushRun<'a> {
+    pushes: &'a Pushes,
+    push: &'a Push,
+    progress: &'a Progress,
+    offer: Offer<'a>,
+    /// Cancelled when the push is cancelled before a record knows it.
+    cancelled: &'a CancellationToken,
+}
+
+impl PushRun<'_> {
+    async fn run(&self) -> Result<Served, ChangeError> {
+        let Changed { document, revision, .. } = self.begin().await?;
         FailPoint::PushBegun.reach();
+        let (cluster, push, progress) = (&self.pushes.cluster, self.push, self.progress);
         let prepare = async {
-            self.check_manifests(push).await?;
-            self.prepare_everywhere(&document, push, revision, progress).await
+            self.offer.check_manifests().await?;
+            Preparation { cluster, push, progress }.on_all_holders(&document, revision).await
         };
         let prepared = tokio::select! {
             prepared = prepare => prepared,
-            why = self.ended(push, revision, cancelled) => Err(why),
+            why = self.ended(revision) => Err(why),
         };
         match prepared {
-            Ok(said) => {
+            Ok(outcomes) => {
                 FailPoint::PushPrepared.reach();
-                self.flip(push, said).await
+                self.flip(outcomes).await
             }
             Err(error) => {
-                self.give_up(push, &error).await;
+                self.give_up(&error).await;
                 Err(error)
             }
         }
     }
 
-    fn enter<'a>(&'a self, push: &'a Push) -> Result<Entered<'a>, ChangeError> {
-        match self.active().entry(push.push.clone()) {
-            Entry::Vacant(free) => {
-                let (store, cancelled) = (push.store.clone(), CancellationToken::new());
-                free.insert(Active { store, cancelled: cancelled.clone() });
-                Ok(Entered { stores: self, push: &push.push, cancelled })
-            }
-            Entry::Occupied(_) => {
-                let (push, who) = (push.push.clone(), push.who.clone());
-                Err(Refusal::PushRunning { push, version: StoreVersion(0), who }.into())
-            }
-        }
-    }
-
     /// Waits until a begun push is ended by another process or cancelled here. Returns the reason.
-    async fn ended(&self, push: &Push, revision: u64, cancelled: &CancellationToken) -> ChangeError {
+    async fn ended(&self, revision: u64) -> ChangeError {
+        let (metadata, push) = (&self.pushes.cluster.metadata, self.push);
         let key = keys::store(&push.store);
-        let mut changes = self.metadata.watch(&key, revision);
+        let mut changes = metadata.watch(&key, revision);
         loop {
             let snapshot = tokio::select! {
-                () = cancelled.cancelled() => return is_cancelled(push),
+                () = self.cancelled.cancelled() => return is_cancelled(push),
                 snapshot = changes.next() => snapshot,
             };
             let Some(snapshot) = snapshot else {
                 tokio::time::sleep(WATCH_RETRY).await;
-                changes = self.metadata.watch(&key, revision);
+                changes = metadata.watch(&key, revision);
                 continue;
             };
             // Ignore a record that cannot be read; the next write reports it.
@@ -146,44 +157,33 @@ impl Stores {
         }
     }
 
-    /// Cancels a push of a store that no record knows, if this router runs it. Returns whether it does.
-    pub(super) fn cancel_here(&self, store: &str, push: &PushId) -> bool {
-        let active = self.active();
-        let of_store = active.get(push).filter(|active| active.store == store);
-        of_store.inspect(|active| active.cancelled.cancel()).is_some()
-    }
-
-    async fn begin(
-        &self,
-        push: &Push,
-        cancelled: &CancellationToken,
-        progress: &Progress,
-    ) -> Result<Changed, ChangeError> {
-        self.wait_until_live().await?;
+    async fn begin(&self) -> Result<Changed, ChangeError> {
+        let (Pushes { cluster: handle, caretaker, .. }, push) = (self.pushes, self.push);
+        handle.wait_until_live().await?;
         let (started, mut tries) = (Instant::now(), 0);
-        let cluster = self.cluster();
+        let cluster = handle.cluster();
         while tries < BEGIN_TRIES {
-            if cancelled.is_cancelled() {
+            if self.cancelled.is_cancelled() {
                 return Err(is_cancelled(push));
             }
-            let known = match read(&*self.metadata, &push.store).await? {
+            let known = match read(&*handle.metadata, &push.store).await? {
                 Some(known) => known,
                 None if push.is_load => self.new_graph(&push.store, push.asker(&cluster)).await?,
                 None => return Err(ChangeError::Unknown),
             };
             bounds::check_components(&push.components)?;
-            self.check_folders(&known.document, push)?;
+            self.offer.check_folders(&known.document)?;
             let components = push.components_in(&known.document)?;
-            let commands = push.beginning(&known.document, &components, self.coordinator.name());
+            let commands = push.beginning(&known.document, &components, handle.coordinator.name());
             let (asker, new) = (push.asker(&cluster), New { components: &components, ..New::default() });
-            match change_known(&*self.metadata, &known, asker, &commands, new).await {
+            match change_known(&*handle.metadata, &known, asker, &commands, new).await {
                 Ok(Some(changed)) => return Ok(changed),
                 Ok(None) => tries += 1,
                 Err(ChangeError::Refused(refusal @ Refusal::PushRunning { .. })) => {
-                    if self.take_back_if_dead(&known.document).await? {
+                    if caretaker.take_back_if_dead(&known.document).await? {
                         continue;
                     }
-                    let waits = push.is_load && !progress.is_closed();
+                    let waits = push.is_load && !self.progress.is_closed();
                     if !waits || LOAD_WAIT < started.elapsed() {
                         return Err(refusal.into());
                     }
@@ -198,20 +198,21 @@ impl Stores {
     /// Returns the record of a graph that is loaded for the first time. It is written when its first push begins.
     async fn new_graph(&self, name: &str, asker: Asker<'_>) -> Result<Known, ChangeError> {
         let definition = DefinitionDocument::new(HoldsDocument::Graph);
-        Ok(Known { document: self.new_store(name, definition, asker).await?, revision: 0 })
+        Ok(Known { document: self.pushes.registry.new_store(name, definition, asker).await?, revision: 0 })
     }
 
-    async fn flip(&self, push: &Push, said: Vec<Command>) -> Result<Served, ChangeError> {
+    async fn flip(&self, outcomes: Vec<Command>) -> Result<Served, ChangeError> {
+        let (Pushes { cluster: handle, .. }, push) = (self.pushes, self.push);
         let commands: Vec<Command> =
-            said.into_iter().chain([Command::Flip { push: push.push.clone() }]).collect();
-        let cluster = self.cluster();
+            outcomes.into_iter().chain([Command::Flip { push: push.push.clone() }]).collect();
+        let cluster = handle.cluster();
         let asker = push.asker(&cluster);
         let started = Instant::now();
-        let changed = match change(&*self.metadata, &push.store, asker, &commands).await {
+        let changed = match change(&*handle.metadata, &push.store, asker, &commands).await {
             Ok(changed) => changed,
             Err(error) => {
                 if let ChangeError::Refused(_) = error {
-                    self.give_up(push, &error).await;
+                    self.give_up(&error).await;
                 }
                 // Otherwise the metadata store failed, and may have accepted the flip. If it has not, the push is taken back
                 // later.
@@ -220,17 +221,18 @@ impl Stores {
         };
         FailPoint::PushFlipped.reach();
         let flip_us = flipped(&changed.document, started.elapsed());
-        let routers = self.wait_until_served(changed.revision).await;
+        let routers = self.pushes.fence.wait_until_served(changed.revision).await;
         let version = StoreVersion(changed.document.current().map_or(0, |current| current.version));
-        self.clean(changed.before, changed.document).await;
+        self.pushes.cleaner.clean(changed.before, changed.document).await;
         FailPoint::PushCleaned.reach();
         Ok(Served { version, flip_us: Some(flip_us), routers })
     }
 
-    async fn give_up(&self, push: &Push, error: &ChangeError) {
+    async fn give_up(&self, error: &ChangeError) {
+        let (Pushes { cluster: handle, .. }, push) = (self.pushes, self.push);
         FailPoint::PushFailed.reach();
         let reason = error.to_status(&push.store).message().to_owned();
-        let cluster = self.cluster();
+        let cluster = handle.cluster();
         let asker = push.asker(&cluster);
         let end = match error {
             ChangeError::Refused(Refusal::PushCancelled { .. }) => {
@@ -238,7 +240,7 @@ impl Stores {
             }
             _ => Command::Abort { push: push.push.clone(), reason },
         };
-        match change(&*self.metadata, &push.store, asker, &[end]).await {
+        match change(&*handle.metadata, &push.store, asker, &[end]).await {
             Ok(_) | Err(ChangeError::Refused(_)) => FailPoint::PushGivenUp.reach(),
             // The caretaker ends it as soon as it can.
             Err(error) => {

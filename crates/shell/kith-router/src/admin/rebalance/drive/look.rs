@@ -21,7 +21,7 @@ impl Driver {
     /// Checks whether this router still drives, which nodes are down, which tables are in use, and which command a user
     /// gave.
     pub(super) async fn look(&mut self) -> Result<(), DriveError> {
-        let records = self.rebalancer.metadata.read(keys::REBALANCE).await;
+        let records = self.rebalancer.cluster.metadata.read(keys::REBALANCE).await;
         let Ok(records) = records
             .inspect_err(|error| tracing::debug!(%error, "cannot read the records of the rebalance now"))
         else {
@@ -32,10 +32,12 @@ impl Driver {
         }
         while self.work.try_join_next().is_some() {}
         self.restart_lost_copies();
-        let topology = self.rebalancer.topology.borrow().clone();
+        let topology = self.rebalancer.cluster.topology.borrow().clone();
         let plan = &self.state.parts().plan;
         let nodes = plan.announced.nodes.iter().chain(&plan.before.nodes).map(|node| node.id).collect();
-        if let Ok(dead) = dead(&*self.rebalancer.metadata, &self.rebalancer.dialer, &topology, &nodes).await {
+        if let Ok(dead) =
+            dead(&*self.rebalancer.cluster.metadata, &self.rebalancer.cluster.dialer, &topology, &nodes).await
+        {
             let (came, went): (Vec<_>, Vec<_>) = (
                 self.down.difference(&dead).copied().collect(),
                 dead.difference(&self.down).copied().collect(),
@@ -99,7 +101,7 @@ impl Driver {
         self.save().await?;
         let condition = Condition { key: asked.key.clone(), revision: asked.revision };
         let write = Write::delete(asked.key.clone());
-        if let Err(error) = self.rebalancer.metadata.commit(vec![condition], vec![write]).await {
+        if let Err(error) = self.rebalancer.cluster.metadata.commit(vec![condition], vec![write]).await {
             tracing::debug!(%error, "the command could not be removed: it is applied again");
         }
         Ok(())
@@ -107,11 +109,11 @@ impl Driver {
 
     /// Returns the oldest epoch among the tables of the live routers, or `None` if one of them does not answer.
     async fn oldest_in_use(&self, topology: &TopologyDocument) -> Option<Epoch> {
-        let live = self.rebalancer.metadata.read(keys::LIVE).await.ok()?;
+        let live = self.rebalancer.cluster.metadata.read(keys::LIVE).await.ok()?;
         let routers =
             topology.routers.iter().filter(|router| live.get(&keys::live_router(router.router)).is_some());
         let mut asked: FuturesUnordered<_> =
-            routers.map(|router| epoch_at(&self.rebalancer.dialer, &router.addr)).collect();
+            routers.map(|router| epoch_at(&self.rebalancer.cluster.dialer, &router.addr)).collect();
         let mut oldest = Epoch(topology.cluster.epoch);
         while let Some(epoch) = asked.next().await {
             oldest = oldest.min(epoch?);

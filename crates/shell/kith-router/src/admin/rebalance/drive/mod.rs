@@ -209,11 +209,11 @@ impl Driver {
             if target != self.key {
                 writes.extend([Write::delete(self.key), Write::delete(keys::REBALANCE_ASKED)]);
             }
-            match self.rebalancer.metadata.commit(vec![condition], writes).await {
+            match self.rebalancer.cluster.metadata.commit(vec![condition], writes).await {
                 Ok(Committed::At(revision)) => break revision,
                 Ok(Committed::Conflict) => {
                     // The answer to an earlier attempt may have been lost.
-                    let snapshot = self.rebalancer.metadata.read(keys::REBALANCE).await;
+                    let snapshot = self.rebalancer.cluster.metadata.read(keys::REBALANCE).await;
                     match snapshot.map(|snapshot| snapshot.get(target).cloned()) {
                         Ok(Some(entry)) if entry.value == bytes => break entry.revision,
                         Ok(_) => return Err(DriveError::Fenced),
@@ -274,7 +274,7 @@ impl Driver {
     /// Puts a table in force, on condition that the one before it is in force and that no other driver has taken over.
     async fn commit(&mut self, table: &TableParts) -> Result<RebalanceEvent, DriveError> {
         loop {
-            let snapshot = match self.rebalancer.metadata.read(keys::CLUSTER).await {
+            let snapshot = match self.rebalancer.cluster.metadata.read(keys::CLUSTER).await {
                 Ok(snapshot) => snapshot,
                 Err(error) => {
                     self.pause(&error).await;
@@ -296,7 +296,7 @@ impl Driver {
                 Condition { key: self.key.to_owned(), revision: self.revision },
             ];
             let write = Write::put(keys::CLUSTER, next.encode());
-            match self.rebalancer.metadata.commit(conditions, vec![write]).await {
+            match self.rebalancer.cluster.metadata.commit(conditions, vec![write]).await {
                 Ok(Committed::At(revision)) => {
                     tracing::info!(rebalance = self.id(), epoch = next.epoch, "a new table is in force");
                     self.rebalancer.wait_until_seen(revision).await;
@@ -310,7 +310,7 @@ impl Driver {
     }
 
     async fn check_fence(&self) -> Result<(), DriveError> {
-        match self.rebalancer.metadata.read(keys::REBALANCE).await {
+        match self.rebalancer.cluster.metadata.read(keys::REBALANCE).await {
             Ok(snapshot) if snapshot.get(self.key).is_none_or(|entry| entry.revision != self.revision) => {
                 Err(DriveError::Fenced)
             }

@@ -22,9 +22,9 @@ impl Driver {
             revision: self.revision,
             bytes_per_second: self.document.bytes_per_second,
         };
-        let (sender, topology) = (self.sender.clone(), self.rebalancer.topology.clone());
+        let (sender, topology) = (self.sender.clone(), self.rebalancer.cluster.topology.clone());
         let (id, of_task) = (self.document.id.clone(), indexes.clone());
-        let dialer = self.rebalancer.dialer.clone();
+        let dialer = self.rebalancer.cluster.dialer.clone();
         let task = self.work.spawn(async move {
             let topology = topology.borrow().clone();
             let outcome = copy_to(&dialer, &topology, donor, stealer, request).await.map_err(|status| {
@@ -50,8 +50,8 @@ impl Driver {
             partitions: partitions.iter().map(|partition| partition.0).collect(),
             revision: self.revision,
         };
-        let (sender, topology) = (self.sender.clone(), self.rebalancer.topology.clone());
-        let (id, dialer) = (self.document.id.clone(), self.rebalancer.dialer.clone());
+        let (sender, topology) = (self.sender.clone(), self.rebalancer.cluster.topology.clone());
+        let (id, dialer) = (self.document.id.clone(), self.rebalancer.cluster.dialer.clone());
         self.work.spawn(async move {
             loop {
                 let known = topology.borrow().clone();
