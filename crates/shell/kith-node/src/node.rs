@@ -4,7 +4,12 @@ use crate::{
     NodeOptions, counts, disk, home, live,
     repair::scrub,
     serve::{doors, evaluator::Evaluator, inspect, load::LoadCounter, quota, service::NodeService},
-    versions::{HeldStores, follow, held, moves, pace, prepare, repairs, residency, throttle::Throttle},
+    versions::{
+        HeldStores, follow,
+        held::{self, ComponentFolders, Origins},
+        moves, pace, prepare, repairs, residency,
+        throttle::Throttle,
+    },
 };
 use kith_cluster::metadata::MetadataStore;
 use kith_cluster::{
@@ -113,7 +118,7 @@ impl Node {
             cluster_id: first.cluster.cluster_id.clone(),
             owner: format!("node {}", options.node),
         })?;
-        let held = Arc::new(held_stores(&options, &first, &stop)?.living_in(&data));
+        let held = Arc::new(held_stores(&options, &data, &first, &stop)?);
         follow::prepare_served(options.node, &held, &first).await;
         let connections = Connections::new(options.connections.clone())?;
         let ports = Ports::bind(options.addresses(), &options.security, &connections).await?;
@@ -178,6 +183,7 @@ impl Node {
 
 fn held_stores(
     options: &NodeOptions,
+    data: &Arc<DataDir>,
     topology: &TopologyDocument,
     stop: &CancellationToken,
 ) -> Result<HeldStores, StartError> {
@@ -185,13 +191,14 @@ fn held_stores(
     let partition_count = PartitionCount::new(cluster.partitions)
         .ok_or(StartError::Topology { detail: format!("{} partitions", cluster.partitions) })?;
     let owned = held::Owned::of(cluster, options.node);
-    let components = options.data.join("components");
+    let folders = ComponentFolders::new(options.data.join("components"), partition_count).in_data_dir(data);
     let object_store = kith_cluster::place::objects(&cluster.object_store).map_err(|source| {
         StartError::ObjectStore { location: cluster.object_store.clone(), source: Box::new(source) }
     })?;
     let fetches = Throttle::new(options.fetch_rate, stop.clone());
     let dialer = options.security.dialer().clone();
-    Ok(HeldStores::new(components, object_store, partition_count, owned, fetches, dialer))
+    let origins = Origins::new(object_store, fetches, dialer);
+    Ok(HeldStores::new(folders, origins, partition_count, owned))
 }
 
 fn evaluator(

@@ -47,7 +47,7 @@ impl Check {
         let cluster = self.topology.borrow().cluster.cluster_id.clone();
         let mut done = 0;
         for component in &self.store.components {
-            let looked = self.held.verify_built(
+            let looked = self.held.origins.verify_built(
                 (&self.store.name, component, cluster.as_str()),
                 self.depth,
                 given_up,

@@ -158,15 +158,15 @@ impl Scrubber {
         let WantedComponent { store, component, versions } = wanted;
         let Some(first) = versions.first() else { return };
         // A component that was never opened here is left to its preparation, which may be running.
-        if !versions.iter().any(|version| self.held.get(store, version.version).is_some()) {
+        if !versions.iter().any(|version| self.held.open.get(store, version.version).is_some()) {
             return;
         }
-        let folder = self.held.folder_of(store, &component.name, component.version);
-        let owned = self.held.owned(first);
+        let folder = self.held.folders.path(store, &component.name, component.version);
+        let owned = self.held.owned.of_store(first);
         let looked = verify(&folder, component, &owned, Depth::Deep, &mut |bytes| throttle.pass(bytes));
         let confirmed = looked.and_then(|found| match found.is_cut {
             true => Ok(found),
-            false => self.held.confirm(first, component, found, true),
+            false => self.held.repairer.confirm(first, component, found, true),
         });
         let found = match confirmed {
             Ok(found) => found,
@@ -196,7 +196,7 @@ impl Scrubber {
         tracing::error!(node, store, component = name, version, state = ?found.state, files, first, "damage found");
         metrics::counter!("kith_node_damage_found_total").increment(files);
         let replicas = versions.first().map(|first| Replicas::of(&self.topology.borrow(), node, first));
-        match self.held.heal(component, versions, &found.damages, &replicas.unwrap_or_default()) {
+        match self.held.repairer.heal(component, versions, &found.damages, &replicas.unwrap_or_default()) {
             Ok(()) => {
                 tracing::warn!(node, store, component = name, version, files, "damage repaired");
                 self.doctor.repaired(wanted.key(), files);

@@ -142,7 +142,7 @@ impl Backend for OwnReads {
 
 impl Evaluator {
     fn values(&self, store: &str, version: u64) -> Result<Arc<ValuesReader>, QueryError> {
-        match self.held.get(store, version) {
+        match self.held.open.get(store, version) {
             Some(VersionReader::Values(reader)) => Ok(reader),
             _ => Err(QueryError::VersionUnavailable { what: "store", name: store.to_owned(), version }),
         }

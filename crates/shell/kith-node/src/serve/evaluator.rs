@@ -106,7 +106,7 @@ impl Evaluator {
         served: &[v1::Served],
         now: Instant,
     ) -> Result<Job, Status> {
-        let reader = self.held.get(&request.name, request.version).ok_or_else(|| {
+        let reader = self.held.open.get(&request.name, request.version).ok_or_else(|| {
             let message =
                 format!("node {} does not hold version {} of {:?}", self.node, request.version, request.name);
             kith_wire::status(ErrorCode::VersionUnavailable, message, "ask another replica")

@@ -37,7 +37,7 @@ pub(crate) struct InspectService {
 
 impl InspectService {
     fn values(&self, store: &str, version: u64) -> Result<Arc<ValuesReader>, Status> {
-        match self.held.get(store, version) {
+        match self.held.open.get(store, version) {
             Some(VersionReader::Values(reader)) => Ok(reader),
             Some(VersionReader::Graph(_)) => Err(kith_wire::status(
                 ErrorCode::NotValues,
@@ -143,16 +143,16 @@ fn verify_here(
     depth: Depth,
     sender: &mpsc::Sender<Result<v1::VerifyProgress, Status>>,
 ) {
-    let (mut done, owned) = (0, held.owned(store));
+    let (mut done, owned) = (0, held.owned.of_store(store));
     for component in &store.components {
-        let folder = held.folder_of(&store.name, &component.name, component.version);
+        let folder = held.folders.path(&store.name, &component.name, component.version);
         let looked = verify(&folder, component, &owned, depth, &mut |bytes| {
             done += bytes;
             // A slow reader misses progress reports, but never a finding.
             let _ = sender.try_send(Ok(v1::VerifyProgress { bytes_done: done, finding: None }));
             if sender.is_closed() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
-        let confirmed = looked.and_then(|found| held.confirm(store, component, found, false));
+        let confirmed = looked.and_then(|found| held.repairer.confirm(store, component, found, false));
         let told = match confirmed {
             Ok(found) => Ok(v1::VerifyProgress { bytes_done: done, finding: Some(found.to_wire()) }),
             Err(error) => Err(not_looked_at(&error)),

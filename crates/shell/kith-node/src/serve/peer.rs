@@ -59,11 +59,12 @@ fn send_range(
     sender: &mpsc::Sender<Result<v1::ObjectPiece, Status>>,
 ) -> Result<(), Status> {
     let v1::ReadObjectRequest { store, component, version, .. } = request;
-    let source: Arc<HeldSource> = held.source(store, component, *version).map_err(|error| match error {
-        OpenError::NoComponent { .. } => not_held(request, "this node has none of it"),
-        other => not_held(request, &other.to_string()),
-    })?;
-    supply(&*source, request, held.supplies(), sender)
+    let source: Arc<HeldSource> =
+        held.folders.source(store, component, *version).map_err(|error| match error {
+            OpenError::NoComponent { .. } => not_held(request, "this node has none of it"),
+            other => not_held(request, &other.to_string()),
+        })?;
+    supply(&*source, request, &held.origins.supplies, sender)
 }
 
 /// Sends a range of a source in pieces, each after its turn in the throttle.

@@ -45,9 +45,9 @@ impl NodeService {
             epoch: topology.borrow().cluster.epoch,
             files_damaged,
             files_repaired,
-            fetch_held_back: held.fetches().state().held_back.map_or(0, NonZeroU64::get),
+            fetch_held_back: held.origins.fetches.state().held_back.map_or(0, NonZeroU64::get),
             counters: request.counters.then(|| load.counters()),
-            disk_free: request.disk.then(|| disk::free(held.folder())).flatten(),
+            disk_free: request.disk.then(|| disk::free(held.folders.root())).flatten(),
             live: if request.live { live.applied_logs() } else { Vec::new() },
         })
     }
@@ -139,7 +139,7 @@ impl v1::node_server::Node for NodeService {
         &self,
         request: Request<v1::FetchRateRequest>,
     ) -> Result<Response<v1::FetchRateReply>, Status> {
-        let fetches = self.evaluator.held.fetches();
+        let fetches = &self.evaluator.held.origins.fetches;
         if let Some(rate) = request.into_inner().bytes_per_second {
             fetches.set(NonZeroU64::new(rate));
             tracing::info!(node = self.evaluator.node, bytes_per_second = rate, "the fetch rate was changed");

@@ -60,7 +60,7 @@ fn prepare_store(
     for store in versions {
         let options =
             PrepareOptions { replicas: Replicas::of(topology, node, store), ..PrepareOptions::default() };
-        if let Err(error) = held.prepare(store, topology.revision, &options, &mut |_, _, _| {}) {
+        if let Err(error) = held.opener.prepare(store, topology.revision, &options, &mut |_, _, _| {}) {
             let source = std::error::Error::source(&error).map(ToString::to_string);
             let (store, version) = (&store.name, store.version);
             tracing::error!(%error, source, store, version, "a version cannot be served yet");
@@ -81,13 +81,15 @@ pub(crate) async fn follow_versions(
     let follow = async {
         loop {
             let current = Arc::clone(&topology.borrow_and_update());
-            held.follow(&current, node, Instant::now());
+            held.owned.follow(&current, node, Instant::now());
             let mut done = prepare_all(node, &held, &current, wanted(&current)).await;
-            held.retire(&current, Instant::now());
+            held.remover.retire(&current, Instant::now());
             let (stores, versions) = (Arc::clone(&held), wanted(&current));
-            let freed = tokio::task::spawn_blocking(move || stores.free_strangers(&versions, Instant::now()));
+            let freed = tokio::task::spawn_blocking(move || {
+                stores.releaser.free_strangers(&versions, Instant::now())
+            });
             done &= freed.await.is_ok();
-            done &= repairs.tell(&held, &current).await;
+            done &= repairs.report(&held, &current).await;
             let wait = if done { RETIRE_INTERVAL } else { PREPARE_RETRY };
             tokio::select! {
                 changed = topology.changed() => if changed.is_err() { return },

@@ -15,5 +15,6 @@ pub(crate) mod throttle;
 pub(crate) mod warm;
 
 pub(crate) use held::{
-    CopyError, Copying, HeldStores, Partitions, PrepareError, ReleaseError, Replicas, Supplier, VersionReader,
+    CopyError, CopyTerms, HeldStores, Partitions, PrepareError, ReleaseError, Replicas, Supplier,
+    VersionReader,
 };

@@ -1,6 +1,6 @@
 //! The node's part of a rebalance: copying partitions from a peer, and freeing partitions that it gave up.
 
-use super::{CopyError, Copying, Partitions, ReleaseError, held::HeldStores};
+use super::{CopyError, CopyTerms, Partitions, ReleaseError, held::HeldStores};
 use crate::serve::named::{partitions_of, seen, versions_of};
 use futures::{StreamExt, stream::BoxStream};
 use kith_cluster::{PeerSource, background, topology::TopologyReceiver};
@@ -61,8 +61,8 @@ impl Moves {
         let (held, node) = (Arc::clone(&self.held), self.node);
         let freed = tokio::task::spawn_blocking(move || {
             // The table that this request is based on may have just arrived.
-            held.follow(&topology, node, Instant::now());
-            held.release(&versions, &partitions)
+            held.owned.follow(&topology, node, Instant::now());
+            held.releaser.release(&versions, &partitions)
         });
         let freed = freed.await.map_err(|error| Status::internal(error.to_string()))?;
         freed.map_err(|error| release_status(self.node, &error))
@@ -86,19 +86,19 @@ fn copy(
             ..Default::default()
         }));
     };
-    let pace = held.fetches().beside(NonZeroU64::new(request.bytes_per_second));
+    let pace = held.origins.fetches.beside(NonZeroU64::new(request.bytes_per_second));
     let mut go_on = |bytes: u64| match sender.is_closed() {
         true => ControlFlow::Break(()),
         false => pace.pass(bytes),
     };
     let source_of = |store: &str, component: &ComponentDocument| {
         let version = component.version;
-        let peer = PeerSource::new(held.dialer(), &request.from, store, &component.name, version);
+        let peer = PeerSource::new(&held.origins.dialer, &request.from, store, &component.name, version);
         let peer = peer.map_err(|status| CopyError::Donor { detail: status.message().to_owned() })?;
         Ok(Box::new(peer) as Box<dyn Source>)
     };
-    let mut copy = Copying { source_of: &source_of, progress: &mut report, go_on: &mut go_on };
-    held.copy(wanted, revision, &mut copy)
+    let mut copy = CopyTerms { source_of: &source_of, progress: &mut report, go_on: &mut go_on };
+    held.copier.copy(wanted, revision, &mut copy)
 }
 
 /// Returns a status whose code says what would help: another donor, a repair of this node, or another attempt.

@@ -95,7 +95,7 @@ impl Pacer {
     }
 
     fn throttles(&self) -> [&Throttle; 2] {
-        [self.held.fetches(), self.held.supplies()]
+        [&self.held.origins.fetches, &self.held.origins.supplies]
     }
 
     fn hold(&self, before: Option<NonZeroU64>, pace: &Pace) {

@@ -56,12 +56,12 @@ impl Preparer {
                     bytes_done,
                     bytes_total,
                     ready: false,
-                    held_back: held.fetches().state().held_back.map_or(0, NonZeroU64::get),
+                    held_back: held.origins.fetches.state().held_back.map_or(0, NonZeroU64::get),
                 };
                 // A full queue drops a progress message, but never the preparation.
                 let _ = sender.try_send(Ok(progress));
             };
-            let last = match held.prepare(&store, revision, &options, &mut report) {
+            let last = match held.opener.prepare(&store, revision, &options, &mut report) {
                 Ok(()) => {
                     FailPoint::NodeReady.reach();
                     Ok(v1::PrepareProgress { ready: true, ..Default::default() })
@@ -71,7 +71,7 @@ impl Preparer {
             let _ = sender.blocking_send(last);
             if options.given_up.is_cancelled() {
                 // Remove at once what was fetched of a version that nothing names.
-                held.retire(&Arc::clone(&topology.borrow()), Instant::now());
+                held.remover.retire(&Arc::clone(&topology.borrow()), Instant::now());
             }
         });
         let steps = ReceiverStream::new(receiver).inspect(move |_| {

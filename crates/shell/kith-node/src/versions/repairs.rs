@@ -18,15 +18,16 @@ pub(crate) struct Repairs {
 
 impl Repairs {
     /// Reports every version that this node was left out of and has by now. Returns `false` if some report is still missing.
-    pub async fn tell(&self, held: &HeldStores, topology: &TopologyDocument) -> bool {
+    pub async fn report(&self, held: &HeldStores, topology: &TopologyDocument) -> bool {
         let named = topology.stores.iter().chain(topology.kept.iter().map(|kept| &kept.at));
-        let mut told = true;
+        let mut all_reported = true;
         // A node does not owe what has been assigned to another group since.
-        let owes =
-            |store: &&ServedDocument| store.excluded.contains(&self.node) && !held.owned(store).is_empty();
+        let owes = |store: &&ServedDocument| {
+            store.excluded.contains(&self.node) && !held.owned.of_store(store).is_empty()
+        };
         for store in named.filter(owes) {
-            if held.get(&store.name, store.version).is_none() {
-                told = false;
+            if held.open.get(&store.name, store.version).is_none() {
+                all_reported = false;
                 continue;
             }
             let version = StoreVersion(store.version);
@@ -44,10 +45,10 @@ impl Repairs {
                         store = store.name,
                         "a repair could not be reported"
                     );
-                    told = false;
+                    all_reported = false;
                 }
             }
         }
-        told
+        all_reported
     }
 }

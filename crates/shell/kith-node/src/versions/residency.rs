@@ -69,7 +69,7 @@ impl Looks {
 pub(crate) async fn follow(held: Arc<HeldStores>, stop: CancellationToken) {
     let mut looks: BTreeMap<(String, u64), Looks> = BTreeMap::new();
     while stop.run_until_cancelled(tokio::time::sleep(LOOK_INTERVAL)).await.is_some() {
-        let readers = held.readers();
+        let readers = held.open.readers();
         looks.retain(|version, _| readers.iter().any(|(held, _)| held == version));
         for (version, reader) in readers {
             let residency = reader.residency();

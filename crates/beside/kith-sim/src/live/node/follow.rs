@@ -1,4 +1,4 @@
-//! Follows logs and proves that caches are fresh, as `kith-node/src/live/{tail,catch_up}.rs` do.
+//! Follows logs and proves that caches are fresh, as `kith-node/src/live/{freshness,logs}.rs` do.
 
 use super::{Me, Turn};
 use crate::live::database::LogRead;

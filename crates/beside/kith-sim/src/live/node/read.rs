@@ -1,4 +1,4 @@
-//! Answers reads, as `kith-node/src/live/read.rs` does.
+//! Answers reads, as `kith-node/src/live/{rows,read}.rs` does.
 
 use super::Me;
 use super::follow::ReadError;

@@ -7,7 +7,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 /// An open component. Cheap to clone.
 #[derive(Clone)]
-pub(super) struct Component {
+pub struct Component {
     files: Files,
     partitions: Arc<BTreeSet<PartitionId>>,
 }

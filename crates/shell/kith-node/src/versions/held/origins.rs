@@ -1,15 +1,19 @@
-//! Fetches what this node lacks of a version from the object store, or else from peers, as [`kith_versions::origins`]
-//! decides.
+//! The origins of files: the object store, or else peers, as [`kith_versions::origins`] decides.
 
-use super::{HeldStores, PrepareError};
-use crate::{repair::heal::Take, versions::throttle::Throttled};
-use kith_cluster::PeerSource;
+use super::PrepareError;
+use crate::{
+    repair::heal::Take,
+    versions::throttle::{Throttle, Throttled},
+};
 use kith_cluster::metadata::records::holders_of;
+use kith_cluster::{PeerSource, place};
 use kith_engine::{Damage, FetchError, FileId, FileKind, Source, SplicedSource, read_manifest};
 use kith_files::objects::Objects;
+use kith_net::security::Dialer;
 use kith_types::{NodeId, PartitionId};
 use kith_versions::{BRIEF, Donors, Origin, origins};
 use kith_wire::documents::{ComponentDocument, ServedDocument, TopologyDocument};
+use parking_lot::Mutex;
 use std::{
     collections::{BTreeMap, BTreeSet},
     time::Instant,
@@ -40,8 +44,8 @@ impl Replicas {
     }
 }
 
-/// The files that are wanted, and the places that may have them.
-pub(super) struct Wanted<'a> {
+/// The files that are wanted, and the origins that may have them.
+pub struct WantedFiles<'a> {
     pub store: &'a ServedDocument,
     pub component: &'a ComponentDocument,
     pub partitions: &'a [PartitionId],
@@ -51,17 +55,58 @@ pub(super) struct Wanted<'a> {
     pub given_up: &'a CancellationToken,
 }
 
-impl HeldStores {
+/// The origins of a node, and the throttles of what it reads from them.
+pub struct Origins {
+    /// The cluster's object store, in the layout of the folders. Components with a URL are elsewhere.
+    pub(super) object_store: Objects,
+    /// The throttle of all fetches, copies and repairs, for any store and reason.
+    pub fetches: Throttle,
+    /// The throttle of reads by peers. It slows them down only if queries suffer.
+    pub supplies: Throttle,
+    /// Connects to peers.
+    pub dialer: Dialer,
+    /// The time at which the object store failed to answer; `None` if it has answered since.
+    silent_since: Mutex<Option<Instant>>,
+}
+
+impl Origins {
+    /// Returns origins whose object store is expected to answer.
+    pub fn new(object_store: Objects, fetches: Throttle, dialer: Dialer) -> Self {
+        let supplies = fetches.beside(None);
+        Self { object_store, fetches, supplies, dialer, silent_since: Mutex::default() }
+    }
+
+    /// Returns `source` at the rate of fetches.
+    pub fn throttled<'a>(&'a self, source: &'a dyn Source) -> Throttled<'a> {
+        Throttled::new(source, &self.fetches)
+    }
+
+    /// Returns the object store that a component was built in.
+    ///
+    /// # Errors
+    /// [`PrepareError::Place`] if its URL cannot be used.
+    pub fn object_store_of(
+        &self,
+        store: &str,
+        component: &ComponentDocument,
+    ) -> Result<Objects, PrepareError> {
+        place::of(&self.object_store, store, component).map_err(|source| PrepareError::Place {
+            component: component.name.clone(),
+            version: component.version,
+            source: Box::new(source),
+        })
+    }
+
     /// Runs `take` with one origin after another until one supplies what it needs. Blocks.
     ///
     /// # Errors
     /// The object store's error if no origin could supply it, or the error of this node.
-    pub(super) fn take_from_any(&self, wanted: &Wanted<'_>, take: &mut Take<'_>) -> Result<(), PrepareError> {
+    pub fn take_from_any(&self, wanted: &WantedFiles<'_>, take: &mut Take<'_>) -> Result<(), PrepareError> {
         let (store, component, version) =
             (&wanted.store.name, &wanted.component.name, wanted.component.version);
         let has_peers = !wanted.replicas.donors.peers().is_empty();
-        let mut said = None;
-        for origin in origins(self.silent().map(|since| since.elapsed()), has_peers) {
+        let mut reported = None;
+        for origin in origins(self.silent_since().map(|since| since.elapsed()), has_peers) {
             let partitions = wanted.partitions.len();
             tracing::info!(?origin, store, component, version, partitions, "requesting files");
             let taken = match origin {
@@ -81,53 +126,53 @@ impl HeldStores {
             }
             let is_local = ends || !is_of_origin(&error);
             // The object store's error tells an operator more than the error of a peer.
-            if said.is_none() || *origin == Origin::ObjectStore || is_local {
-                said = Some(error);
+            if reported.is_none() || *origin == Origin::ObjectStore || is_local {
+                reported = Some(error);
             }
             if is_local {
                 break;
             }
         }
-        let source = said.unwrap_or(FetchError::Cancelled);
+        let source = reported.unwrap_or(FetchError::Cancelled);
         let (component, version) = (wanted.component.name.clone(), wanted.component.version);
         Err(PrepareError::Fetch { component, version, source })
     }
 
     fn take_from_objects(
         &self,
-        wanted: &Wanted<'_>,
+        wanted: &WantedFiles<'_>,
         objects: &Objects,
         take: &mut Take<'_>,
     ) -> Result<(), FetchError> {
         let threads = if objects.folder().is_some() { 1 } else { REQUESTS_AT_A_TIME };
         let taken = take(&self.throttled(objects).until(wanted.given_up), threads);
         let failed = matches!(taken, Err(FetchError::Source(_))) && !self.ends(wanted);
-        let silent = failed.then(Instant::now);
-        *self.object_store_silent.lock() = silent;
+        let silent_since = failed.then(Instant::now);
+        *self.silent_since.lock() = silent_since;
         taken
     }
 
     /// Whether a failure says nothing about an origin, because the node is stopping or the caller has given up.
-    fn ends(&self, wanted: &Wanted<'_>) -> bool {
+    fn ends(&self, wanted: &WantedFiles<'_>) -> bool {
         wanted.given_up.is_cancelled() || self.fetches.ends()
     }
 
     /// The time since which the object store has not answered.
-    fn silent(&self) -> Option<Instant> {
-        *self.object_store_silent.lock()
+    fn silent_since(&self) -> Option<Instant> {
+        *self.silent_since.lock()
     }
 
     /// Fetches from peers. If one supplies damaged bytes, asks others: each further attempt has one peer less, or asks one
     /// for less.
-    fn take_from_peers(&self, wanted: &Wanted<'_>, take: &mut Take<'_>) -> Result<(), FetchError> {
+    fn take_from_peers(&self, wanted: &WantedFiles<'_>, take: &mut Take<'_>) -> Result<(), FetchError> {
         let mut donors = wanted.replicas.donors.clone();
         loop {
-            let (ended, silent) = self.take_from_donors(wanted, &donors, take);
+            let (ended, unfit) = self.take_from_donors(wanted, &donors, take);
             let damage = match ended {
                 Err(FetchError::Damaged(damage)) => damage,
                 ended => return ended,
             };
-            if !donors.unfit(partition_of(&damage), &silent) {
+            if !donors.unfit(partition_of(&damage), &unfit) {
                 return Err(damage.into());
             }
             let (store, component) = (&wanted.store.name, &wanted.component.name);
@@ -139,12 +184,12 @@ impl HeldStores {
     /// case, because each of them may have a part.
     fn take_from_donors(
         &self,
-        wanted: &Wanted<'_>,
+        wanted: &WantedFiles<'_>,
         donors: &Donors,
         take: &mut Take<'_>,
     ) -> (Result<(), FetchError>, BTreeSet<NodeId>) {
-        let asked = self.peers(wanted, donors);
-        let throttled: Vec<(Throttled<'_>, &BTreeSet<PartitionId>)> = asked
+        let peers = self.peers(wanted, donors);
+        let throttled: Vec<(Throttled<'_>, &BTreeSet<PartitionId>)> = peers
             .iter()
             .map(|(_, peer, partitions)| (self.throttled(peer).until(wanted.given_up), *partitions))
             .collect();
@@ -160,17 +205,17 @@ impl HeldStores {
             Ok(manifest) => manifest,
             Err(error) => return (Err(error), BTreeSet::new()),
         };
-        let peers = throttled.iter().map(|(peer, partitions)| (peer as &dyn Source, (*partitions).clone()));
+        let sources = throttled.iter().map(|(peer, partitions)| (peer as &dyn Source, (*partitions).clone()));
         let objects = self.throttled(wanted.objects).until(wanted.given_up);
         let partitions = wanted.partitions.iter().copied().collect();
-        let source = SplicedSource::new(manifest, peers.collect(), &objects, partitions);
+        let source = SplicedSource::new(manifest, sources.collect(), &objects, partitions);
         let ended = take(&source, REQUESTS_AT_A_TIME);
-        (ended, source.failed().into_iter().map(|index| asked[index].0).collect())
+        (ended, source.failed().into_iter().map(|index| peers[index].0).collect())
     }
 
     fn peers<'a>(
         &self,
-        wanted: &Wanted<'_>,
+        wanted: &WantedFiles<'_>,
         donors: &'a Donors,
     ) -> Vec<(NodeId, PeerSource, &'a BTreeSet<PartitionId>)> {
         let peers = donors.peers().iter().filter_map(|(node, partitions)| {

@@ -3,7 +3,8 @@
 
 use kith_routing::{GroupRole, Strategy, groups_of_store};
 use kith_types::{GroupId, PartitionId};
-use kith_wire::documents::{ClusterDocument, ServedDocument};
+use kith_wire::documents::{ClusterDocument, ServedDocument, TopologyDocument};
+use parking_lot::RwLock;
 use std::{collections::BTreeSet, sync::Arc, time::Instant};
 
 /// The partitions that a table assigns to one node.
@@ -46,7 +47,7 @@ impl Owned {
         let groups = self.groups.iter().map(|(id, role, _)| (*id, *role));
         let held = groups_of_store(self.strategy, groups, &store.name, store.definition.replication);
         let all = self.groups.iter().enumerate();
-        let own = all.filter(|(place, (.., own))| held >> place & 1 == 1 && !own.is_empty());
+        let own = all.filter(|(index, (.., own))| held >> index & 1 == 1 && !own.is_empty());
         let own: Vec<&Arc<[PartitionId]>> = own.map(|(_, (.., own))| own).collect();
         match own.as_slice() {
             [] => Arc::default(),
@@ -57,6 +58,34 @@ impl Owned {
                 all.into_iter().collect()
             }
         }
+    }
+}
+
+/// The partitions that the routing table assigns to this node; it is written when a table arrives. More may be open: copies
+/// that a later table will assign, and partitions given up that clients with an older table still read.
+pub struct OwnedPartitions(RwLock<Owned>);
+
+impl OwnedPartitions {
+    /// Returns what the first table assigns.
+    pub fn new(owned: Owned) -> Self {
+        Self(RwLock::new(owned))
+    }
+
+    /// Adopts what a table assigns to this node. The next preparation fetches what is missing.
+    pub fn follow(&self, topology: &TopologyDocument, node: u32, now: Instant) {
+        let next = Owned::of(&topology.cluster, node);
+        let mut owned = self.0.write();
+        *owned = owned.followed_by(next, topology.rebalance.is_none(), now);
+    }
+
+    /// Returns the partitions of a store that the table assigns to this node, ascending.
+    pub fn of_store(&self, store: &ServedDocument) -> Arc<[PartitionId]> {
+        self.0.read().of_store(store)
+    }
+
+    /// The time since which the table has been assigning the same partitions to this node, with no rebalance running.
+    pub fn settled(&self) -> Option<Instant> {
+        self.0.read().settled()
     }
 }
 

@@ -1,8 +1,13 @@
 //! Tests of which versions and files are kept, and for how long.
 
-use super::*;
-use kith_wire::documents::{ClusterDocument, DOCUMENT_FORMAT, DefinitionDocument, KeptDocument};
-use std::fs;
+use super::{open_versions::VERSION_GRACE, *};
+use crate::versions::throttle::Throttle;
+use kith_cluster::place;
+use kith_net::security::Dialer;
+use kith_wire::documents::{
+    ClusterDocument, DOCUMENT_FORMAT, DefinitionDocument, HoldsDocument, KeptDocument,
+};
+use std::{fs, path::Path, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 fn topology(revision: u64, stores: Vec<ServedDocument>, kept: Vec<ServedDocument>) -> TopologyDocument {
@@ -59,13 +64,16 @@ fn village(version: u64, components: &[u64]) -> ServedDocument {
 }
 
 fn held(folder: &Path) -> HeldStores {
+    let partition_count = PartitionCount::new(24).unwrap();
     HeldStores::new(
-        folder.to_owned(),
-        place::objects("nowhere").unwrap(),
-        PartitionCount::new(24).unwrap(),
+        ComponentFolders::new(folder.to_owned(), partition_count),
+        Origins::new(
+            place::objects("nowhere").unwrap(),
+            Throttle::new(None, CancellationToken::new()),
+            Dialer::default(),
+        ),
+        partition_count,
         Owned::of(&topology(1, vec![], vec![]).cluster, 0),
-        Throttle::new(None, CancellationToken::new()),
-        Dialer::default(),
     )
 }
 
@@ -77,7 +85,9 @@ fn files_that_the_topology_names_are_kept_also_if_they_cannot_be_opened() {
     for path in paths {
         fs::create_dir_all(folder.path().join(path)).unwrap();
     }
-    held(folder.path()).retire(&topology(1, vec![village(9, &[7])], vec![village(8, &[6])]), Instant::now());
+    held(folder.path())
+        .remover
+        .retire(&topology(1, vec![village(9, &[7])], vec![village(8, &[6])]), Instant::now());
     let there = paths.map(|path| folder.path().join(path).exists());
     assert_eq!(there, [true, true, false, false]);
 }
@@ -95,18 +105,18 @@ fn what_is_half_fetched_stays_while_it_is_wanted() {
         topology
     };
     begin();
-    held.retire(&pushed(5), Instant::now());
+    held.remover.retire(&pushed(5), Instant::now());
     assert_eq!(there(&paths), [true, true], "the push will ask for the version again");
-    held.retire(&topology(6, vec![], vec![]), Instant::now());
+    held.remover.retire(&topology(6, vec![], vec![]), Instant::now());
     assert_eq!(there(&paths), [false, false], "the push has ended");
     // The version is open, so no file of it is missing unless a rebalance copies partitions.
-    held.prepare(&village(8, &[]), 7, &PrepareOptions::default(), &mut |_, _, _| {}).unwrap();
+    held.opener.prepare(&village(8, &[]), 7, &PrepareOptions::default(), &mut |_, _, _| {}).unwrap();
     begin();
     let mut rebalanced = topology(8, vec![village(8, &[7])], vec![]);
     rebalanced.rebalance = Some("r".to_owned());
-    held.retire(&rebalanced, Instant::now());
+    held.remover.retire(&rebalanced, Instant::now());
     assert_eq!(there(&paths), [true, true]);
-    held.retire(&topology(9, vec![village(8, &[7])], vec![]), Instant::now());
+    held.remover.retire(&topology(9, vec![village(8, &[7])], vec![]), Instant::now());
     assert_eq!(there(&paths), [false, false]);
 }
 
@@ -115,16 +125,18 @@ fn a_version_is_held_while_it_is_named_and_for_a_grace_after() {
     let folder = tempfile::tempdir().unwrap();
     let (held, start) = (held(folder.path()), Instant::now());
     for version in [1, 2, 3] {
-        held.prepare(&village(version, &[]), 5, &PrepareOptions::default(), &mut |_, _, _| {}).unwrap();
+        held.opener
+            .prepare(&village(version, &[]), 5, &PrepareOptions::default(), &mut |_, _, _| {})
+            .unwrap();
     }
-    let here = || [1, 2, 3].map(|version| held.get("village", version).is_some());
+    let here = || [1, 2, 3].map(|version| held.open.get("village", version).is_some());
     let late = start + VERSION_GRACE;
     // After a rollback from 3 to 2, version 2 is served, 3 is kept and 1 is not.
     let rolled_back = topology(9, vec![village(2, &[])], vec![village(3, &[])]);
-    held.retire(&rolled_back, start);
+    held.remover.retire(&rolled_back, start);
     assert_eq!(here(), [true, true, true]);
     assert_eq!(held.served(&rolled_back), [("village".to_owned(), 2)]);
-    held.retire(&rolled_back, late);
+    held.remover.retire(&rolled_back, late);
     assert_eq!(here(), [false, true, true]);
 }
 
@@ -132,12 +144,12 @@ fn a_version_is_held_while_it_is_named_and_for_a_grace_after() {
 fn a_version_that_the_topology_cannot_know_yet_stays() {
     let folder = tempfile::tempdir().unwrap();
     let (held, start) = (held(folder.path()), Instant::now());
-    held.prepare(&village(4, &[]), 8, &PrepareOptions::default(), &mut |_, _, _| {}).unwrap();
+    held.opener.prepare(&village(4, &[]), 8, &PrepareOptions::default(), &mut |_, _, _| {}).unwrap();
     for now in [start, start + VERSION_GRACE * 2] {
-        held.retire(&topology(7, vec![], vec![]), now);
-        assert!(held.get("village", 4).is_some());
+        held.remover.retire(&topology(7, vec![], vec![]), now);
+        assert!(held.open.get("village", 4).is_some());
     }
-    held.retire(&topology(8, vec![], vec![]), start);
-    held.retire(&topology(8, vec![], vec![]), start + VERSION_GRACE);
-    assert!(held.get("village", 4).is_none());
+    held.remover.retire(&topology(8, vec![], vec![]), start);
+    held.remover.retire(&topology(8, vec![], vec![]), start + VERSION_GRACE);
+    assert!(held.open.get("village", 4).is_none());
 }

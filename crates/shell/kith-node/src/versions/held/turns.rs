@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 /// The stores that are being worked on.
 #[derive(Debug, Default)]
-pub(super) struct Turns {
+pub struct Turns {
     busy: Mutex<BTreeSet<String>>,
     /// The condition that is notified when a turn ends.
     ended: Condvar,
@@ -14,7 +14,7 @@ pub(super) struct Turns {
 
 /// The exclusive right to work on one store's files, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Turn<'a> {
+pub struct Turn<'a> {
     turns: &'a Turns,
     store: String,
 }

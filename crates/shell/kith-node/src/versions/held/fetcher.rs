@@ -1,8 +1,10 @@
 //! Fetches a component, from peers that have it or from where it was built, and opens it.
 
 use super::{
-    Component, HeldStores, PrepareError, PrepareOptions, Progress, Replicas, Supplier, cannot_open,
-    origins::{REQUESTS_AT_A_TIME, Wanted},
+    PrepareError, PrepareOptions, Progress, Replicas, Supplier, cannot_open,
+    component::Component,
+    folders::ComponentFolders,
+    origins::{Origins, REQUESTS_AT_A_TIME, WantedFiles},
 };
 use crate::{
     repair::heal::{fetch_anew, heal},
@@ -10,8 +12,7 @@ use crate::{
 };
 use kith_cluster::{FailPoint, PeerSource};
 use kith_engine::{
-    Damage, FetchError, FetchOptions, FetchProgress, HeldSource, OpenError, Source, SplicedSource,
-    VersionFolder, read_manifest,
+    Damage, FetchError, FetchOptions, FetchProgress, OpenError, Source, SplicedSource, read_manifest,
 };
 use kith_net::security::Dialer;
 use kith_types::PartitionId;
@@ -21,15 +22,22 @@ use std::{
     fs,
     ops::ControlFlow,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 use tokio_util::sync::CancellationToken;
 
 /// A callback for the progress of a fetch.
 type OnFetch<'a> = dyn FnMut(&FetchProgress) -> ControlFlow<()> + 'a;
 
-impl HeldStores {
+/// Fetches components into their folders.
+pub struct Fetcher {
+    pub folders: Arc<ComponentFolders>,
+    pub origins: Arc<Origins>,
+}
+
+impl Fetcher {
     /// Fetches what is missing, repairs what is damaged, and opens the component.
-    pub(super) fn pull(
+    pub fn pull(
         &self,
         store: &ServedDocument,
         component: &ComponentDocument,
@@ -38,23 +46,23 @@ impl HeldStores {
         progress: Progress<'_>,
     ) -> Result<Component, PrepareError> {
         // An intact component is served without its source, which may be unreachable when a node starts.
-        if let Ok(whole) = self.try_open(store, component, partitions) {
+        if let Ok(whole) = self.folders.try_open(store, component, partitions) {
             return Ok(whole);
         }
         self.fetch(store, component, partitions, options, progress)?;
         // The fetch did not read the files that were here before, so they may be damaged inside.
-        let opened = self.try_open(store, component, partitions);
+        let opened = self.folders.try_open(store, component, partitions);
         opened.or_else(|error| match error {
             OpenError::Damaged(_) => {
                 self.make_whole(store, component, partitions, None, &options.replicas)?;
-                self.open(store, component, partitions)
+                self.folders.open(store, component, partitions)
             }
             error => Err(cannot_open(component, error)),
         })
     }
 
     /// Fetches what is missing of some partitions, without opening anything.
-    pub(super) fn fetch(
+    pub fn fetch(
         &self,
         store: &ServedDocument,
         component: &ComponentDocument,
@@ -62,9 +70,9 @@ impl HeldStores {
         options: &PrepareOptions,
         progress: Progress<'_>,
     ) -> Result<(), PrepareError> {
-        self.check_home().map_err(PrepareError::Directory)?;
-        let target = self.folder_of_component(&store.name, component);
-        let objects = self.source_of(&store.name, component)?;
+        self.folders.check_home().map_err(PrepareError::Directory)?;
+        let target = self.folders.path_of(&store.name, component);
+        let objects = self.origins.object_store_of(&store.name, component)?;
         let fetch_options = FetchOptions {
             threads: REQUESTS_AT_A_TIME,
             manifest_hash: Some(component.manifest_hash.clone()),
@@ -81,8 +89,8 @@ impl HeldStores {
             FailPoint::NodeFetching.reach();
             if options.given_up.is_cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        let peers = peers(&self.dialer, store, component, &options.suppliers);
-        let throttle = |source| self.throttled(source).until(&options.given_up);
+        let peers = peers(&self.origins.dialer, store, component, &options.suppliers);
+        let throttle = |source| self.origins.throttled(source).until(&options.given_up);
         let peers: Vec<_> =
             peers.iter().map(|(peer, partitions)| (throttle(peer as &dyn Source), *partitions)).collect();
         let rest = throttle(&objects);
@@ -90,14 +98,14 @@ impl HeldStores {
             Some(copied) => copied.map_err(|source| cannot_fetch(component, source)),
             None => {
                 let (objects, replicas, given_up) = (&objects, &options.replicas, &options.given_up);
-                let wanted = Wanted { store, component, partitions, objects, replicas, given_up };
-                self.take_from_any(&wanted, &mut |source, threads| {
+                let wanted = WantedFiles { store, component, partitions, objects, replicas, given_up };
+                self.origins.take_from_any(&wanted, &mut |source, threads| {
                     let options = FetchOptions { threads, ..fetch_options.clone() };
                     fetch_anew(&target, source, partitions, options, &mut on_fetch)
                 })
             }
         };
-        self.sources().clear();
+        self.folders.forget_sources();
         fetched?;
         FailPoint::NodeFetched.reach();
         Ok(())
@@ -105,7 +113,7 @@ impl HeldStores {
 
     /// Fetches the damaged files of a component, or all of it if the folder cannot be the version, from any origin that has
     /// them.
-    pub(super) fn make_whole(
+    pub fn make_whole(
         &self,
         store: &ServedDocument,
         component: &ComponentDocument,
@@ -113,44 +121,16 @@ impl HeldStores {
         damages: Option<&[Damage]>,
         replicas: &Replicas,
     ) -> Result<(), PrepareError> {
-        self.check_home().map_err(PrepareError::Directory)?;
-        let target = self.folder_of_component(&store.name, component);
-        let objects = self.source_of(&store.name, component)?;
+        self.folders.check_home().map_err(PrepareError::Directory)?;
+        let target = self.folders.path_of(&store.name, component);
+        let objects = self.origins.object_store_of(&store.name, component)?;
         let given_up = &CancellationToken::new();
-        let wanted = Wanted { store, component, partitions, objects: &objects, replicas, given_up };
-        let healed =
-            heal(&target, component, partitions, damages, &mut |take| self.take_from_any(&wanted, take));
-        self.sources().clear();
+        let wanted = WantedFiles { store, component, partitions, objects: &objects, replicas, given_up };
+        let healed = heal(&target, component, partitions, damages, &mut |take| {
+            self.origins.take_from_any(&wanted, take)
+        });
+        self.folders.forget_sources();
         healed
-    }
-
-    /// Opens all partitions of this very version that are complete on disk. If some of them are damaged, opens only the
-    /// `required` ones.
-    fn try_open(
-        &self,
-        store: &ServedDocument,
-        component: &ComponentDocument,
-        required: &[PartitionId],
-    ) -> Result<Component, OpenError> {
-        let folder = self.folder_of_component(&store.name, component);
-        let open = |partitions: BTreeSet<PartitionId>| {
-            let version = VersionFolder::open_version(&folder, &component.manifest_hash)?;
-            version.check_is_of(&store.name, &component.name)?;
-            Component::open(version, &store.definition.holds, self.partition_count, partitions)
-        };
-        let required: BTreeSet<PartitionId> = required.iter().copied().collect();
-        let here = HeldSource::open(&folder).map(|source| source.partitions());
-        let all = here.map(|here| here.into_iter().chain(required.iter().copied()).collect());
-        all.and_then(open).or_else(|_| open(required))
-    }
-
-    pub(super) fn open(
-        &self,
-        store: &ServedDocument,
-        component: &ComponentDocument,
-        required: &[PartitionId],
-    ) -> Result<Component, PrepareError> {
-        self.try_open(store, component, required).map_err(|error| cannot_open(component, error))
     }
 }
 

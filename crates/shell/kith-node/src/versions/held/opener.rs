@@ -1,11 +1,14 @@
-//! Prepares versions before they serve.
+//! Prepares and opens versions before they serve.
 
-use super::{Components, HeldStores, PrepareError, Replicas, component::Component};
+use super::{
+    Holdings, PrepareError, Replicas, component::Component, fetcher::Fetcher, open_versions::Components,
+};
 use crate::versions::warm;
 use kith_cluster::FailPoint;
 use kith_types::PartitionId;
 use kith_wire::documents::ServedDocument;
-use std::collections::BTreeSet;
+use parking_lot::Mutex;
+use std::{collections::BTreeSet, sync::Arc};
 use tokio_util::sync::CancellationToken;
 
 /// The options of a preparation.
@@ -39,7 +42,20 @@ pub struct Supplier {
 /// The callback that gets the progress: the component's name, bytes done, and total bytes.
 pub type Progress<'a> = &'a mut dyn FnMut(&str, u64, u64);
 
-impl HeldStores {
+/// Prepares and opens versions.
+pub struct VersionOpener {
+    holdings: Holdings,
+    fetcher: Arc<Fetcher>,
+    /// Allows one warm-up at a time, so that each takes into account what the previous one read.
+    warming: Mutex<()>,
+}
+
+impl VersionOpener {
+    /// Returns an opener that fetches what is missing.
+    pub fn new(holdings: Holdings, fetcher: Arc<Fetcher>) -> Self {
+        Self { holdings, fetcher, warming: Mutex::default() }
+    }
+
     /// Fetches, verifies and opens what a store needs at one version. Running queries are not affected. `revision` is the
     /// metadata revision that names the version. Blocks.
     ///
@@ -52,26 +68,27 @@ impl HeldStores {
         options: &PrepareOptions,
         progress: Progress<'_>,
     ) -> Result<(), PrepareError> {
-        let owned = self.owned(store);
+        let Holdings { open, owned, turns, .. } = &self.holdings;
         // A version that is here need not wait for a fetch of another version of its store.
-        if self.is_here(store, revision, &owned) {
+        if open.keep(store, revision, &owned.of_store(store)) {
             return Ok(());
         }
-        let _one_at_a_time = self.turns.take(&store.name);
+        let _one_at_a_time = turns.take(&store.name);
         if options.given_up.is_cancelled() {
             return Err(PrepareError::GivenUp { store: store.name.clone(), version: store.version });
         }
-        let owned = self.owned(store);
-        if self.is_here(store, revision, &owned) {
+        let owned = owned.of_store(store);
+        if open.keep(store, revision, &owned) {
             return Ok(());
         }
         if !options.only.is_empty() {
             let mut components = store.components.iter();
-            return components.try_for_each(|it| self.fetch(store, it, &options.only, options, progress));
+            return components
+                .try_for_each(|it| self.fetcher.fetch(store, it, &options.only, options, progress));
         }
         let Some(components) = self.open_all(store, &owned, options, progress)? else { return Ok(()) };
         FailPoint::NodeOpened.reach();
-        self.serve(store, revision, components)
+        open.serve(store, revision, components)
     }
 
     /// Opens the components of a version, and fetches those that are not here. Returns `None` if this node does not need
@@ -87,15 +104,17 @@ impl HeldStores {
         let mut cold = options.warm_bytes;
         for component in &store.components {
             let key = (component.name.clone(), component.version);
-            let open = self.open_already(&store.name, &key).filter(|open| open.covers(owned));
+            let open = self.holdings.open.component(&store.name, &key).filter(|open| open.covers(owned));
             let open = match open {
                 Some(open) => open,
                 // A node without partitions of the version needs no files, but still answers from those that it has.
-                None if owned.is_empty() && !self.folder_of_component(&store.name, component).exists() => {
+                None if owned.is_empty()
+                    && !self.holdings.folders.path_of(&store.name, component).exists() =>
+                {
                     return Ok(None);
                 }
                 None => {
-                    let open = self.pull(store, component, owned, options, progress)?;
+                    let open = self.fetcher.pull(store, component, owned, options, progress)?;
                     cold = cold.saturating_sub(self.warm(&open, cold));
                     open
                 }
@@ -114,22 +133,5 @@ impl HeldStores {
         let warmed = component.warm(warm::budget(bytes_max));
         metrics::counter!("kith_node_warmed_bytes_total").increment(warmed);
         warmed
-    }
-
-    /// Whether a version is held with these partitions. If it was about to be removed, it stays.
-    fn is_here(&self, store: &ServedDocument, revision: u64, owned: &[PartitionId]) -> bool {
-        let mut stores = self.stores.write();
-        let held = stores.get_mut(&store.name).and_then(|versions| versions.get_mut(&store.version));
-        let held = held.filter(|held| held.components.values().all(|component| component.covers(owned)));
-        held.map(|held| {
-            held.since_revision = held.since_revision.max(revision);
-            held.retired = None;
-        })
-        .is_some()
-    }
-
-    fn open_already(&self, store: &str, component: &(String, u64)) -> Option<Component> {
-        let stores = self.stores.read();
-        stores.get(store)?.values().find_map(|held| held.components.get(component).cloned())
     }
 }
