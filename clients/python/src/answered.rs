@@ -34,24 +34,24 @@ impl Answered {
     ///
     /// # Panics
     /// May panic if `index` is not below the number of entries.
-    pub fn place(&self, index: usize) -> usize {
+    pub fn position(&self, index: usize) -> usize {
         self.order.as_ref().map_or(index, |order| order[index] as usize)
     }
 
     /// Returns the key of a record, as the caller gave it.
-    pub fn key<'py>(&self, py: Python<'py>, place: usize) -> PyResult<Bound<'py, PyAny>> {
-        let key = self.positions.as_ref().map_or(place, |positions| positions[place] as usize);
+    pub fn key<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyAny>> {
+        let key = self.positions.as_ref().map_or(index, |positions| positions[index] as usize);
         self.keys.at(py, key)
     }
 
     /// Returns the state of a record's key.
-    pub fn state(&self, place: usize) -> State<'_> {
-        self.records.get(place).unwrap_or(State::Unanswered)
+    pub fn state(&self, index: usize) -> State<'_> {
+        self.records.get(index).unwrap_or(State::Unanswered)
     }
 
     /// Returns the value of a record, converted on each call; `None` if the key has no value.
-    pub fn value<'py>(&self, py: Python<'py>, place: usize) -> PyResult<Bound<'py, PyAny>> {
-        let Some(bytes) = self.records.value(place) else { return Ok(py.None().into_bound(py)) };
+    pub fn value<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyAny>> {
+        let Some(bytes) = self.records.value(index) else { return Ok(py.None().into_bound(py)) };
         let text = || std::str::from_utf8(&bytes).map_err(|why| error::damaged(&self.store, why));
         match self.values.as_ref() {
             Values::Records(schema) => Record::new(&self.store, schema, bytes)?.into_bound_py_any(py),

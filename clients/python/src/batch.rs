@@ -60,7 +60,7 @@ impl Batch {
     }
 
     fn places(&self) -> impl Iterator<Item = usize> + '_ {
-        (0..self.__len__()).map(|index| self.0.place(index))
+        (0..self.__len__()).map(|index| self.0.position(index))
     }
 
     /// Returns the vectors in a field of all entries, `width` bytes each, and for each entry whether it has a vector.
@@ -68,9 +68,9 @@ impl Batch {
     fn vectors(&self, schema: &Schema, field: usize, width: usize) -> PyResult<(Vec<u8>, Vec<u8>)> {
         let mut rows = Vec::with_capacity(width * self.__len__());
         let mut there = Vec::with_capacity(self.__len__());
-        for place in self.places() {
+        for index in self.places() {
             let start = rows.len();
-            if let State::Found(bytes) = self.0.state(place) {
+            if let State::Found(bytes) = self.0.state(index) {
                 let view = RecordView::new(schema, bytes).and_then(|view| view.at(field));
                 let field = view.map_err(|why| error::damaged(&self.0.store, why))?;
                 rows.extend_from_slice(
@@ -94,14 +94,14 @@ impl Batch {
         if self.__len__() <= index {
             return Err(PyIndexError::new_err(format!("the batch has {} entries", self.__len__())));
         }
-        Ok(Entry::new(Arc::clone(&self.0), self.0.place(index)))
+        Ok(Entry::new(Arc::clone(&self.0), self.0.position(index)))
     }
 
     /// The values in the order of the entries; `None` for entries without a value.
     fn values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(py);
-        for place in self.places() {
-            list.append(self.0.value(py, place)?)?;
+        for index in self.places() {
+            list.append(self.0.value(py, index)?)?;
         }
         Ok(list)
     }
@@ -109,9 +109,9 @@ impl Batch {
     /// The values of the keys that were found, by key.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
-        for place in self.places() {
-            if let State::Found(_) = self.0.state(place) {
-                dict.set_item(self.0.key(py, place)?, self.0.value(py, place)?)?;
+        for index in self.places() {
+            if let State::Found(_) = self.0.state(index) {
+                dict.set_item(self.0.key(py, index)?, self.0.value(py, index)?)?;
             }
         }
         Ok(dict)
@@ -124,8 +124,8 @@ impl Batch {
             return Err(match self.0.values.as_ref() {
                 Values::Plain(ValueType::Record) => {
                     let help = "read again, because the version may have been removed in the meantime";
-                    let told = "none of these records was found, and the schema with the length of their vectors is not available";
-                    error::of(ErrorCode::SchemaUnavailable, told, help)
+                    let message = "none of these records was found, and the schema with the length of their vectors is not available";
+                    error::of(ErrorCode::SchemaUnavailable, message, help)
                 }
                 _ => PyTypeError::new_err("only records have fields"),
             });

@@ -32,8 +32,8 @@ pub fn stream_footer<'py>(py: Python<'py>, footer: &StreamFooter) -> PyResult<Bo
     let mut missing: Vec<u32> = Vec::new();
     for failure in &footer.failures {
         missing.extend(&failure.partitions);
-        let told = (failure.code.name(), failure.keys, &failure.partitions, &failure.nodes);
-        failures.append(class.call1(told)?)?;
+        let parts = (failure.code.name(), failure.keys, &failure.partitions, &failure.nodes);
+        failures.append(class.call1(parts)?)?;
     }
     missing.sort_unstable();
     missing.dedup();

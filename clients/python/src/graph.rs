@@ -82,11 +82,11 @@ pub fn answer(py: Python<'_>, answer: GraphAnswer) -> PyResult<Py<PyAny>> {
 }
 
 fn edges(py: Python<'_>, answer: &EdgesAnswer) -> PyResult<Py<PyAny>> {
-    let edges = answer.ids.iter().enumerate().map(|(place, id)| {
+    let edges = answer.ids.iter().enumerate().map(|(index, id)| {
         let edge = PyDict::new(py);
         edge.set_item("id", id)?;
         for column in &answer.columns {
-            match column.numbers[place] {
+            match column.numbers[index] {
                 ColumnNumber::U64(number) => edge.set_item(&column.name, number)?,
                 ColumnNumber::I64(number) => edge.set_item(&column.name, number)?,
                 ColumnNumber::F64(number) => edge.set_item(&column.name, number)?,

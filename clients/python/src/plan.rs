@@ -88,8 +88,8 @@ impl Plan {
     }
 
     /// Sets where the values are computed: `nodes` or `client`.
-    fn at(&mut self, place: &str) -> PyResult<()> {
-        self.at = at(place)?;
+    fn at(&mut self, path: &str) -> PyResult<()> {
+        self.at = at(path)?;
         Ok(())
     }
 }
@@ -98,11 +98,11 @@ impl Plan {
 ///
 /// # Errors
 /// `ValueError` for a word other than `nodes` and `client`.
-fn at(place: &str) -> PyResult<ComputeAt> {
-    match place {
+fn at(path: &str) -> PyResult<ComputeAt> {
+    match path {
         "nodes" => Ok(ComputeAt::Nodes),
         "client" => Ok(ComputeAt::Client),
-        _ => Err(wrong("at", place, "nodes or client")),
+        _ => Err(wrong("at", path, "nodes or client")),
     }
 }
 

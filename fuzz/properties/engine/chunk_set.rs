@@ -54,9 +54,9 @@ fn ask(reader: &ChunkSetReader) {
         ControlFlow::Continue(())
     });
     assert_eq!(all.is_ok(), answered == keys.len());
-    let mut told = 0;
-    reader.candidates(&keys, |_, _| told += 1);
-    assert_eq!(told, keys.len());
+    let mut count = 0;
+    reader.candidates(&keys, |_, _| count += 1);
+    assert_eq!(count, keys.len());
     reader.check().expect("no page is lost");
 }
 

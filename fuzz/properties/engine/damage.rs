@@ -60,15 +60,15 @@ fn values(key: KeyType, partitions: u32, compression: Option<ZstdOptions>, is_fe
         records.insert(name, value);
     }
     let (manifest, _) = builder.finish(&mut |_| {}).expect("a version can be built");
-    let mut place = dir.path().join("people/1");
+    let mut path = dir.path().join("people/1");
     if is_fetched {
         let held = dir.path().join("held");
         let partitions: Vec<_> = count.iter().collect();
-        fetch_component(&place, &held, &partitions, &mut |_| ControlFlow::Continue(()))
+        fetch_component(&path, &held, &partitions, &mut |_| ControlFlow::Continue(()))
             .expect("it can be fetched");
-        place = held;
+        path = held;
     }
-    Subject { files: read(&place), manifest, answers: Answers::Values(key, records) }
+    Subject { files: read(&path), manifest, answers: Answers::Values(key, records) }
 }
 
 /// Thirty members, some of whom follow others.
@@ -137,8 +137,8 @@ const DAMAGES_MAX: usize = 4;
 fn damage(files: &mut [(String, Option<Vec<u8>>)], input: &mut &[u8]) {
     let (file, kind) = (usize::from(take(input)) % files.len(), take(input));
     let (at, other) = (take_word::<3>(input) as usize, take_word::<2>(input) as usize);
-    let place = &mut files[file].1;
-    let Some(bytes) = place else { return };
+    let content = &mut files[file].1;
+    let Some(bytes) = content else { return };
     if bytes.is_empty() {
         return;
     }
@@ -156,7 +156,7 @@ fn damage(files: &mut [(String, Option<Vec<u8>>)], input: &mut &[u8]) {
         }
         5 => bytes.truncate(at),
         6 => bytes.extend(std::iter::repeat_n(0, other % 100)),
-        _ => *place = None,
+        _ => *content = None,
     }
 }
 

@@ -41,16 +41,16 @@ fn received(pieces: &[&[u8]], body_bytes_max: usize) -> (Vec<Frame>, usize, Opti
     for piece in pieces {
         buffer.extend_from_slice(piece);
         loop {
-            let told = frame::begun(&buffer);
+            let announced = frame::begun(&buffer);
             match frame::take(&mut buffer, body_bytes_max) {
                 Ok(Incoming::Frame(frame)) => {
-                    assert_eq!(told, None, "a whole frame is not told as one that has begun");
+                    assert_eq!(announced, None, "a whole frame is not told as one that has begun");
                     frames.push(frame);
                 }
                 Ok(Incoming::Begun { header, bytes }) => {
                     assert!(buffer.len() < bytes);
-                    if let Some(told) = told {
-                        assert_eq!((told.header, HEADER_BYTES + told.body_bytes), (header, bytes));
+                    if let Some(announced) = announced {
+                        assert_eq!((announced.header, HEADER_BYTES + announced.body_bytes), (header, bytes));
                     }
                     break;
                 }
@@ -68,8 +68,8 @@ fn bodies(frame: &Frame) {
         assert_eq!(offer.encode()[..], body[..]);
         assert!(offer.body_bytes() < offer.file_bytes());
     }
-    if let Some(place) = SlotPlace::decode(body) {
-        assert_eq!(place.encode()[..], body[..]);
+    if let Some(slot) = SlotPlace::decode(body) {
+        assert_eq!(slot.encode()[..], body[..]);
     }
     if let Some(slots) = decode_slots(body) {
         assert_eq!(encode_slots(&slots.collect::<Vec<_>>()), *body);
@@ -124,7 +124,7 @@ fn requests(request: Header, out: &mut BytesMut) {
 fn shared(request: Header, out: &mut BytesMut) {
     let offer = Offer { descriptor: 5, slots: 16, slot_bytes: 1 << 20, token: [3; 16] };
     put(Header::request(1, Op::Share), &offer.encode(), out);
-    let place = SlotPlace { slot: 3, bytes: 99 };
-    put(request.reply(Flags::LAST.with(Flags::SHARED)), &place.encode(), out);
+    let reply_slot = SlotPlace { slot: 3, bytes: 99 };
+    put(request.reply(Flags::LAST.with(Flags::SHARED)), &reply_slot.encode(), out);
     put(Header::request(2, Op::GiveBack), &encode_slots(&[3, 4]), out);
 }

@@ -1,7 +1,7 @@
 //! Builds graphs.
 
 use super::{
-    Given, check_rows, dropped, interruptible, place, raised,
+    Given, check_rows, dropped, interruptible, open_objects, raised,
     rows::{BATCH_ROWS, Cell, parts},
 };
 use kith_build::{
@@ -36,14 +36,14 @@ pub fn build_graph(
     components: Option<Vec<GivenRows<'_>>>,
 ) -> PyResult<BuiltGraph> {
     let given = Given(given);
-    let to = place(out)?;
-    let (version, told) = (given.version()?, given.partitions()?);
+    let to = open_objects(out)?;
+    let (version, partitions) = (given.version()?, given.partitions()?);
     let begin = || {
         let version = version.map_or_else(|| next_graph_version(&to, graph), Ok)?;
         Ok((version, Workshop::of(&to)?))
     };
     let (version, workshop) = py.detach(begin).map_err(raised)?;
-    let mut options = GraphOptions::new(graph, version, told, workshop.folder().to_owned());
+    let mut options = GraphOptions::new(graph, version, partitions, workshop.folder().to_owned());
     options.allow_empty = given.get("allow_empty")?.unwrap_or_default();
     options.memory_bytes = given.memory()?.unwrap_or(options.memory_bytes);
     options.threads = given.threads()?.unwrap_or(options.threads);

@@ -127,8 +127,8 @@ impl<'py> Given<'_, 'py> {
 }
 
 /// Returns the destination with the given name.
-fn place(out: &str) -> PyResult<Objects> {
-    kith_build::place(out).map_err(raised)
+fn open_objects(out: &str) -> PyResult<Objects> {
+    kith_build::open_objects(out).map_err(raised)
 }
 
 /// Converts dropped rows for Python: the reason, the count and the first rows.

@@ -1,7 +1,7 @@
 //! Builds versions of stores.
 
 use super::{
-    Given, check_rows, dropped, interruptible, place, raised,
+    Given, check_rows, dropped, interruptible, open_objects, raised,
     rows::{BATCH_BYTES, BATCH_ROWS, Cell, parts},
 };
 use kith_build::{
@@ -22,7 +22,7 @@ use std::path::PathBuf;
 struct Plan {
     store: String,
     version: Option<StoreVersion>,
-    place: Objects,
+    objects: Objects,
     shape: Shape,
     settings: RowSettings,
 }
@@ -49,7 +49,7 @@ pub fn build_store(
         _ => return Err(PyTypeError::new_err("a store is built from rows or from files; give one of them")),
     };
     let version = built.manifest.version;
-    let location = plan.place.join(&version.0.to_string()).location().to_string();
+    let location = plan.objects.join(&version.0.to_string()).location().to_string();
     let dropped = dropped(Dropped::of_rows(&built.report.errors));
     let counts = (built.records(), built.bytes(), built.duplicates);
     Ok((version.0, location, counts.0, counts.1, counts.2, dropped, built.manifest.hash()))
@@ -61,23 +61,23 @@ impl Plan {
         Ok(Self {
             store: store.to_owned(),
             version: given.version()?,
-            place: place(out)?,
-            shape: Shape::told(key, value, given.partitions()?),
+            objects: open_objects(out)?,
+            shape: Shape::stated(key, value, given.partitions()?),
             settings: settings(given)?,
         })
     }
 
     fn build_files(&self, files: &[String]) -> Result<Built, Failure> {
         let rows = Rows::open(files, &self.settings, &self.shape, false)?;
-        let into = Destination { store: &self.store, version: self.version, place: &self.place };
+        let into = Destination { store: &self.store, version: self.version, objects: &self.objects };
         rows.build_into(&into, None, &mut |_| {})
     }
 
     fn build_rows(&self, py: Python<'_>, rows: &Bound<'_, PyAny>) -> PyResult<Built> {
         check_rows(rows)?;
         let begin = || {
-            let version = self.version.map_or_else(|| next_version(&self.place), Ok)?;
-            let workshop = Workshop::of(&self.place)?;
+            let version = self.version.map_or_else(|| next_version(&self.objects), Ok)?;
+            let workshop = Workshop::of(&self.objects)?;
             let target = Target { store: &self.store, version, out_dir: workshop.folder().to_owned() };
             let builder = StoreBuilder::new(&target, &self.shape, &self.settings)?;
             Ok((version, workshop, builder))
@@ -99,7 +99,7 @@ impl Plan {
             put(&mut builder, &mut batch, is_json)?;
             let built = builder.finish(&mut |_| {})?;
             let folder = version_dir(workshop.folder(), version);
-            publish_version(None, &folder, &self.place.join(&version.0.to_string()), &mut |_| {})?;
+            publish_version(None, &folder, &self.objects.join(&version.0.to_string()), &mut |_| {})?;
             Ok(built)
         })
     }

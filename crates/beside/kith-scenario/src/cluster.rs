@@ -155,8 +155,8 @@ pub fn counted(number: usize, one: &str, many: &str) -> String {
 
 /// Returns one line per group, with its nodes and their partitions.
 pub fn owners(parts: &TableParts) -> Vec<String> {
-    let of_group = |(place, group): (usize, &GroupEntry)| {
-        let owners = &parts.owners[place];
+    let of_group = |(index, group): (usize, &GroupEntry)| {
+        let owners = &parts.owners[index];
         let of_node = |node: &NodeEntry| {
             let owned = (0u32..).zip(owners).filter(|(_, owner)| **owner == node.id);
             format!("{}[{}]", node.id, list(owned.map(|(partition, _)| PartitionId(partition))))

@@ -54,12 +54,12 @@ impl<'a> Command<'a> {
     /// # Errors
     /// An error that names the clause.
     pub fn clauses_are(&self, names: &[&str]) -> Result<(), String> {
-        for (place, clause) in self.clauses.iter().enumerate() {
+        for (index, clause) in self.clauses.iter().enumerate() {
             let name = clause.first().copied().unwrap_or_default();
             if !names.contains(&name) {
                 return Err(format!("unknown clause {:?} of {:?}", clause.join(" "), self.words.join(" ")));
             }
-            if self.clauses[..place].iter().any(|other| other.first() == Some(&name)) {
+            if self.clauses[..index].iter().any(|other| other.first() == Some(&name)) {
                 return Err(format!("clause {name:?} is there twice"));
             }
         }

@@ -29,8 +29,8 @@ impl Group {
         let owned = self.owners.iter().flat_map(|owner| owner.partitions.iter().map(|p| (*p, owner.node)));
         let mut owned: Vec<(u32, u32)> = owned.collect();
         owned.sort_unstable();
-        match (0..).zip(&owned).find(|(place, (partition, _))| place != partition) {
-            Some((place, _)) => Err(format!("group g{} must own p{place} exactly once", self.group)),
+        match (0..).zip(&owned).find(|(index, (partition, _))| index != partition) {
+            Some((index, _)) => Err(format!("group g{} must own p{index} exactly once", self.group)),
             None => Ok(owned.into_iter().map(|(_, node)| node).collect()),
         }
     }

@@ -68,14 +68,14 @@ impl ListCache {
     /// after a rollback.
     pub fn keep(&mut self, graph: &str, origin: Origin, edge: &EdgeSelector, key: u64, list: Arc<[u64]>) {
         let weight = size_of_val(&*list) as u64;
-        let place = (self.space(graph, edge), key);
-        let newer = !self.queues.is_over(&place)
-            && self.queues.get(&place).is_some_and(|entry| origin < entry.value.source.origin);
+        let slot = (self.space(graph, edge), key);
+        let newer = !self.queues.is_over(&slot)
+            && self.queues.get(&slot).is_some_and(|entry| origin < entry.value.source.origin);
         // Whether a member without edges exists depends on all components of the graph.
         let basis = if list.is_empty() { Basis::Graph } else { Basis::Component };
         let fits = weight <= self.bytes_max / LIST_SHARE;
         let kept = match fits && !newer {
-            true => self.queues.insert(place, Kept { source: Source { origin, basis }, list }, weight),
+            true => self.queues.insert(slot, Kept { source: Source { origin, basis }, list }, weight),
             false => None,
         };
         self.counters.note_kept(kept);
@@ -107,10 +107,10 @@ impl ListCache {
         CacheCounters { entries: self.queues.len() as u64, bytes: self.queues.total_bytes(), ..self.counters }
     }
 
-    fn one(&mut self, place: (Space, u64), wanted: Origin) -> Option<Arc<[u64]>> {
-        let kept = Some(&self.queues.get(&place)?.value).filter(|kept| kept.source.serves(wanted))?;
+    fn one(&mut self, slot: (Space, u64), wanted: Origin) -> Option<Arc<[u64]>> {
+        let kept = Some(&self.queues.get(&slot)?.value).filter(|kept| kept.source.serves(wanted))?;
         let list = Arc::clone(&kept.list);
-        self.queues.touch(&place);
+        self.queues.touch(&slot);
         Some(list)
     }
 

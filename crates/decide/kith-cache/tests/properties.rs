@@ -112,9 +112,9 @@ impl Run {
         Self { cache: NetworkCache::new(options), twin: Twin::default(), bytes_max, roomy }
     }
 
-    fn flight(&self, place: usize) -> Option<FlightId> {
+    fn flight(&self, index: usize) -> Option<FlightId> {
         let flights = &self.twin.flights;
-        (!flights.is_empty()).then(|| flights.keys().nth(place % flights.len()).copied()).flatten()
+        (!flights.is_empty()).then(|| flights.keys().nth(index % flights.len()).copied()).flatten()
     }
 
     fn take(&mut self, input: Input) {
@@ -184,8 +184,8 @@ impl Run {
         }
     }
 
-    fn fill(&mut self, place: usize, basis: Basis, weight: usize) {
-        let Some(id) = self.flight(place) else { return };
+    fn fill(&mut self, index: usize, basis: Basis, weight: usize) {
+        let Some(id) = self.flight(index) else { return };
         let flight = self.twin.flights.remove(&id).unwrap();
         self.twin.next += 1;
         let (value, now) = (self.twin.next, self.twin.now);
@@ -203,8 +203,8 @@ impl Run {
         }
     }
 
-    fn fail(&mut self, place: usize, failure: Failure) {
-        let Some(id) = self.flight(place) else { return };
+    fn fail(&mut self, index: usize, failure: Failure) {
+        let Some(id) = self.flight(index) else { return };
         let flight = self.twin.flights.get_mut(&id).unwrap();
         match self.cache.failed(id, failure) {
             Landing::Promote(waiter) => {

@@ -111,8 +111,8 @@ impl Availability {
 
     /// Excludes one replica, for example because the files of one partition are damaged on a node.
     pub fn exclude_replica(&mut self, partition: PartitionId, node: NodeIndex) {
-        if let Err(place) = self.excluded_replicas.binary_search(&(partition, node)) {
-            self.excluded_replicas.insert(place, (partition, node));
+        if let Err(index) = self.excluded_replicas.binary_search(&(partition, node)) {
+            self.excluded_replicas.insert(index, (partition, node));
         }
     }
 

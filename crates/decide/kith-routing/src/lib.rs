@@ -40,9 +40,9 @@ pub mod policy;
 mod quota;
 mod rate;
 pub mod rebalance;
+mod reported;
 mod stores;
 mod table;
-mod told;
 mod write;
 
 pub use availability::{Availability, NodeSet};
@@ -63,9 +63,9 @@ pub use quota::{
     Reply as ReservationReply, ReservationId, Reserved,
 };
 pub use rate::{RateLimiter, Turn};
+pub use reported::ReportedReads;
 pub use stores::{StoreReach, groups_of_store, store_groups};
 pub use table::{
     GroupEntry, GroupIndex, GroupRole, NodeEntry, NodeIndex, RoutingTable, Strategy, TableError, TableParts,
 };
-pub use told::ToldReads;
 pub use write::{AfterAttempt, FailedAttempt, WriteAttempts};

@@ -49,7 +49,7 @@ pub fn groups_of_store(
         Strategy::ReplicaGroups => store_groups(store, &settled, copies),
         Strategy::Ring => settled.into_iter().take(copies.max(1) as usize).collect(),
     };
-    let bit = |(place, (id, _)): (usize, &(GroupId, GroupRole))| u64::from(chosen.contains(id)) << place;
+    let bit = |(index, (id, _)): (usize, &(GroupId, GroupRole))| u64::from(chosen.contains(id)) << index;
     groups.iter().enumerate().map(bit).fold(0, |bits, bit| bits | bit)
 }
 
@@ -97,8 +97,8 @@ impl StoreReach {
             let held = replicas.filter(|(group, _)| availability.is_open(*group)).map(|(_, node)| node);
             let (up, rest): (Vec<_>, Vec<_>) =
                 held.partition(|node| availability.may_serve(partition, *node));
-            for (place, node) in up.into_iter().chain(rest).enumerate() {
-                let theirs = turn.wrapping_add(place) % without.len();
+            for (index, node) in up.into_iter().chain(rest).enumerate() {
+                let theirs = turn.wrapping_add(index) % without.len();
                 let others = without.iter_mut().enumerate().filter(|(share, _)| *share != theirs);
                 others.for_each(|(_, without)| without.push((partition, node)));
             }
@@ -112,8 +112,8 @@ impl StoreReach {
 
     /// Returns this reach within one group; `None` if the table has no such group.
     pub fn within(&self, table: &RoutingTable, group: GroupId) -> Option<Self> {
-        let place = table.groups().iter().position(|entry| entry.id == group)?;
-        let others = (u64::MAX >> (u64::BITS as usize - table.groups().len())) & !(1 << place);
+        let index = table.groups().iter().position(|entry| entry.id == group)?;
+        let others = (u64::MAX >> (u64::BITS as usize - table.groups().len())) & !(1 << index);
         Some(Self { closed: self.closed | others, ..self.clone() })
     }
 

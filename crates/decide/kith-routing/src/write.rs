@@ -108,14 +108,14 @@ mod tests {
     /// Returns the consequence of these attempts of one write, up to the one that ends it.
     fn after(is_named: bool, attempts: &[FailedAttempt]) -> Vec<AfterAttempt> {
         let mut write = WriteAttempts::new(is_named);
-        let mut told = Vec::new();
+        let mut consequences = Vec::new();
         for attempt in attempts {
-            told.push(write.fail(*attempt));
-            if told.last() != Some(&AfterAttempt::SendAgain) {
+            consequences.push(write.fail(*attempt));
+            if consequences.last() != Some(&AfterAttempt::SendAgain) {
                 break;
             }
         }
-        told
+        consequences
     }
 
     #[test]
@@ -144,12 +144,12 @@ mod tests {
     fn nothing_written_is_said_only_if_it_is_true() {
         for is_named in [false, true] {
             for (first, second) in ATTEMPTS.iter().flat_map(|a| ATTEMPTS.map(|b| (*a, b))) {
-                let told = after(is_named, &[first, second]);
+                let outcome = after(is_named, &[first, second]);
                 let lost = |attempt| {
                     matches!(attempt, FailedAttempt::Lost | FailedAttempt::Refused(ErrorCode::OutcomeUnknown))
                 };
                 let is_decided = matches!(second, FailedAttempt::Refused(ErrorCode::ConditionFailed));
-                match told[..] {
+                match outcome[..] {
                     [AfterAttempt::NothingWritten] => assert!(!lost(first)),
                     [_, AfterAttempt::NothingWritten] => {
                         assert!(!lost(second) && (!lost(first) || is_decided))

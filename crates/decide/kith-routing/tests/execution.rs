@@ -172,8 +172,8 @@ impl Run {
     }
 
     fn some_open(&mut self) -> RequestId {
-        let place = self.rng.random_range(0..self.model.open.len());
-        *self.model.open.keys().nth(place).expect("in range")
+        let index = self.rng.random_range(0..self.model.open.len());
+        *self.model.open.keys().nth(index).expect("in range")
     }
 
     fn class(&mut self) -> FailureClass {

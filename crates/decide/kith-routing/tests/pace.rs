@@ -22,7 +22,7 @@ struct Load {
     /// The number of slow reads of each thousand, and the factor.
     slow: (u64, u32),
     /// The reads per second that routers report, and how long they waited for each.
-    told: (u64, Duration),
+    reported: (u64, Duration),
     /// The rate of the fetch in bytes per second without a limit; `None` if nothing is fetched.
     fetch: Option<f64>,
 }
@@ -34,7 +34,7 @@ impl Load {
             reads_per_second: 0,
             latency: Duration::ZERO,
             slow: (0, 1),
-            told: (0, Duration::ZERO),
+            reported: (0, Duration::ZERO),
             fetch: None,
         }
     }
@@ -51,10 +51,10 @@ impl Load {
     }
 
     /// Returns the reads of one tick that routers report.
-    fn told(&self) -> Latencies {
-        let mut told = Latencies::default();
-        (0..self.told.0 / 2).for_each(|_| told.record(self.told.1));
-        told
+    fn reported_reads(&self) -> Latencies {
+        let mut latencies = Latencies::default();
+        (0..self.reported.0 / 2).for_each(|_| latencies.record(self.reported.1));
+        latencies
     }
 }
 
@@ -68,22 +68,22 @@ impl World {
         Self { pace: Pace::new(PaceOptions::default()), now: Timestamp::ZERO }
     }
 
-    /// Runs ticks with the same load, and calls `told` after each.
-    fn ticks(&mut self, count: usize, load: Load, mut told: impl FnMut(&Self)) {
-        let (reads, seen) = (load.reads(), load.told());
+    /// Runs ticks with the same load, and calls `after_tick` after each.
+    fn ticks(&mut self, count: usize, load: Load, mut after_tick: impl FnMut(&Self)) {
+        let (reads, seen) = (load.reads(), load.reported_reads());
         for _ in 0..count {
             self.tick(load, &reads, &seen);
-            told(self);
+            after_tick(self);
         }
     }
 
-    fn tick(&mut self, load: Load, reads: &Latencies, told: &Latencies) {
+    fn tick(&mut self, load: Load, reads: &Latencies, reported: &Latencies) {
         self.now = self.now + TICK;
         let limit = self.pace.limit().map_or(f64::MAX, |limit| limit.get() as f64);
         let rate = load.fetch.unwrap_or(0.0).min(limit);
         let fetched = (rate * TICK.as_secs_f64()) as u64;
         let is_fetching = load.fetch.is_some();
-        self.pace.on(&PaceSample { reads, told, fetched, is_fetching }, self.now);
+        self.pace.on(&PaceSample { reads, reported, fetched, is_fetching }, self.now);
     }
 
     fn limit(&self) -> Option<f64> {
@@ -130,7 +130,7 @@ fn run(world: &mut World, line: &str) -> String {
             "told" => {
                 let (count, millis) = value.split_once('x').expect("told=500x9");
                 let wait = Duration::from_millis(millis.parse().expect("a number"));
-                load.told = (count.parse().expect("a number"), wait);
+                load.reported = (count.parse().expect("a number"), wait);
             }
             "fetch" => load.fetch = Some(value.parse::<f64>().expect("a number") * MIB),
             other => panic!("{other}?"),
@@ -145,9 +145,13 @@ fn run(world: &mut World, line: &str) -> String {
         p99.map_or("?".to_owned(), |p99| format!("{:.1} ms", p99.as_secs_f64() * 1e3))
     };
     let of = |from| (p99(world.pace.p99_steady(from)), p99(world.pace.p99_fetching(from)));
-    let ((steady, fetching), (told_steady, told)) = (of(SeenFrom::Node), of(SeenFrom::Routers));
-    let routers =
-        if told_steady == "?" { String::new() } else { format!("; at routers {told_steady}, {told}") };
+    let ((steady, fetching), (told_steady, fetching_at_routers)) =
+        (of(SeenFrom::Node), of(SeenFrom::Routers));
+    let routers = if told_steady == "?" {
+        String::new()
+    } else {
+        format!("; at routers {told_steady}, {fetching_at_routers}")
+    };
     format!("{}\np99 steady {steady}, fetching {fetching}{routers}", limits.join(" "))
 }
 
@@ -170,12 +174,12 @@ proptest! {
         let options = PaceOptions { floor, ..PaceOptions::default() };
         let mut world = World { pace: Pace::new(options), now: Timestamp::ZERO };
         let mut quiet_reads = 0;
-        for (reads_per_second, millis, slow, is_fetching, ticks, told) in steps {
-            let told = (10 * told, Duration::from_millis(told));
+        for (reads_per_second, millis, slow, is_fetching, ticks, reported) in steps {
+            let reported = (10 * reported, Duration::from_millis(reported));
             let fetch = is_fetching.then_some(300.0 * MIB);
             let latency = Duration::from_millis(millis);
-            let load = Load { reads_per_second, latency, slow: (slow, 20), told, fetch };
-            quiet_reads += if is_fetching { 0 } else { reads_per_second + told.0 };
+            let load = Load { reads_per_second, latency, slow: (slow, 20), reported, fetch };
+            quiet_reads += if is_fetching { 0 } else { reads_per_second + reported.0 };
             let mut limits = Vec::new();
             world.ticks(ticks, load, |world| limits.push(world.pace.limit()));
             for limit in limits {
@@ -220,11 +224,11 @@ proptest! {
         let mut world = World::new();
         let of = |factor: u32, fetch| {
             let own = if seen_at_routers { 1 } else { factor };
-            let told = if seen_at_routers { factor } else { 1 };
+            let at_routers = if seen_at_routers { factor } else { 1 };
             Load {
                 reads_per_second,
                 latency: Duration::from_millis(wait) * own,
-                told: (reads_per_second, Duration::from_millis(3 * wait) * told),
+                reported: (reads_per_second, Duration::from_millis(3 * wait) * at_routers),
                 fetch,
                 ..Load::none()
             }

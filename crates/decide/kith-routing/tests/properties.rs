@@ -153,8 +153,8 @@ proptest! {
             for (key, partition) in keys.iter().enumerate() {
                 // In the twin, nodes that are skipped go to the end of the queue, as do nodes that are taken.
                 let queue = &mut queues[partition.index()];
-                let place = queue.iter().position(|node| view.replicas(*partition).any(|up| up == *node)).unwrap();
-                queue.rotate_left(place + 1);
+                let index = queue.iter().position(|node| view.replicas(*partition).any(|up| up == *node)).unwrap();
+                queue.rotate_left(index + 1);
                 let node = table.node_at(*queue.back().unwrap()).id;
                 let assigned = plan.assignments.iter().find(|a| a.keys.contains(&(key as u32))).unwrap();
                 prop_assert_eq!(assigned.node, node);

@@ -53,7 +53,7 @@ struct Passed {
     direct: f64,
     router: f64,
     refused: u32,
-    told: Duration,
+    announced_wait: Duration,
 }
 
 #[derive(Clone, Debug)]
@@ -213,7 +213,7 @@ impl World {
             Message::Reserve { read, ask } => self.reserve(read, ask),
             Message::Reserved { read, ask, reply, tight } => {
                 if let ReservationReply::Refused(wait) = reply {
-                    self.passed.told = self.passed.told.max(wait);
+                    self.passed.announced_wait = self.passed.announced_wait.max(wait);
                 }
                 self.answered(read, ask, reply, Some(tight));
             }
@@ -467,7 +467,7 @@ fn routers_and_direct_reads_share_the_quota_and_neither_starves() {
                 assert!(0.035 <= passed.direct, "{offer:?}: {passed:?}");
             }
             assert!(router.min(1.0) - 0.02 <= passed.router, "{offer:?}: {passed:?}");
-            assert!(passed.told <= Duration::from_secs(4), "{offer:?}: {passed:?}");
+            assert!(passed.announced_wait <= Duration::from_secs(4), "{offer:?}: {passed:?}");
         }
     }
 }

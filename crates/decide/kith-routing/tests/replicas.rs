@@ -237,8 +237,8 @@ fn without_groups_the_papers_six_hosts_give_a_fan_out_that_varies() {
     let owners: Vec<&[u32]> = owners.iter().map(Vec::as_slice).collect();
     let table = owned_by(&owners, &|node| node - 1, Strategy::ReplicaGroups);
     let mut availability = Availability::all(&table);
-    for (place, held) in hosted.iter().enumerate() {
-        let host = table.node_index(NodeId(place as u32 + 1)).unwrap();
+    for (index, held) in hosted.iter().enumerate() {
+        let host = table.node_index(NodeId(index as u32 + 1)).unwrap();
         let lacks = (1..=6u32).filter(|partition| !held.contains(partition));
         lacks.for_each(|partition| availability.exclude_replica(PartitionId(partition - 1), host));
     }

@@ -368,8 +368,8 @@ impl<'a> Run<'a> {
         let mut failed = Vec::new();
         let event = match fate {
             Fate::Fail(class) => {
-                let told = self.execution.on(Event::Failed { request, class }, self.now);
-                return assert_eq!(told, Disposition::Accepted);
+                let actions = self.execution.on(Event::Failed { request, class }, self.now);
+                return assert_eq!(actions, Disposition::Accepted);
             }
             Fate::ReplyInPart => {
                 let lost = call.keys.iter().filter(|_| self.dice.once_in(2));

@@ -30,7 +30,7 @@ pub fn groups_of<'a>(
 ) -> impl Iterator<Item = &'a GroupDocument> {
     let held = groups_of_store(strategy_of(cluster), cluster.groups.iter().map(placed), store, copies);
     let groups = cluster.groups.iter().enumerate();
-    groups.filter(move |(place, _)| held >> place & 1 == 1).map(|(_, group)| group)
+    groups.filter(move |(index, _)| held >> index & 1 == 1).map(|(_, group)| group)
 }
 
 /// The versions that nodes hold: first those that are served, then those that are kept for a rollback.

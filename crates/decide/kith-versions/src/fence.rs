@@ -90,8 +90,8 @@ mod tests {
         fence.live(&live(&[0, 1]));
         fence.serves(1, 9);
         assert!(fence.waits_for().is_empty());
-        let told: Vec<&str> = fence.routers().values().map(|followed| followed.name()).collect();
-        assert_eq!(told, ["seen", "seen", "expired"]);
+        let names: Vec<&str> = fence.routers().values().map(|followed| followed.name()).collect();
+        assert_eq!(names, ["seen", "seen", "expired"]);
         fence.live(&live(&[0, 1, 2]));
         assert_eq!(fence.waits_for(), [2], "it is back, and nobody knows with what");
     }

@@ -94,7 +94,7 @@ mod tests {
         Donors::new(&Holders { groups, drained: vec![] }, NodeId(node), &ids(excluded).into_iter().collect())
     }
 
-    fn told(donors: &Donors) -> Vec<(u32, Vec<u32>)> {
+    fn pairs(donors: &Donors) -> Vec<(u32, Vec<u32>)> {
         let peers = donors.peers().iter();
         peers.map(|(peer, partitions)| (peer.0, partitions.iter().map(|it| it.0).collect())).collect()
     }
@@ -113,11 +113,11 @@ mod tests {
     fn nodes_that_repair_themselves_begin_with_different_peers() {
         let groups: [&[u32]; 3] = [&[0, 1], &[2, 2], &[3, 4]];
         assert_eq!(
-            told(&donors(&groups, 0, &[])),
+            pairs(&donors(&groups, 0, &[])),
             [(1, vec![1]), (2, vec![0, 1]), (3, vec![0]), (4, vec![1])]
         );
-        assert_eq!(told(&donors(&groups, 2, &[4])), [(3, vec![0]), (0, vec![0]), (1, vec![1])]);
-        assert_eq!(told(&donors(&groups, 9, &[0, 1, 2, 3, 4])), []);
+        assert_eq!(pairs(&donors(&groups, 2, &[4])), [(3, vec![0]), (0, vec![0]), (1, vec![1])]);
+        assert_eq!(pairs(&donors(&groups, 9, &[0, 1, 2, 3, 4])), []);
     }
 
     #[test]
@@ -125,15 +125,15 @@ mod tests {
         let mut donors = donors(&[&[0, 0], &[1, 1], &[2, 2], &[3, 3]], 0, &[]);
         let (nobody, partition) = (BTreeSet::new(), Some(PartitionId(1)));
         assert!(donors.unfit(partition, &nobody));
-        assert_eq!(told(&donors), [(1, vec![0]), (2, vec![0, 1]), (3, vec![0, 1])]);
+        assert_eq!(pairs(&donors), [(1, vec![0]), (2, vec![0, 1]), (3, vec![0, 1])]);
         // The second peer failed, perhaps after it had supplied damaged bytes, so the third one is not blamed.
         assert!(donors.unfit(partition, &[NodeId(2)].into()));
-        assert_eq!(told(&donors), [(1, vec![0]), (3, vec![0, 1])]);
+        assert_eq!(pairs(&donors), [(1, vec![0]), (3, vec![0, 1])]);
         assert!(!donors.unfit(partition, &nobody));
-        assert_eq!(told(&donors), [(1, vec![0]), (3, vec![0])]);
+        assert_eq!(pairs(&donors), [(1, vec![0]), (3, vec![0])]);
         // Every peer has a dictionary.
         assert!(donors.unfit(None, &nobody));
-        assert_eq!(told(&donors), [(3, vec![0])]);
+        assert_eq!(pairs(&donors), [(3, vec![0])]);
         assert!(!donors.unfit(None, &nobody));
     }
 

@@ -121,7 +121,7 @@ mod tests {
         Holders { groups, drained: vec![] }
     }
 
-    fn told(pulls: &[Pull]) -> Vec<String> {
+    fn lines(pulls: &[Pull]) -> Vec<String> {
         let of = |partitions: &BTreeSet<PartitionId>| {
             partitions.iter().map(|it| it.0.to_string()).collect::<Vec<_>>().join(",")
         };
@@ -144,12 +144,12 @@ mod tests {
     fn the_first_group_pulls_and_the_others_copy_from_it() {
         let mut supply = Supply::new(holders(&[&[0, 1, 0, 1], &[2, 2, 3, 3]]), true);
         let first = supply.start();
-        assert_eq!(told(&first), ["n0 0,2 store", "n1 1,3 store"]);
+        assert_eq!(lines(&first), ["n0 0,2 store", "n1 1,3 store"]);
         assert!(supply.done(&first[0]));
         assert!(supply.start().is_empty(), "each of the others needs both");
         assert!(supply.done(&first[1]));
         let then = supply.start();
-        assert_eq!(told(&then), ["n2 0,1 n0:0 n1:1", "n3 2,3 n0:2 n1:3"]);
+        assert_eq!(lines(&then), ["n2 0,1 n0:0 n1:1", "n3 2,3 n0:2 n1:3"]);
         assert!(then.iter().all(|pull| supply.done(pull)) && supply.start().is_empty());
     }
 
@@ -161,26 +161,26 @@ mod tests {
         assert!(supply.done(&first[1]));
         let then = supply.start();
         // First the partitions whose first holder it is, then those that others have.
-        assert_eq!(told(&then), ["n2 0 and more store"]);
+        assert_eq!(lines(&then), ["n2 0 and more store"]);
         assert!(!supply.done(&then[0]));
         let last = supply.start();
-        assert_eq!(told(&last), ["n2 1 n1:1", "n3 0,1 n1:1 n2:0"]);
+        assert_eq!(lines(&last), ["n2 1 n1:1", "n3 0,1 n1:1 n2:0"]);
     }
 
     #[test]
     fn on_a_ring_every_node_pulls_what_it_is_first_for() {
         let mut supply = Supply::new(holders(&[&[0, 1, 2], &[1, 2, 0]]), true);
         let first = supply.start();
-        assert_eq!(told(&first), ["n0 0 and more store", "n1 1 and more store", "n2 2 and more store"]);
+        assert_eq!(lines(&first), ["n0 0 and more store", "n1 1 and more store", "n2 2 and more store"]);
         assert!(!supply.done(&first[0]));
-        assert_eq!(told(&supply.start()), [""; 0], "node 0 still lacks what node 2 has not got yet");
+        assert_eq!(lines(&supply.start()), [""; 0], "node 0 still lacks what node 2 has not got yet");
         assert!(!supply.done(&first[2]));
-        assert_eq!(told(&supply.start()), ["n0 2 n2:2"]);
+        assert_eq!(lines(&supply.start()), ["n0 2 n2:2"]);
     }
 
     #[test]
     fn without_peers_everybody_pulls_all_at_once() {
         let mut supply = Supply::new(holders(&[&[0, 1], &[2, 2]]), false);
-        assert_eq!(told(&supply.start()), ["n0 0 store", "n1 1 store", "n2 0,1 store"]);
+        assert_eq!(lines(&supply.start()), ["n0 0 store", "n1 1 store", "n2 0,1 store"]);
     }
 }

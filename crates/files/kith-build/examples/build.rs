@@ -5,7 +5,7 @@
 
 use kith_build::{
     ColumnValue, Failure, GraphBuilder, GraphOptions, Objects, RowKey, RowSettings, RowValue, SchemaFrom,
-    Shape, StoreBuilder, Target, Workshop, next_graph_version, next_version, place, publish_graph,
+    Shape, StoreBuilder, Target, Workshop, next_graph_version, next_version, open_objects, publish_graph,
     publish_version, version_dir,
 };
 use kith_schema::{KeyType, KindRole, ValueType};
@@ -18,7 +18,7 @@ const PARTITIONS: u32 = 24;
 fn main() -> ExitCode {
     let out = std::env::args().nth(1).unwrap_or_else(|| "built".to_owned());
     let partitions = PartitionCount::new(PARTITIONS).expect("it is not 0");
-    let published = place(&out).and_then(|out| {
+    let published = open_objects(&out).and_then(|out| {
         graph(&out, partitions)?;
         store(&out.join("pages"), partitions)
     });
@@ -67,7 +67,7 @@ fn store(out: &Objects, partitions: PartitionCount) -> Result<(), Failure> {
     let schema = r#"{"fields":[{"name":"title","type":"text"},{"name":"embed","type":"vector<f32,2>"}]}"#;
     let schema = SchemaFrom::Given(schema.parse().expect("a schema"));
     let settings = RowSettings { schema: Some(schema), ..RowSettings::default() };
-    let shape = Shape::told(Some(KeyType::Id), Some(ValueType::Record), partitions);
+    let shape = Shape::stated(Some(KeyType::Id), Some(ValueType::Record), partitions);
     let workshop = Workshop::of(out)?;
     let version = next_version(out)?;
     let target = Target { store: "pages", version, out_dir: workshop.folder().to_owned() };

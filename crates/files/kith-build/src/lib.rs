@@ -56,7 +56,7 @@ pub use kith_files::{
 pub use kith_rows::graph::{ColumnRef, ColumnSpec, EdgeColumns, FileOptions};
 pub use kith_rows::{FieldTimes, Format, FormatChoice, HeaderMode, RowKey, RowValue, WrongTimes};
 pub use object_store::{LockedStore, ObjectStore, Work, partition_count, remove_folder, unusable};
-pub use place::{Workshop, manifest_at, next_version, place, publish_version, refused, version_here};
+pub use place::{Workshop, manifest_at, next_version, open_objects, publish_version, refused, version_here};
 pub use progress::{OnProgress, Progress};
 pub use store::{
     Base, Built, Destination, PARTITION_PREFIX, RowSettings, Rows, SchemaFrom, Shape, StoreBuilder, Target,

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 ///
 /// # Errors
 /// `bad_input` if the text is not a location; `object_store_unreachable` if its settings are wrong.
-pub fn place(location: &str) -> Result<Objects, Failure> {
+pub fn open_objects(location: &str) -> Result<Objects, Failure> {
     let location = location.parse().map_err(|error: LocationError| {
         let help = "name a folder, or s3://BUCKET/PREFIX, gs://…, az://…";
         Failure::new(ErrorCode::BadInput, chain(&error), help)
@@ -24,7 +24,7 @@ pub fn place(location: &str) -> Result<Objects, Failure> {
     open(&location)
 }
 
-/// Opens a location like [`place()`].
+/// Opens a location like [`open_objects`].
 ///
 /// # Errors
 /// `object_store_unreachable` if its settings are wrong.
@@ -35,14 +35,14 @@ pub(crate) fn open(location: &Location) -> Result<Objects, Failure> {
 /// The place of a component of a version.
 ///
 /// # Errors
-/// Those of [`place()`].
+/// Those of [`open_objects`].
 pub(crate) fn component_place(
     cluster: &ClusterDocument,
     store: &str,
     component: &ComponentDocument,
 ) -> Result<Objects, Failure> {
     let location = component.url.as_ref().unwrap_or(&cluster.object_store);
-    let objects = place(location)?;
+    let objects = open_objects(location)?;
     Ok(match component.url {
         Some(_) => objects,
         None => objects.join(&format!("{store}/{}/{}", component.name, component.folder())),
@@ -53,14 +53,14 @@ pub(crate) fn component_place(
 ///
 /// # Errors
 /// `version_damaged`, or the errors of the place.
-pub fn manifest_at(place: &Objects) -> Result<Manifest, Failure> {
-    place.manifest().map_err(|error| match error {
+pub fn manifest_at(objects: &Objects) -> Result<Manifest, Failure> {
+    objects.manifest().map_err(|error| match error {
         FetchError::Source(error) => {
             let help = "check that it can be reached, and the endpoint and keys in the environment: docs/operating/object-stores.md";
-            Failure::new(ErrorCode::ObjectStoreUnreachable, format!("{}: {}", place.location(), chain(&error)), help)
+            Failure::new(ErrorCode::ObjectStoreUnreachable, format!("{}: {}", objects.location(), chain(&error)), help)
         }
         error => {
-            let message = format!("{} is no whole version: {}", place.location(), chain(&error));
+            let message = format!("{} is no whole version: {}", objects.location(), chain(&error));
             Failure::new(ErrorCode::VersionDamaged, message, "build it again")
         }
     })
@@ -72,20 +72,20 @@ pub fn manifest_at(place: &Objects) -> Result<Manifest, Failure> {
 /// # Errors
 /// `version_damaged`, or the errors of the place.
 pub fn version_here(
-    place: &Objects,
+    objects: &Objects,
     folder: &Path,
-    told: &mut OnProgress<'_>,
+    on_progress: &mut OnProgress<'_>,
 ) -> Result<(PathBuf, Manifest), Failure> {
-    let manifest = manifest_at(place)?;
-    if let Some(here) = place.folder() {
+    let manifest = manifest_at(objects)?;
+    if let Some(here) = objects.folder() {
         return Ok((here.to_owned(), manifest));
     }
-    let copied = place.download_version(&manifest, folder, &mut |done, total| {
-        told(Progress::Bytes { stage: "downloading", done, total });
+    let copied = objects.download_version(&manifest, folder, &mut |done, total| {
+        on_progress(Progress::Bytes { stage: "downloading", done, total });
     });
     copied.map_err(|error| refused(&error))?;
     let damaged = |what: &str| {
-        let message = format!("{} is no whole version: {what}", place.location());
+        let message = format!("{} is no whole version: {what}", objects.location());
         Failure::new(ErrorCode::VersionDamaged, message, "build it again")
     };
     let report = verify_version(folder, None, VerifyDepth::Deep);
@@ -100,8 +100,8 @@ pub fn version_here(
 ///
 /// # Errors
 /// The errors of the place.
-pub(crate) fn versions_at(place: &Objects) -> Result<Vec<u64>, Failure> {
-    let children = place.children().map_err(|error| refused(&error))?;
+pub(crate) fn versions_at(objects: &Objects) -> Result<Vec<u64>, Failure> {
+    let children = objects.children().map_err(|error| refused(&error))?;
     // A greater number is not a version.
     let versions = children.iter().filter_map(|name| name.parse().ok());
     Ok(versions.filter(|version| *version <= StoreVersion::MAX.0).collect())
@@ -127,12 +127,12 @@ pub struct Workshop {
 }
 
 impl Workshop {
-    /// Creates the workshop for versions that will be published in `place`.
+    /// Creates the workshop for versions that will be published in `objects`.
     ///
     /// # Errors
     /// `object_store_unusable` if a temporary folder cannot be created.
-    pub fn of(place: &Objects) -> Result<Self, Failure> {
-        if let Some(folder) = place.folder() {
+    pub fn of(objects: &Objects) -> Result<Self, Failure> {
+        if let Some(folder) = objects.folder() {
             return Ok(Self { folder: folder.to_owned(), _scratch: None });
         }
         let scratch = tempfile::Builder::new().prefix("kith-build-").tempdir();
@@ -156,7 +156,7 @@ pub fn publish_version(
     base: Option<&Objects>,
     folder: &Path,
     to: &Objects,
-    told: &mut OnProgress<'_>,
+    on_progress: &mut OnProgress<'_>,
 ) -> Result<(), Failure> {
     if to.folder().is_some() {
         return Ok(());
@@ -166,8 +166,8 @@ pub fn publish_version(
         Failure::new(ErrorCode::VersionDamaged, message, "build it again")
     })?;
     let sent = to.reserve_version(&manifest).and_then(|()| {
-        let mut told = |done, total| told(Progress::Bytes { stage: "uploading", done, total });
-        to.upload_version_on(base, folder, &mut told)
+        let mut report_bytes = |done, total| on_progress(Progress::Bytes { stage: "uploading", done, total });
+        to.upload_version_on(base, folder, &mut report_bytes)
     });
     sent.map(|_| ()).map_err(|error| refused(&error))
 }

@@ -4,7 +4,7 @@
 use crate::{
     LockedStore, OnProgress, Progress,
     failure::{Failure, chain},
-    place::{place, refused, versions_at},
+    place::{open_objects, refused, versions_at},
     remove_folder,
     store::object,
     unusable,
@@ -31,21 +31,21 @@ pub fn find_version(inputs: &[String]) -> Result<Option<Objects>, Failure> {
     if input.contains(['*', '?', '[']) || (!Location::is_url(input) && !Path::new(input).is_dir()) {
         return Ok(None);
     }
-    let place = place(input)?;
-    if object(&place)?.is_some() {
+    let objects = open_objects(input)?;
+    if object(&objects)?.is_some() {
         return Ok(None);
     }
-    let is_version = |place: &Objects| match place.size(MANIFEST_NAME) {
+    let is_version = |objects: &Objects| match objects.size(MANIFEST_NAME) {
         Ok(bytes) => Ok(bytes.is_some()),
         Err(error) => Err(refused(&error)),
     };
-    if is_version(&place)? {
-        return Ok(Some(place));
+    if is_version(&objects)? {
+        return Ok(Some(objects));
     }
-    let mut versions = versions_at(&place)?;
+    let mut versions = versions_at(&objects)?;
     versions.sort_unstable();
     for version in versions.iter().rev() {
-        let version = place.join(&version.to_string());
+        let version = objects.join(&version.to_string());
         if is_version(&version)? {
             return Ok(Some(version));
         }
@@ -62,16 +62,16 @@ pub fn take_version(
     manifest: &Manifest,
     component: &str,
     locked: &LockedStore,
-    told: &mut OnProgress<'_>,
+    on_progress: &mut OnProgress<'_>,
 ) -> Result<(), Failure> {
     if locked.is_bucket() {
         prove(folder, folder, manifest)?;
-        return locked.upload(None, component, manifest.version.0, folder, told);
+        return locked.upload(None, component, manifest.version.0, folder, on_progress);
     }
     let versions = locked.component(component);
     let staging = versions.join(STAGING_FOLDER);
     remove_folder(&staging)?;
-    let copied = copy_to(folder, manifest, &staging, told).and_then(|()| {
+    let copied = copy_to(folder, manifest, &staging, on_progress).and_then(|()| {
         let target = versions.join(manifest.version.0.to_string());
         let renamed = fs::rename(&staging, &target).and_then(|()| File::open(versions)?.sync_all());
         renamed.map_err(unusable(&target))
@@ -87,7 +87,7 @@ fn copy_to(
     folder: &Path,
     manifest: &Manifest,
     staging: &Path,
-    told: &mut OnProgress<'_>,
+    on_progress: &mut OnProgress<'_>,
 ) -> Result<(), Failure> {
     fs::create_dir_all(staging).map_err(unusable(staging))?;
     let total = manifest.packs().iter().map(|pack| pack.bytes).sum();
@@ -97,7 +97,7 @@ fn copy_to(
         let (from, to) = (folder.join(name), staging.join(name));
         done += fs::copy(&from, &to).map_err(unusable(&to))?;
         File::open(&to).and_then(|file| file.sync_all()).map_err(unusable(&to))?;
-        told(Progress::Bytes { stage: "copying", done, total });
+        on_progress(Progress::Bytes { stage: "copying", done, total });
     }
     File::open(staging).and_then(|file| file.sync_all()).map_err(unusable(staging))?;
     prove(staging, folder, manifest)

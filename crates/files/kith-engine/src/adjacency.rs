@@ -88,14 +88,14 @@ pub fn decode_with_columns(
     for column in 0..column_count {
         let mut values = Values { bytes: &mut bytes, previous: 0 };
         let places =
-            wanted.iter().enumerate().filter(|(_, wanted)| **wanted == column).map(|(place, _)| place);
+            wanted.iter().enumerate().filter(|(_, wanted)| **wanted == column).map(|(index, _)| index);
         let places: Vec<usize> = places.collect();
         let range = filter.filter(|filter| filter.column == column);
         let mut keep = range.map(|_| Vec::with_capacity(count));
         for _ in 0..count {
             let value = values.next()?;
-            for &place in &places {
-                columns[place].push(value);
+            for &index in &places {
+                columns[index].push(value);
             }
             if let (Some(keep), Some(range)) = (&mut keep, range) {
                 keep.push((range.low..=range.high).contains(&value));

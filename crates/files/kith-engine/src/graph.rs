@@ -367,8 +367,8 @@ impl Selection<'_> {
 }
 
 fn column_of(component: &ComponentReader, name: &str) -> Result<usize, SourceError> {
-    let place = component.graph().columns.iter().position(|column| column.name == name);
-    place.ok_or_else(|| SourceError::UnknownColumn {
+    let index = component.graph().columns.iter().position(|column| column.name == name);
+    index.ok_or_else(|| SourceError::UnknownColumn {
         kind: component.manifest().component.clone(),
         column: name.to_owned(),
     })

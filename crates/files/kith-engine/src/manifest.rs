@@ -109,8 +109,8 @@ impl Manifest {
         files.sort_by(|a, b| a.name.cmp(&b.name));
         let mut manifest = Self { component, version, partition_count, content, files };
         let (places, _) = place(&manifest.sizes());
-        for (entry, place) in manifest.files.iter_mut().zip(places) {
-            (entry.pack, entry.offset) = (place.pack, place.offset);
+        for (entry, index) in manifest.files.iter_mut().zip(places) {
+            (entry.pack, entry.offset) = (index.pack, index.offset);
         }
         manifest
     }

@@ -111,12 +111,12 @@ pub fn prove_at(path: &Path, offset: u64, entry: &FileEntry) -> Result<u64, Veri
     proven.map(|bytes| bytes.unwrap_or(0))
 }
 
-/// Verifies a file like [`prove_at`], and calls `told` for each piece; `None` if `told` ended it.
+/// Verifies a file like [`prove_at`], and calls `on_verify` for each piece; `None` if `on_verify` ended it.
 pub(crate) fn prove_slowly(
     path: &Path,
     offset: u64,
     entry: &FileEntry,
-    told: &mut OnVerify<'_>,
+    on_verify: &mut OnVerify<'_>,
 ) -> Result<Option<u64>, VerifyFault> {
     let file = File::open(path).map_err(|error| VerifyFault::of(error, entry))?;
     let mut proof = Proof::new(entry)?;
@@ -129,7 +129,7 @@ pub(crate) fn prove_slowly(
             Ok(count) => {
                 proof.push(&buffer[..count]);
                 at += count as u64;
-                if told(count as u64).is_break() {
+                if on_verify(count as u64).is_break() {
                     return Ok(None);
                 }
             }

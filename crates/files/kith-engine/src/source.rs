@@ -138,7 +138,7 @@ mod tests {
         file.set_len(2 << 30).unwrap();
         let refused = super::super::read_manifest(&FolderSource::new(folder.path()), None).unwrap_err();
         assert!(matches!(refused, FetchError::Damaged(_)), "{refused:?}");
-        let told = refused.to_string();
-        assert!(told.contains("2147483648"), "{told}");
+        let message = refused.to_string();
+        assert!(message.contains("2147483648"), "{message}");
     }
 }

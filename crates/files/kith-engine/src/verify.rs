@@ -62,7 +62,7 @@ pub fn verify_version(
     verify_slowly(dir, partitions, depth, &mut |_| ControlFlow::Continue(()))
 }
 
-/// Verifies a version like [`verify_version`], and calls `told` for each piece, so that a scrubber can give way to reads.
+/// Verifies a version like [`verify_version`], and calls `on_verify` for each piece, so that a scrubber can give way to reads.
 /// Partitions may be added and removed meanwhile: files that were found damaged are checked again at the end, in the folder
 /// as it is then.
 ///
@@ -72,11 +72,11 @@ pub fn verify_slowly(
     dir: &Path,
     partitions: Option<&[PartitionId]>,
     depth: VerifyDepth,
-    told: &mut OnVerify<'_>,
+    on_verify: &mut OnVerify<'_>,
 ) -> Result<VerifyReport, OpenError> {
-    let mut report = verify_files(dir, partitions, None, depth, told)?;
+    let mut report = verify_files(dir, partitions, None, depth, on_verify)?;
     if !report.damages.is_empty() && !report.is_cut {
-        let again = verify_files(dir, partitions, Some(&report.damages), depth, told)?;
+        let again = verify_files(dir, partitions, Some(&report.damages), depth, on_verify)?;
         (report.damages, report.is_cut) = (again.damages, again.is_cut);
     }
     Ok(report)
@@ -92,8 +92,8 @@ pub fn verify_again(
     partitions: Option<&[PartitionId]>,
     damages: &[Damage],
 ) -> Result<VerifyReport, OpenError> {
-    let told: &mut OnVerify<'_> = &mut |_| ControlFlow::Continue(());
-    verify_files(dir, partitions, Some(damages), VerifyDepth::Deep, told)
+    let on_verify: &mut OnVerify<'_> = &mut |_| ControlFlow::Continue(());
+    verify_files(dir, partitions, Some(damages), VerifyDepth::Deep, on_verify)
 }
 
 /// Checks the files of the partitions, or only those among them that `suspects` names. Then checks for other files in the
@@ -103,7 +103,7 @@ fn verify_files(
     partitions: Option<&[PartitionId]>,
     suspects: Option<&[Damage]>,
     depth: VerifyDepth,
-    told: &mut OnVerify<'_>,
+    on_verify: &mut OnVerify<'_>,
 ) -> Result<VerifyReport, OpenError> {
     let folder = VersionFolder::open(dir)?;
     let manifest = folder.manifest();
@@ -116,14 +116,14 @@ fn verify_files(
         |entry: &&FileEntry| suspects.as_ref().is_none_or(|names| names.contains(entry.name.as_str()));
     for entry in manifest.files_of(partitions.unwrap_or(&all)).filter(is_suspect) {
         report.files += 1;
-        let Some((pack, place)) = layout.find(&entry.name) else {
+        let Some((pack, position)) = layout.find(&entry.name) else {
             report.damages.push(Damage { file: entry.name.clone(), fault: Fault::Missing });
             continue;
         };
         let path = dir.join(&pack.name);
         let checked = match depth {
-            VerifyDepth::Deep => prove_slowly(&path, place.offset, entry, told),
-            VerifyDepth::Quick => frame_at(&path, place.offset, entry).map(Some),
+            VerifyDepth::Deep => prove_slowly(&path, position.offset, entry, on_verify),
+            VerifyDepth::Quick => frame_at(&path, position.offset, entry).map(Some),
         };
         match checked {
             Ok(Some(bytes)) => report.bytes += bytes,

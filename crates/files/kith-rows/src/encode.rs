@@ -125,8 +125,8 @@ impl RowEncoder {
     }
 
     fn refuse(&mut self, fault: RowFault) -> Result<(), RowsError> {
-        let place = RowLocation { file: Arc::clone(&self.name), row: self.number, unit: "row" };
-        self.errors.record(fault.reason(), || RowError { place, fault });
+        let location = RowLocation { file: Arc::clone(&self.name), row: self.number, unit: "row" };
+        self.errors.record(fault.reason(), || RowError { location, fault });
         let max = self.options.errors_max;
         match ends_reading(self.errors.total(), max) {
             true => Err(RowsError::BadRows { max, errors: std::mem::take(&mut self.errors) }),
@@ -239,9 +239,9 @@ mod tests {
         ];
         let refused = encoded(&options, &rows).unwrap_err();
         let RowsError::BadRows { errors, max: 0 } = &refused else { panic!("{refused}") };
-        let told: Vec<String> = errors.first.iter().map(ToString::to_string).collect();
+        let messages: Vec<String> = errors.first.iter().map(ToString::to_string).collect();
         assert_eq!(
-            told,
+            messages,
             [
                 "rows row 2: key \"x\" is no id: it is not a number",
                 "rows row 3: value is bytes, values of this store are text"

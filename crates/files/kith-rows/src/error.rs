@@ -95,11 +95,11 @@ pub enum RowsError {
     )]
     NotBuilt { file: Arc<str> },
     /// A file has another format than the given one.
-    #[error("{file} is not {told}, it looks like {found}")]
+    #[error("{file} is not {declared}, it looks like {found}")]
     OtherFormat {
         file: Arc<str>,
         /// The given format.
-        told: Format,
+        declared: Format,
         /// The format that the file seems to have.
         found: Format,
     },
@@ -111,12 +111,14 @@ pub enum RowsError {
         found: &'static str,
     },
     /// Text follows the quote that closes a field, as where quotes inside it are escaped by a backslash.
-    #[error("{place} has text after a closing quote; quotes inside a quoted field are written twice (\"\")")]
-    TextAfterQuote { place: RowLocation },
+    #[error(
+        "{location} has text after a closing quote; quotes inside a quoted field are written twice (\"\")"
+    )]
+    TextAfterQuote { location: RowLocation },
     /// A row of a text file is longer than any row that could be stored.
-    #[error("{place} is longer than {limit} bytes: is a quote not closed, or the file not text?")]
+    #[error("{location} is longer than {limit} bytes: is a quote not closed, or the file not text?")]
     RowTooLong {
-        place: RowLocation,
+        location: RowLocation,
         /// The most bytes of a row.
         limit: u64,
     },

@@ -148,14 +148,14 @@ impl RowFault {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowError {
     /// The place of the row.
-    pub place: RowLocation,
+    pub location: RowLocation,
     /// What is wrong with it.
     pub fault: RowFault,
 }
 
 impl fmt::Display for RowError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place, self.fault)
+        write!(f, "{}: {}", self.location, self.fault)
     }
 }
 

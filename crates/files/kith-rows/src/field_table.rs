@@ -69,7 +69,7 @@ impl FieldTable {
     pub fn rows(self, columns: &[usize], each: &mut EachRow<'_>) -> Result<(), RowsError> {
         match self.rows {
             Rows::Lines(lines) => {
-                let names: Vec<&str> = columns.iter().map(|&place| self.columns[place].as_str()).collect();
+                let names: Vec<&str> = columns.iter().map(|&index| self.columns[index].as_str()).collect();
                 lines.rows(&names, each)
             }
             Rows::Batches(batches) => batches.rows(columns, each),

@@ -42,9 +42,9 @@ pub fn infer_schema(
                 return Ok(Schema::new(vec![field])?);
             }
         }
-        let place = RowLocation { file: source.name().into(), row: 1, unit: "row" };
+        let location = RowLocation { file: source.name().into(), row: 1, unit: "row" };
         let fields = constants.iter().map(|column| (column.name.as_str(), column.value.is_none()));
-        seen.inference.observe_constants(&place, before, fields)?;
+        seen.inference.observe_constants(&location, before, fields)?;
     }
     Ok(seen.inference.finish()?)
 }

@@ -59,16 +59,16 @@ fn read_source(source: &dyn RowSource, options: &RowOptions, sink: &mut RowSink<
 
 /// The format of an opened source. A given format must not contradict the first bytes.
 pub(crate) fn format_of(unpacked: &Unpacked, options: &RowOptions) -> Result<Format, RowsError> {
-    let told = match options.format {
+    let declared = match options.format {
         FormatChoice::Detect => return unpacked.format(),
         FormatChoice::Given(Format::F32le) => return Ok(Format::F32le),
-        FormatChoice::Given(told) => told,
+        FormatChoice::Given(given) => given,
     };
     let found = unpacked.format()?;
     let is_text = |format| matches!(format, Format::Csv | Format::Json);
     // The first bytes cannot distinguish text formats with certainty, and an empty file can have any text format.
-    if told == found || (is_text(told) && is_text(found)) || unpacked.head.is_empty() {
-        return Ok(if unpacked.head.is_empty() { found } else { told });
+    if declared == found || (is_text(declared) && is_text(found)) || unpacked.head.is_empty() {
+        return Ok(if unpacked.head.is_empty() { found } else { declared });
     }
-    Err(RowsError::OtherFormat { file: unpacked.file.clone(), told, found })
+    Err(RowsError::OtherFormat { file: unpacked.file.clone(), declared, found })
 }

@@ -174,13 +174,13 @@ impl<'a> RowSink<'a> {
     #[inline]
     pub(crate) fn row(
         &mut self,
-        place: impl FnOnce() -> RowLocation,
+        location: impl FnOnce() -> RowLocation,
         fill: impl FnOnce(&mut Row) -> Result<(), RowFault>,
     ) -> Result<(), Halt> {
         self.row.key.clear();
         self.row.value.clear();
         if let Err(fault) = fill(&mut self.row).and_then(|()| check_size(&self.row.value)) {
-            return self.refuse(place(), fault);
+            return self.refuse(location(), fault);
         }
         // Once the rows are refused as a whole, the rest is read only to show more faults.
         if self.errors.too_many(self.options.errors_max) {
@@ -214,8 +214,8 @@ impl<'a> RowSink<'a> {
         self.pipes.push(read);
     }
 
-    fn refuse(&mut self, place: RowLocation, fault: RowFault) -> Result<(), Halt> {
-        self.errors.record(fault.reason(), || RowError { place, fault });
+    fn refuse(&mut self, location: RowLocation, fault: RowFault) -> Result<(), Halt> {
+        self.errors.record(fault.reason(), || RowError { location, fault });
         if ends_reading(self.errors.total(), self.options.errors_max) { Err(self.bad_rows()) } else { Ok(()) }
     }
 

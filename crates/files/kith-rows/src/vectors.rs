@@ -40,8 +40,8 @@ pub(crate) fn read(unpacked: Unpacked, options: &RowOptions, sink: &mut RowSink<
         sink.vectors += 1;
         let (elements, _) = row.as_chunks::<4>();
         values.iter_mut().zip(elements).for_each(|(value, bytes)| *value = f32::from_le_bytes(*bytes));
-        let place = || RowLocation { file: Arc::clone(&file), row: number, unit: "row" };
-        sink.row(place, |out| {
+        let location = || RowLocation { file: Arc::clone(&file), row: number, unit: "row" };
+        sink.row(location, |out| {
             out.key.extend_from_slice(&key.to_le_bytes());
             let Some(writer) = &mut out.writer else { unreachable!("the value is a record: it was checked") };
             writer.clear();
@@ -79,7 +79,9 @@ fn check(options: &RowOptions) -> Result<(u32, usize), RowsError> {
     let field = schema.index_of(VECTOR_FIELD);
     let field = field.ok_or_else(|| wrong(format!("fill a field {VECTOR_FIELD:?}, the schema has none")))?;
     match (schema.fields()[field].field_type(), options.dimensions) {
-        (FieldType::Vector { dimensions, .. }, Some(told)) if dimensions == told => Ok((told, field)),
+        (FieldType::Vector { dimensions, .. }, Some(declared)) if dimensions == declared => {
+            Ok((declared, field))
+        }
         (got, _) => Err(wrong(format!("are {expected}, field {VECTOR_FIELD:?} of the schema is {got}"))),
     }
 }

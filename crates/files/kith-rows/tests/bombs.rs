@@ -62,8 +62,8 @@ fn assert_refused(file: Vec<u8>, options: &RowOptions) {
     let length = file.len();
     let error = read(file, options).expect_err("it needs more than is allowed");
     assert!(matches!(error, RowsError::TooLarge { .. }), "{error}");
-    let told = error.to_string();
-    assert!(told.contains("small.parquet needs") && told.contains("--memory"), "{told}");
+    let message = error.to_string();
+    assert!(message.contains("small.parquet needs") && message.contains("--memory"), "{message}");
     assert!(length < 100_000, "{length} bytes");
 }
 
@@ -163,18 +163,18 @@ impl RowSource for Pipe {
 fn a_small_file_that_expands_to_a_multiple_of_its_size_is_refused() {
     let file = parquet(&vec![repeated(256, MIB); 6], properties().build());
     assert!(file.len() < 100_000, "{} bytes", file.len());
-    let told = |unpacked_max| {
+    let read_with = |unpacked_max| {
         let options = RowOptions { unpacked_max, ..text(64 * MIB) };
         read(file.clone(), &options).map_err(|error| match error {
             RowsError::Expands { max, .. } => (max, error.to_string()),
             other => panic!("{other}"),
         })
     };
-    let (max, message) = told(None).expect_err("it expands to 1.5 GiB");
+    let (max, message) = read_with(None).expect_err("it expands to 1.5 GiB");
     assert_eq!(max, 1 << 30);
     assert!(message.contains("small.parquet expands") && message.contains("--unpacked-max"), "{message}");
-    assert_eq!(told(Some(20 << 20)).expect_err("less is allowed").0, 20 << 20);
-    assert_eq!(told(Some(2 << 30)), Ok((1_536, 1_536 * MIB)));
+    assert_eq!(read_with(Some(20 << 20)).expect_err("less is allowed").0, 20 << 20);
+    assert_eq!(read_with(Some(2 << 30)), Ok((1_536, 1_536 * MIB)));
     // Of a pipe, only what was read is known.
     let pipe: [Box<dyn RowSource>; 1] = [Box::new(Pipe(file.clone()))];
     let piped = read_rows(&pipe, &text(64 * MIB), |_, _| Ok::<(), ()>(()));

@@ -25,17 +25,20 @@ fn types_that_do_not_go_together_name_file_and_lines() {
 
 #[test]
 fn wrong_rows_are_told_with_their_place() {
-    let told = |text: &str| refusal(text, &ids());
+    let message_for = |text: &str| refusal(text, &ids());
     let first = |what: &str| format!("1 row(s) are wrong, 0 allowed; the first: in line 3: {what}");
-    assert_eq!(told("key,value\n1,a\n2,b,c\n"), first("expected 2 columns, got 3"));
-    assert_eq!(told("key,value\n1,a\n-2,b\n"), first("key \"-2\" is no id: ids are not negative"));
-    assert_eq!(told("key,value\n1,a\n,b\n"), first("it has no key: \"key\" is missing, null or empty"));
-    assert_eq!(told("key,value\n1,a\n2,\"b\n3,c\n"), first("a quoted field is not closed"));
-    assert_eq!(told("key,value\n1,a\n2,\"b"), first("a quoted field is not closed"));
+    assert_eq!(message_for("key,value\n1,a\n2,b,c\n"), first("expected 2 columns, got 3"));
+    assert_eq!(message_for("key,value\n1,a\n-2,b\n"), first("key \"-2\" is no id: ids are not negative"));
+    assert_eq!(
+        message_for("key,value\n1,a\n,b\n"),
+        first("it has no key: \"key\" is missing, null or empty")
+    );
+    assert_eq!(message_for("key,value\n1,a\n2,\"b\n3,c\n"), first("a quoted field is not closed"));
+    assert_eq!(message_for("key,value\n1,a\n2,\"b"), first("a quoted field is not closed"));
     let not_text =
         String::from("1 row(s) are wrong, 0 allowed; the first: in line 2: value is not UTF-8 text");
     assert_eq!(refusal(b"key,value\n1,\xff\n", &ids()), not_text);
-    let line = |row: &str| told(&format!("{{\"key\":1,\"value\":\"\"}}\n\n{row}\n"));
+    let line = |row: &str| message_for(&format!("{{\"key\":1,\"value\":\"\"}}\n\n{row}\n"));
     assert_eq!(line("{\"key\":1.5,\"value\":\"\"}"), first("key \"1.5\" is no id: ids are whole numbers"));
     assert_eq!(
         line("{\"key\":null,\"value\":\"\"}"),
@@ -69,11 +72,16 @@ fn lines_are_counted_as_an_editor_does() {
 #[test]
 fn records_that_do_not_fit_say_why() {
     let shape = record(r#"{"name":"v","type":"vector<f32,2>"},{"name":"b","type":"bytes","nullable":true}"#);
-    let told = |text: &str| refusal(text, &named("id", shape.clone()));
-    assert!(told("{\"id\":1,\"v\":[1]}").ends_with("field \"v\": expected a vector of 2 dimensions, got 1"));
-    assert!(told("{\"id\":1,\"v\":[1,2],\"w\":0}").contains("field \"w\" is not in the schema"));
-    assert!(told("id,v,b\n1,\"[1,2]\",?\n").ends_with("field \"b\": it is not base64 text"));
-    assert!(told("id,vv\n1,x\n").contains("column \"vv\" that is not in the schema; did you mean \"v\"?"));
+    let message_for = |text: &str| refusal(text, &named("id", shape.clone()));
+    assert!(
+        message_for("{\"id\":1,\"v\":[1]}")
+            .ends_with("field \"v\": expected a vector of 2 dimensions, got 1")
+    );
+    assert!(message_for("{\"id\":1,\"v\":[1,2],\"w\":0}").contains("field \"w\" is not in the schema"));
+    assert!(message_for("id,v,b\n1,\"[1,2]\",?\n").ends_with("field \"b\": it is not base64 text"));
+    assert!(
+        message_for("id,vv\n1,x\n").contains("column \"vv\" that is not in the schema; did you mean \"v\"?")
+    );
     let number = record(r#"{"name":"x","type":"f32"}"#);
     for wrong in ["NaN", "inf"] {
         assert!(
@@ -113,7 +121,7 @@ fn only_as_many_wrong_rows_as_allowed() {
         (ROW_ERRORS_SHOWN, 10),
         "reading ends when ten can be shown"
     );
-    assert_eq!(errors.first[9].place.to_string(), "in line 20");
+    assert_eq!(errors.first[9].location.to_string(), "in line 20");
 }
 
 #[test]

@@ -13,7 +13,7 @@ use parquet::basic::Compression;
 use proptest::prelude::*;
 use std::sync::Arc;
 use support::containers::{arrow_file, arrow_stream, batch, parquet};
-use support::{gzip, options, read, read_inferred, refusal, shown, source, told};
+use support::{gzip, options, read, read_inferred, refusal, shown, source, with_format};
 
 fn by_id(value: ValueShape) -> RowOptions {
     RowOptions { key_field: Some("id".to_owned()), ..options(KeyType::Id, value) }
@@ -140,14 +140,14 @@ fn keys_of_a_typed_column_are_ids_only_if_whole_and_not_negative() {
         )
     };
     let ids = options(KeyType::Id, ValueShape::Text);
-    let told = |key: ArrayRef| refusal(keyed(key), &ids);
+    let message_for = |key: ArrayRef| refusal(keyed(key), &ids);
     assert!(
-        told(Arc::new(Int64Array::from(vec![1, -1])))
+        message_for(Arc::new(Int64Array::from(vec![1, -1])))
             .contains("row 2: key -1 is no id: ids are not negative")
     );
-    assert!(told(Arc::new(Int64Array::from(vec![Some(1), None]))).contains("row 2: it has no key"));
-    assert!(told(Arc::new(Float64Array::from(vec![1.5]))).contains("floating"));
-    assert!(told(Arc::new(BooleanArray::from(vec![true]))).contains("false or true"));
+    assert!(message_for(Arc::new(Int64Array::from(vec![Some(1), None]))).contains("row 2: it has no key"));
+    assert!(message_for(Arc::new(Float64Array::from(vec![1.5]))).contains("floating"));
+    assert!(message_for(Arc::new(BooleanArray::from(vec![true]))).contains("false or true"));
     assert_eq!(
         shown(&read(&source("in", keyed(Arc::new(StringArray::from(vec!["12"])))), &ids).unwrap().0),
         ["12 v"]
@@ -162,8 +162,10 @@ fn keys_of_a_typed_column_are_ids_only_if_whole_and_not_negative() {
 #[test]
 fn raw_vectors_are_numbered_through_all_files() {
     let bytes = |values: &[f32]| values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>();
-    let raw =
-        RowOptions { dimensions: Some(2), ..told(options(KeyType::Id, ValueShape::Json), Format::F32le) };
+    let raw = RowOptions {
+        dimensions: Some(2),
+        ..with_format(options(KeyType::Id, ValueShape::Json), Format::F32le)
+    };
     let sources: Vec<_> = source("a", bytes(&[1.0, 2.0, 3.0, 4.0]))
         .into_iter()
         .chain(source("b", gzip(&bytes(&[5.0, 6.0]))))
@@ -214,9 +216,9 @@ proptest! {
             1 => arrow_file(&batch),
             _ => arrow_stream(&batch),
         };
-        for (place, byte) in damage {
-            let place = place.index(file.len());
-            file[place] = byte;
+        for (index, byte) in damage {
+            let index = index.index(file.len());
+            file[index] = byte;
         }
         let _ = read_inferred(&source("in", file), &by_id(ValueShape::Json));
     }

@@ -191,23 +191,23 @@ pub fn register(
 ) {
     tokio::spawn(async move {
         let mut lease = None;
-        let mut told = None;
+        let mut warned_of = None;
         loop {
             let (sent, value) = (Instant::now(), registration.value());
             match keep(&*metadata, &registration, &value, lease).await {
                 Ok(Kept::Registered(kept)) => {
                     freshness.renewed(sent.into_std());
-                    (lease, told) = (Some(kept), None);
+                    (lease, warned_of) = (Some(kept), None);
                 }
                 Ok(Kept::Taken(addr)) => {
                     lease = None;
-                    if told.as_ref() != Some(&addr) {
+                    if warned_of.as_ref() != Some(&addr) {
                         let name = &registration.id.name;
                         tracing::warn!(
                             addr,
                             "another process has the id of {name}: this one waits and is not registered"
                         );
-                        told = Some(addr);
+                        warned_of = Some(addr);
                     }
                 }
                 Ok(Kept::Changed) | Err(MetadataError::LeaseEnded(_)) => lease = None,

@@ -65,8 +65,8 @@ impl PeerSource {
         let mut done = 0;
         while let Some(piece) = in_time(pieces.message()).await? {
             let end = done + piece.bytes.len();
-            let place = into.get_mut(done..end);
-            place
+            let slice = into.get_mut(done..end);
+            slice
                 .ok_or_else(|| Status::internal("the peer sent more bytes than were requested"))?
                 .copy_from_slice(&piece.bytes);
             done = end;

@@ -14,13 +14,13 @@ use thiserror::Error;
 pub struct ReadFrom {
     /// As in the access file: a name, or a prefix of names followed by `*`.
     stores: Vec<String>,
-    place: Location,
+    location: Location,
 }
 
 impl ReadFrom {
-    /// Whether a version of `store` may be read from `place`.
-    fn allows(&self, store: &str, place: &Location) -> bool {
-        self.stores.iter().any(|pattern| matches(pattern, store)) && place.is_within(&self.place)
+    /// Whether a version of `store` may be read from `location`.
+    fn allows(&self, store: &str, location: &Location) -> bool {
+        self.stores.iter().any(|pattern| matches(pattern, store)) && location.is_within(&self.location)
     }
 }
 
@@ -29,8 +29,8 @@ impl FromStr for ReadFrom {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '*' | ',');
-        let (stores, place) = match text.split_once('=') {
-            Some((stores, place)) if stores.chars().all(is_name) => (stores, place),
+        let (stores, location) = match text.split_once('=') {
+            Some((stores, location)) if stores.chars().all(is_name) => (stores, location),
             _ => ("*", text),
         };
         let stores: Vec<String> = stores.split(',').map(str::to_owned).collect();
@@ -38,13 +38,13 @@ impl FromStr for ReadFrom {
             let why = "before `=` there must be stores, by name or by a prefix followed by `*`".to_owned();
             return Err(LocationError { text: text.to_owned(), why });
         }
-        Ok(Self { stores, place: Location::plain(place)? })
+        Ok(Self { stores, location: Location::plain(location)? })
     }
 }
 
 impl fmt::Display for ReadFrom {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}={}", self.stores.join(","), self.place)
+        write!(f, "{}={}", self.stores.join(","), self.location)
     }
 }
 
@@ -85,17 +85,17 @@ pub fn check_url(
     object_store: &Location,
     read_from: &[ReadFrom],
 ) -> Result<(), UrlRefused> {
-    let place = Location::plain(url)?;
+    let location = Location::plain(url)?;
     // A folder may have several names, so the canonical ones are compared as well.
     let real = |location: &Location| match location.folder().map(std::fs::canonicalize) {
         Some(Ok(folder)) => Location::Folder(folder),
         _ => location.clone(),
     };
     let overlap = |a: &Location, b: &Location| a.is_within(b) || b.is_within(a);
-    if overlap(&place, object_store) || overlap(&real(&place), &real(object_store)) {
+    if overlap(&location, object_store) || overlap(&real(&location), &real(object_store)) {
         return Err(UrlRefused::Own { url: url.to_owned() });
     }
-    if read_from.iter().any(|allowed| allowed.allows(store, &place)) {
+    if read_from.iter().any(|allowed| allowed.allows(store, &location)) {
         return Ok(());
     }
     Err(UrlRefused::NotListed { url: url.to_owned(), store: store.to_owned() })

@@ -34,8 +34,8 @@ pub enum DatabaseError {
     #[error("the database is damaged: {detail}")]
     Damaged { detail: String },
     /// The database has no graph.
-    #[error("there is no graph in the database {place}")]
-    NoGraph { place: String },
+    #[error("there is no graph in the database {address}")]
+    NoGraph { address: String },
     /// A later release has changed the tables of the database.
     #[error("the tables of the database have version {found}, and this release knows versions up to {known}")]
     Newer { found: u32, known: u32 },

@@ -185,8 +185,8 @@ async fn lists_are_read_from_any_place_newest_first_with_ties_by_id() {
             for limit in [0, 1, 2, 3, 99] {
                 let expected: Vec<_> = all.iter().skip(index + 1).take(limit).cloned().collect();
                 let limit = u32::try_from(limit).expect("the limit is small");
-                let place = Some(all[index].place());
-                assert_eq!(ids(place, 0, limit).await, expected, "{limit} after {index}");
+                let position = Some(all[index].place());
+                assert_eq!(ids(position, 0, limit).await, expected, "{limit} after {index}");
                 let skip = u32::try_from(index + 1).expect("the list is short");
                 assert_eq!(ids(None, skip, limit).await, expected, "{limit} without the first {skip}");
                 assert_eq!(ids(Some(all[0].place()), skip - 1, limit).await, expected, "both");

@@ -130,12 +130,12 @@ fn rows() -> impl Strategy<Value = Vec<RowWrite>> {
 }
 
 fn query() -> impl Strategy<Value = RowQuery> {
-    let place = (0u64..3, 0u64..9).prop_map(|(time, id2)| ListPlace { time, id2 });
+    let position = (0u64..3, 0u64..9).prop_map(|(time, id2)| ListPlace { time, id2 });
     prop_oneof![
         id().prop_map(RowQuery::Object),
         (id(), id()).prop_map(|(id1, id2)| RowQuery::Association(list(id1).to(id2))),
         id().prop_map(|id1| RowQuery::Count(list(id1))),
-        (0u64..3, proptest::option::of(place), 0u32..4, 0u32..5)
+        (0u64..3, proptest::option::of(position), 0u32..4, 0u32..5)
             .prop_map(|(id1, after, skip, limit)| { RowQuery::List { list: list(id1), after, skip, limit } }),
         Just(RowQuery::Intents),
         pair().prop_map(RowQuery::PairStamp),
@@ -247,7 +247,7 @@ async fn compare(database: &dyn Database, steps: Vec<Step>) -> Result<(), TestCa
     for partition in 0..2 {
         let places = (0..3).flat_map(|time| (0..9).map(move |id2| Some(ListPlace { time, id2 })));
         let part = |after, skip| RowQuery::List { list: list(0), after, skip, limit: 4 };
-        let mut queries: Vec<_> = places.map(|place| part(place, 0)).collect();
+        let mut queries: Vec<_> = places.map(|index| part(index, 0)).collect();
         queries.extend((0..9).map(|skip| part(None, skip)));
         queries.extend((0..2).filter_map(|low| Pair::of(low, low + 1)).map(RowQuery::PairStamp));
         let mut steps = vec![Step::Read { partition, queries }];

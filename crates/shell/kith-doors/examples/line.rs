@@ -27,9 +27,9 @@ impl Door for Line {
             while let Some(line) = lines.next().await {
                 // The reply is kept until its text is sent. Until then it counts as memory for replies.
                 let answered = answer(&line.map_err(io::Error::other)?, &mut guest).await;
-                let told =
+                let outcome =
                     answered.unwrap_or_else(|error| (format!("error {}: {error}", error.code()), None));
-                lines.send(told.0.replace('\n', "\\n")).await.map_err(io::Error::other)?;
+                lines.send(outcome.0.replace('\n', "\\n")).await.map_err(io::Error::other)?;
             }
             Ok(())
         }
@@ -59,8 +59,8 @@ async fn answer(line: &str, guest: &mut Guest) -> Result<(String, Option<Charged
         Reply::Values(answer) => guest.text(answer, 0).await?,
         _ => None,
     };
-    let told = value.map_or("(none)".to_owned(), |value| String::from_utf8_lossy(&value).into_owned());
-    Ok((told, Some(reply)))
+    let text = value.map_or("(none)".to_owned(), |value| String::from_utf8_lossy(&value).into_owned());
+    Ok((text, Some(reply)))
 }
 
 /// A backend that reaches a cluster over the network. A door in a router needs none: see `RouterOptions::doors`.

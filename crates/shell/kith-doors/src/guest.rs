@@ -28,7 +28,7 @@ pub struct Guest {
     pub(crate) backend: Arc<dyn Backend>,
     pub(crate) names: DoorNames,
     pub(crate) visitor: Visitor,
-    pub(crate) place: Arc<Connected>,
+    pub(crate) connected: Arc<Connected>,
     pub(crate) peer: SocketAddr,
     pub(crate) end: CancellationToken,
     /// How often this peer was refused while it was unauthenticated.
@@ -64,7 +64,7 @@ impl Guest {
             return Err(given_up());
         }
         self.allowed(self.visitor.check_question(&question))?;
-        let _under_way = self.place.request();
+        let _under_way = self.connected.request();
         let options = QueryOptions { door: Some(self.names.name), ..options };
         let reply = self.backend.call(Arc::new(Request { question, options })).await?;
         let bytes = bytes(&reply);
@@ -78,7 +78,7 @@ impl Guest {
     /// # Errors
     /// `overloaded` if there is no memory for it.
     pub(crate) fn charge<T>(&self, reply: T, bytes: usize) -> Result<Charged<T>, QueryError> {
-        let charge = self.place.charge_reply(bytes);
+        let charge = self.connected.charge_reply(bytes);
         let charge = charge.map_err(|status| QueryError::from_status(&status))?;
         Ok(Charged { reply, _charge: charge })
     }
@@ -103,7 +103,7 @@ impl Guest {
         let (code, message, help) = match self.visitor.authenticate(DEFAULT_USER, token) {
             Ok(()) => {
                 self.refusals.store(0, Ordering::Relaxed);
-                self.place.is_known_now();
+                self.connected.is_known_now();
                 return Ok(());
             }
             Err(AuthError::NothingToProve) => {
@@ -207,8 +207,8 @@ impl Guest {
     }
 
     /// The peer's place among the connections of the process, which accounts for the memory of its requests and replies.
-    pub fn place(&self) -> &Arc<Connected> {
-        &self.place
+    pub fn connected(&self) -> &Arc<Connected> {
+        &self.connected
     }
 
     /// The address of the peer.

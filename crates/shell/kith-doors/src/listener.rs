@@ -74,8 +74,8 @@ pub fn spawn(
     let listener = Arc::new(Listener::new(door, backend, security.gate.clone(), stop.clone()));
     let connections = tasks.clone();
     tasks.spawn(async move {
-        let welcome = |(stream, peer), place| {
-            connections.spawn(Arc::clone(&listener).welcome(stream, peer, place));
+        let welcome = |(stream, peer), connected| {
+            connections.spawn(Arc::clone(&listener).welcome(stream, peer, connected));
         };
         let refuse = |(stream, _)| {
             listener.metrics.refused.increment(1);
@@ -120,7 +120,7 @@ impl Listener {
         Some(CountedConnection(self))
     }
 
-    async fn welcome(self: Arc<Self>, mut stream: TcpStream, peer: SocketAddr, place: Arc<Connected>) {
+    async fn welcome(self: Arc<Self>, mut stream: TcpStream, peer: SocketAddr, connected: Arc<Connected>) {
         self.metrics.connections.increment(1);
         let Some(_visit) = self.enter() else {
             self.metrics.refused.increment(1);
@@ -130,34 +130,34 @@ impl Listener {
             }
             return;
         };
-        place.speaks(self.names.protocol);
-        if let Err(error) = self.begin(stream, peer, place).await {
+        connected.speaks(self.names.protocol);
+        if let Err(error) = self.begin(stream, peer, connected).await {
             tracing::debug!(%error, %peer, "the connection of {} ended", self.names.client);
         }
     }
 
     /// Serves a connection, over TLS if there is a gate.
-    async fn begin(&self, stream: TcpStream, peer: SocketAddr, place: Arc<Connected>) -> io::Result<()> {
+    async fn begin(&self, stream: TcpStream, peer: SocketAddr, connected: Arc<Connected>) -> io::Result<()> {
         listen::prepare(&stream)?;
         let own = stream.local_addr().ok().map(|addr| addr.ip());
-        place.is_at(Site { own, is_verified: self.gate.is_some() });
+        connected.is_at(Site { own, is_verified: self.gate.is_some() });
         let Some(gate) = &self.gate else {
-            place.is_known_now();
-            return self.serve(Box::new(stream), peer, place, Visitor::anybody()).await;
+            connected.is_known_now();
+            return self.serve(Box::new(stream), peer, connected, Visitor::anybody()).await;
         };
-        match place.unless_strange(listen::open(gate, stream, Some(peer), &self.stop)).await? {
+        match connected.unless_strange(listen::open(gate, stream, Some(peer), &self.stop)).await? {
             Opening::Tls(stream, caller) => {
                 if gate.check(&caller, &Need::Known).is_ok() {
-                    place.is_known_now();
+                    connected.is_known_now();
                 }
                 let visitor = Visitor::new(Arc::clone(gate), caller, self.names.name);
-                self.serve(stream, peer, place, visitor).await
+                self.serve(stream, peer, connected, visitor).await
             }
             Opening::Clear(stream, _) => {
                 listen::count_failure();
                 let client = self.names.client;
                 tracing::warn!(%peer, "{client} does not use TLS, which this port requires: closing its connection");
-                place.unless_strange(parting::refuse(stream, self.names.tls_required)).await
+                connected.unless_strange(parting::refuse(stream, self.names.tls_required)).await
             }
             Opening::Closed => Ok(()),
         }
@@ -168,19 +168,19 @@ impl Listener {
         &self,
         mut stream: Stream,
         peer: SocketAddr,
-        place: Arc<Connected>,
+        connected: Arc<Connected>,
         visitor: Visitor,
     ) -> io::Result<()> {
         let bounds_itself = self.door.bounds_itself();
         let end = self.stop.child_token();
         if !bounds_itself {
-            stream = Box::new(Bounded::new(stream, Arc::clone(&place), end.clone()));
+            stream = Box::new(Bounded::new(stream, Arc::clone(&connected), end.clone()));
         }
         let guest = Guest {
             backend: Arc::clone(&self.backend),
             names: self.names,
             visitor,
-            place: Arc::clone(&place),
+            connected: Arc::clone(&connected),
             peer,
             end,
             refusals: Arc::default(),
@@ -191,9 +191,10 @@ impl Listener {
             if bounds_itself {
                 return Ok(());
             }
-            let most = if place.is_known() { parting::LINGER_BYTES } else { parting::STRANGER_LINGER_BYTES };
+            let most =
+                if connected.is_known() { parting::LINGER_BYTES } else { parting::STRANGER_LINGER_BYTES };
             parting::part(&mut stream, most).await
         };
-        place.unless_strange(served).await
+        connected.unless_strange(served).await
     }
 }

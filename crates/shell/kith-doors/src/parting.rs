@@ -15,12 +15,15 @@ pub(crate) const STRANGER_LINGER_BYTES: usize = 64 << 10;
 /// The most bytes that one read takes.
 const READ_BYTES: usize = 16 << 10;
 
-/// Sends `told`, which says why `stream` is not served, and closes the stream.
+/// Sends `message`, which says why `stream` is not served, and closes the stream.
 ///
 /// # Errors
 /// Errors of the stream; `TimedOut` if the peer does not read.
-pub(crate) async fn refuse<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S, told: &[u8]) -> io::Result<()> {
-    timeout(LINGER, stream.write_all(told)).await??;
+pub(crate) async fn refuse<S: AsyncRead + AsyncWrite + Unpin>(
+    mut stream: S,
+    message: &[u8],
+) -> io::Result<()> {
+    timeout(LINGER, stream.write_all(message)).await??;
     part(&mut stream, STRANGER_LINGER_BYTES).await
 }
 

@@ -41,12 +41,12 @@ impl Door for Shapes {
             let mut stream = BufStream::new(stream);
             let mut line = String::new();
             while stream.read_line(&mut line).await? != 0 {
-                let told = match guest.shape(line.trim()).await {
+                let reply = match guest.shape(line.trim()).await {
                     Ok(shape) => shape.key.to_string(),
                     Err(error) => error.code().name().to_owned(),
                 };
                 line.clear();
-                stream.write_all(format!("{told}\n").as_bytes()).await?;
+                stream.write_all(format!("{reply}\n").as_bytes()).await?;
                 stream.flush().await?;
             }
             Ok(())
@@ -112,14 +112,14 @@ async fn a_stranger_is_refused_a_few_times_and_asks_nothing() {
     let listener = listener(&stop, &backend);
     let talk = async {
         peer.write_all(&b"pages\n".repeat(100)).await.expect("it reads");
-        let mut told = String::new();
-        peer.read_to_string(&mut told).await.expect("it ends");
-        told
+        let mut replies = String::new();
+        peer.read_to_string(&mut replies).await.expect("it ends");
+        replies
     };
-    let (served, told) = tokio::join!(listener.serve(Box::new(stream), peer_addr, known(), visitor), talk);
+    let (served, replies) = tokio::join!(listener.serve(Box::new(stream), peer_addr, known(), visitor), talk);
     served.expect("no failure");
     // The door had read these lines before the end of the stream. They are refused without checking the gate again.
-    assert_eq!(told, "unauthenticated\n".repeat(100));
+    assert_eq!(replies, "unauthenticated\n".repeat(100));
     assert_eq!(backend.0.load(Ordering::Relaxed), 0);
 }
 
@@ -135,10 +135,10 @@ async fn open(settings: ConnectionSettings, stop: &CancellationToken) -> (Socket
 }
 
 async fn read(stream: &mut TcpStream) -> String {
-    let mut told = String::new();
-    let read = tokio::time::timeout(Duration::from_secs(20), stream.read_to_string(&mut told));
+    let mut reply = String::new();
+    let read = tokio::time::timeout(Duration::from_secs(20), stream.read_to_string(&mut reply));
     read.await.expect("it ends").expect("it is closed in order");
-    told
+    reply
 }
 
 #[tokio::test]
@@ -152,13 +152,13 @@ async fn a_connection_that_asks_nothing_is_closed_and_one_that_asks_is_not() {
         for _ in 0..12 {
             tokio::time::sleep(Duration::from_millis(100)).await;
             busy.write_all(b"pages\n").await.expect("it is open");
-            let mut told = [0; 3];
-            busy.read_exact(&mut told).await.expect("it is open");
-            assert_eq!(&told, b"id\n");
+            let mut reply = [0; 3];
+            busy.read_exact(&mut reply).await.expect("it is open");
+            assert_eq!(&reply, b"id\n");
         }
     };
-    let (told, ()) = tokio::join!(read(&mut idle), asks);
-    assert_eq!((told.as_str(), backend.0.load(Ordering::Relaxed)), ("", 12));
+    let (reply, ()) = tokio::join!(read(&mut idle), asks);
+    assert_eq!((reply.as_str(), backend.0.load(Ordering::Relaxed)), ("", 12));
 }
 
 #[tokio::test]
@@ -167,8 +167,8 @@ async fn the_end_of_the_process_ends_connections_after_their_answers() {
     let (addr, _) = open(ConnectionSettings::default(), &stop).await;
     let mut stream = TcpStream::connect(addr).await.expect("it listens");
     stream.write_all(b"pages\n").await.expect("it reads");
-    let mut told = [0; 3];
-    stream.read_exact(&mut told).await.expect("an answer");
+    let mut reply = [0; 3];
+    stream.read_exact(&mut reply).await.expect("an answer");
     stop.cancel();
     assert_eq!(read(&mut stream).await, "");
 }
@@ -179,8 +179,8 @@ async fn who_comes_when_all_places_are_taken_is_told_so_in_words_of_the_door() {
     let (addr, _) = open(settings, &CancellationToken::new()).await;
     let mut first = TcpStream::connect(addr).await.expect("it listens");
     first.write_all(b"pages\n").await.expect("it reads");
-    let mut told = [0; 3];
-    first.read_exact(&mut told).await.expect("an answer");
+    let mut reply = [0; 3];
+    first.read_exact(&mut reply).await.expect("an answer");
     let mut second = TcpStream::connect(addr).await.expect("it listens");
     assert_eq!(read(&mut second).await, "full\n");
 }

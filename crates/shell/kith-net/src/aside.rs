@@ -19,9 +19,9 @@ pub async fn aside<T: Send + 'static>(bytes: usize, work: impl FnOnce() -> T + S
         return work();
     }
     // The semaphore is never closed.
-    let place = places().acquire().await;
+    let permit = places().acquire().await;
     let done = tokio::task::spawn_blocking(move || {
-        let _place = place;
+        let _place = permit;
         work()
     });
     match done.await {

@@ -58,15 +58,15 @@ impl Process {
     }
 
     /// The status line of the answer to these bytes; empty if the connection is closed instead.
-    fn told(&self, addr: SocketAddr, sent: &str) -> String {
+    fn response_to(&self, addr: SocketAddr, sent: &str) -> String {
         let mut stream = TcpStream::connect(addr).expect("it listens");
         stream.set_read_timeout(Some(Duration::from_secs(5))).expect("set");
         if stream.write_all(sent.as_bytes()).is_err() {
             return String::new();
         }
-        let mut told = String::new();
-        let _ = stream.read_to_string(&mut told);
-        told.lines().next().unwrap_or_default().to_owned()
+        let mut answer = String::new();
+        let _ = stream.read_to_string(&mut answer);
+        answer.lines().next().unwrap_or_default().to_owned()
     }
 
     /// The code with which gRPC answers a health check with this origin.
@@ -105,9 +105,9 @@ fn web_pages_of_other_hosts_are_refused_on_every_port_and_path() {
             ("x: y", false),
         ] {
             let sent = format!("GET {path} HTTP/1.1\r\n{headers}\r\nconnection: close\r\n\r\n");
-            let told = process.told(process.http, &sent);
-            assert_eq!(told.contains("403"), is_refused, "{path} {headers}: {told}");
-            assert!(told.starts_with("HTTP/1.1 "), "{path} {headers}: {told}");
+            let answer = process.response_to(process.http, &sent);
+            assert_eq!(answer.contains("403"), is_refused, "{path} {headers}: {answer}");
+            assert!(answer.starts_with("HTTP/1.1 "), "{path} {headers}: {answer}");
         }
     }
     for (origin, code) in [
@@ -121,7 +121,7 @@ fn web_pages_of_other_hosts_are_refused_on_every_port_and_path() {
     for method in ["GET", "POST", "OPTIONS", "PUT"] {
         let sent =
             format!("{method} /kith.v1.Store/Get HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 0\r\n\r\n");
-        assert!(!process.told(process.grpc, &sent).starts_with("HTTP/1.1 2"), "{method}");
+        assert!(!process.response_to(process.grpc, &sent).starts_with("HTTP/1.1 2"), "{method}");
     }
 }
 
@@ -147,10 +147,12 @@ fn health_is_answered_within_a_second_beside_a_thousand_slow_connections() {
         let kind = &kind[..kind.len().min(30)];
         for _ in 0..5 {
             let begun = Instant::now();
-            let told = process
-                .told(process.http, "GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+            let answer = process.response_to(
+                process.http,
+                "GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n",
+            );
             let after = begun.elapsed();
-            assert_eq!(told, "HTTP/1.1 200 OK", "{kind:?} after {after:?}");
+            assert_eq!(answer, "HTTP/1.1 200 OK", "{kind:?} after {after:?}");
             assert!(after < Duration::from_secs(1), "{kind:?}: {after:?}");
             thread::sleep(Duration::from_millis(50));
         }
@@ -180,11 +182,11 @@ fn headers_that_do_not_end_end_their_connection_however_few_connections_there_ar
     slow.push(trickling);
     for mut stream in slow {
         stream.set_read_timeout(Some(Duration::from_secs(120))).expect("set");
-        let mut told = String::new();
-        if let Err(error) = stream.read_to_string(&mut told) {
+        let mut answer = String::new();
+        if let Err(error) = stream.read_to_string(&mut answer) {
             assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{error}");
         }
-        assert!(!told.starts_with("HTTP/1.1 2"), "{told}");
+        assert!(!answer.starts_with("HTTP/1.1 2"), "{answer}");
     }
     writer.join().expect("it ends with its connection");
 }

@@ -14,7 +14,7 @@ pub struct NodeOptions {
     /// spare, and owns nothing until it is added.
     pub node: u32,
     /// The labels of the node.
-    pub place: Labels,
+    pub labels: Labels,
     /// The address for gRPC and frames; port 0 takes a free one.
     pub listen: SocketAddr,
     /// The address for `/healthz`, `/readyz` and `/metrics`.
@@ -83,9 +83,9 @@ impl NodeOptions {
             http: at.http.to_string(),
             resp: at.resp_text(),
             pid: std::process::id(),
-            zone: self.place.zone.clone(),
-            rack: self.place.rack.clone(),
-            region: self.place.region.clone(),
+            zone: self.labels.zone.clone(),
+            rack: self.labels.rack.clone(),
+            region: self.labels.region.clone(),
         }
     }
 }

@@ -55,8 +55,8 @@ fn narrowest(count: usize) -> (usize, f64) {
 pub fn quantile(values: &[f64], share: f64) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
-    let place = (share * sorted.len() as f64).ceil() as usize;
-    sorted.get(place.clamp(1, sorted.len().max(1)) - 1).copied()
+    let rank = (share * sorted.len() as f64).ceil() as usize;
+    sorted.get(rank.clamp(1, sorted.len().max(1)) - 1).copied()
 }
 
 #[cfg(test)]

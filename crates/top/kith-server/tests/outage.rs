@@ -31,7 +31,7 @@ async fn a_node_starts_and_serves_while_the_metadata_store_is_away() {
     let options = NodeOptions {
         doors: Vec::new(),
         node: 0,
-        place: Default::default(),
+        labels: Default::default(),
         listen: addr,
         http: any,
         resp: None,
@@ -80,7 +80,7 @@ async fn a_node_that_never_saw_a_topology_says_so() {
     let options = NodeOptions {
         doors: Vec::new(),
         node: 0,
-        place: Default::default(),
+        labels: Default::default(),
         listen: any,
         http: any,
         resp: None,

@@ -96,7 +96,7 @@ impl From<kith_build::Failure> for Failure {
 }
 
 /// Converts the failure of a build, and prints the wrong rows and lines as they are in the files.
-pub fn told(failure: kith_build::Failure) -> Failure {
+pub fn report_failure(failure: kith_build::Failure) -> Failure {
     for wrong in &failure.wrong {
         eprintln!("{wrong}");
     }
@@ -134,10 +134,10 @@ impl ErrorReport {
     /// Returns the report of an error: with the code and help of the first cause that has them, and with the messages of all
     /// causes.
     pub fn of(error: &anyhow::Error) -> Self {
-        let message = error.chain().fold(String::new(), |told, cause| match cause.to_string() {
-            cause if told.contains(&cause) => told,
-            cause if told.is_empty() => cause,
-            cause => told + ": " + &cause,
+        let message = error.chain().fold(String::new(), |text, cause| match cause.to_string() {
+            cause if text.contains(&cause) => text,
+            cause if text.is_empty() => cause,
+            cause => text + ": " + &cause,
         });
         let (code, help) = known(error).unwrap_or_else(|| {
             (ErrorCode::Internal, "this is a defect of Kith: please report it with the message".to_owned())

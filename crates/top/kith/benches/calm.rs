@@ -30,7 +30,7 @@ use std::{
 };
 use support::{
     cluster::Cluster,
-    spare::{Spare, told},
+    spare::{Spare, run_json},
     values,
 };
 
@@ -179,10 +179,10 @@ impl Rig {
     /// pairs take.
     fn rebalance(&self, spare: &Spare) {
         let rate = fetch_rate();
-        let state = || told(&self.cluster, &["cluster", "rebalance", "--status"])["state"].clone();
+        let state = || run_json(&self.cluster, &["cluster", "rebalance", "--status"])["state"].clone();
         self.set_fetch_rate(NO_FETCH);
         // All partitions are in one batch, so owners change once, at the end.
-        told(&self.cluster, &["cluster", "add-node", &spare.addr, "--batch", "1000", "--detach"]);
+        run_json(&self.cluster, &["cluster", "add-node", &spare.addr, "--batch", "1000", "--detach"]);
         let name = format!("a rebalance's copy at {rate} MiB/s");
         self.compare(
             &name,

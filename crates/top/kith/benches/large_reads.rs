@@ -34,7 +34,7 @@ use std::{
 };
 use support::{cluster::Cluster, values};
 use tokio::runtime::Runtime;
-use turns::{Amount, Check, Side, take_turns, told};
+use turns::{Amount, Check, Side, interval_text, take_turns};
 
 /// The allocator of the client in the binary.
 #[global_allocator]
@@ -120,9 +120,9 @@ fn against_others(runtime: &Runtime, service: &Arc<dyn Service>, cluster: &Clust
         println!(
             "  Kith / {}: CPU {}, of servers {}, time {}",
             other.name,
-            told(seen[0].cpu_to(other)),
-            told(seen[0].server_cpu_to(other)),
-            told(seen[0].time_to(other))
+            interval_text(seen[0].cpu_to(other)),
+            interval_text(seen[0].server_cpu_to(other)),
+            interval_text(seen[0].time_to(other))
         );
     }
 }
@@ -205,7 +205,7 @@ fn per_key(runtime: &Runtime, service: &Arc<dyn Service>, cluster: &Cluster, nod
         let client = median_interval(client).expect("there are blocks");
         println!(
             "  {nodes} nodes, reads of {keys}, {in_flight} at once: nodes {} us, client {:.2} us",
-            told(servers),
+            interval_text(servers),
             client.median
         );
     }

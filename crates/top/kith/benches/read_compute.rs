@@ -32,7 +32,7 @@ use std::{
 };
 use support::cluster::Cluster;
 use tokio::runtime::Runtime;
-use turns::{Amount, Check, Side, take_turns, told};
+use turns::{Amount, Check, Side, interval_text, take_turns};
 
 /// The allocator of the client in the binary.
 #[global_allocator]
@@ -138,7 +138,7 @@ impl Comparison<'_> {
             println!("  {}: {}", side.name, side.describe());
         }
         let (cpu, time) = (seen[0].cpu_to(&seen[1]), seen[0].time_to(&seen[1]));
-        println!("  on nodes / at the client: CPU {}, time {}", told(cpu), told(time));
+        println!("  on nodes / at the client: CPU {}, time {}", interval_text(cpu), interval_text(time));
         if let [Some(on_nodes), Some(here)] = bytes {
             let less = 100.0 * (1.0 - on_nodes as f64 / here as f64);
             println!("  bytes received: {on_nodes} and {here}: {less:.1} % fewer");
@@ -166,8 +166,8 @@ impl Comparison<'_> {
             let mut scores: Vec<f64> = ids.iter().map(|id| self.scores[*id as usize]).collect();
             scores.sort_by(|a, b| b.total_cmp(a));
             assert_eq!(best.len(), BEST as usize);
-            for (place, score) in best.iter().zip(scores) {
-                let got = self.check_score(ids, answer, *place as usize);
+            for (position, score) in best.iter().zip(scores) {
+                let got = self.check_score(ids, answer, *position as usize);
                 assert!((got - score).abs() < TOLERANCE, "{got} where {score} is next");
             }
         }

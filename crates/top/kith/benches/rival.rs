@@ -227,21 +227,21 @@ fn climb(runtime: &tokio::runtime::Runtime, sides: &[Side], draw: &Draw) -> Ladd
     let mut ladder: Ladder = Vec::new();
     let mut rate = RATE_MIN;
     while rate < RATE_MAX {
-        let goes_on = |place: usize| {
-            let last = ladder.last().map(|(_, steps)| &steps[place]);
+        let goes_on = |index: usize| {
+            let last = ladder.last().map(|(_, steps)| &steps[index]);
             last.is_none_or(|step| step.as_ref().is_some_and(|step| !step.is_overloaded()))
         };
         let mut steps: Vec<Option<Step>> =
-            (0..sides.len()).map(|place| goes_on(place).then(Step::default)).collect();
+            (0..sides.len()).map(|index| goes_on(index).then(Step::default)).collect();
         if steps.iter().all(Option::is_none) {
             break;
         }
         for round in 0..rounds {
             let mut order: Vec<usize> = (0..sides.len()).collect();
             order.rotate_left(round % sides.len());
-            for place in order {
-                if let Some(step) = &mut steps[place] {
-                    slice(runtime, &sides[place], draw, rate, round as u64, step);
+            for index in order {
+                if let Some(step) = &mut steps[index] {
+                    slice(runtime, &sides[index], draw, rate, round as u64, step);
                 }
             }
         }
@@ -295,8 +295,8 @@ fn tell(sides: &[Side], ladder: &Ladder) {
         });
         println!("  {rate:>6.0}/s: {}", cells.collect::<Vec<_>>().join("; "));
     }
-    for (place, side) in sides.iter().enumerate() {
-        let steps: Vec<&Step> = ladder.iter().filter_map(|(_, steps)| steps[place].as_ref()).collect();
+    for (index, side) in sides.iter().enumerate() {
+        let steps: Vec<&Step> = ladder.iter().filter_map(|(_, steps)| steps[index].as_ref()).collect();
         let mut used = vec![Duration::ZERO; side.parts.len()];
         for step in &steps {
             used.iter_mut().zip(&step.used).for_each(|(sum, used)| *sum += *used);
@@ -307,12 +307,12 @@ fn tell(sides: &[Side], ladder: &Ladder) {
             side.name,
             cpu::describe(&side.parts, &used, answers.max(1) as usize)
         );
-        if place != 0 {
-            println!("    p50 / MariaDB's at the same rate, same turn: {}", ratio(ladder, place));
+        if index != 0 {
+            println!("    p50 / MariaDB's at the same rate, same turn: {}", ratio(ladder, index));
         }
     }
     for limit in MEDIANS_US {
-        let highest: Vec<Option<f64>> = (0..sides.len()).map(|place| highest(ladder, place, limit)).collect();
+        let highest: Vec<Option<f64>> = (0..sides.len()).map(|index| highest(ladder, index, limit)).collect();
         let Some(theirs) = highest[0] else { continue };
         let cells = sides.iter().zip(&highest).map(|(side, rate)| match rate {
             Some(rate) => format!("{} {rate:.0}/s ({:.2})", side.name, rate / theirs),
@@ -323,8 +323,8 @@ fn tell(sides: &[Side], ladder: &Ladder) {
 }
 
 /// The comparison over all rounds in which both took part.
-fn ratio(ladder: &Ladder, place: usize) -> String {
-    let pairs = ladder.iter().filter_map(|(_, steps)| Some((steps[0].as_ref()?, steps[place].as_ref()?)));
+fn ratio(ladder: &Ladder, index: usize) -> String {
+    let pairs = ladder.iter().filter_map(|(_, steps)| Some((steps[0].as_ref()?, steps[index].as_ref()?)));
     let ratios: Vec<f64> = pairs
         .flat_map(|(theirs, ours)| ours.medians.iter().zip(&theirs.medians).map(|(a, b)| a / b))
         .collect();
@@ -334,9 +334,9 @@ fn ratio(ladder: &Ladder, place: usize) -> String {
 }
 
 /// The highest rate whose median stays within `limit`, and at which all requests could be sent.
-fn highest(ladder: &Ladder, place: usize, limit: u64) -> Option<f64> {
+fn highest(ladder: &Ladder, index: usize, limit: u64) -> Option<f64> {
     let held = ladder.iter().filter(|(_, steps)| {
-        steps[place].as_ref().is_some_and(|step| step.is_sent() && step.median() <= limit)
+        steps[index].as_ref().is_some_and(|step| step.is_sent() && step.median() <= limit)
     });
     held.map(|(rate, _)| *rate).next_back()
 }

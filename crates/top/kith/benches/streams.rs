@@ -115,8 +115,8 @@ async fn read_whole(service: &dyn Service, ids: &[u64], work: Duration) -> Took 
     let started = Instant::now();
     let answer = service.multi_get(STORE, &keys, &QueryOptions::default()).await.expect("an answer");
     let first = started.elapsed();
-    for (place, id) in ids.iter().enumerate() {
-        consume(&answer.records.value(place).expect("it is there"), *id, work);
+    for (index, id) in ids.iter().enumerate() {
+        consume(&answer.records.value(index).expect("it is there"), *id, work);
     }
     Took { first, all: started.elapsed() }
 }

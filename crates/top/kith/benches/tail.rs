@@ -124,8 +124,8 @@ impl Rig<'_> {
             let answer = self.runtime.block_on(store.service.multi_get(store.name, &asked, &options));
             let took = start.elapsed();
             let answer = answer.expect("no read fails");
-            for (place, &id) in keys.iter().enumerate() {
-                assert!(answer.records.value(place).is_some_and(|got| got == reads::value(id)), "key {id}");
+            for (index, &id) in keys.iter().enumerate() {
+                assert!(answer.records.value(index).is_some_and(|got| got == reads::value(id)), "key {id}");
             }
             if WARM_READS <= read {
                 seen.record(took, Duration::ZERO);

@@ -155,7 +155,7 @@ impl Export {
         let (mut after, mut reached) = (None, LogPoint::default());
         loop {
             let page = self.page(partition, after).await?;
-            let at = page.at.map_or(LogPoint::default(), |place| LogPoint::new(place.term, place.position));
+            let at = page.at.map_or(LogPoint::default(), |index| LogPoint::new(index.term, index.position));
             if at.term < reached.term || at.position < reached.position {
                 let message = "the database was replaced by an older copy of itself during the export";
                 return Err(Failure::new(ErrorCode::HistoryLost, message, "export again").into());

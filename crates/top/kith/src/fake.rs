@@ -273,15 +273,15 @@ impl Service for Fake {
                 unreachable!("texts are no records")
             };
             let answer = Fake::values(store, keys);
-            for place in (0..keys.len() as u32).rev() {
+            for position in (0..keys.len() as u32).rev() {
                 let mut records = answer.records.clone();
-                records.retain(|index| index == place as usize);
+                records.retain(|index| index == position as usize);
                 let is_lost = 0 < records.counts().unanswered;
                 if is_lost && !request.options.partial {
                     return Err(QueryError::DeadlineExceeded { deadline_ms: 7 });
                 }
                 let piece =
-                    BatchPiece { positions: vec![place], records, version: 1, schema: None, result: None };
+                    BatchPiece { positions: vec![position], records, version: 1, schema: None, result: None };
                 outlet.put(StreamItem::Piece(piece)).await;
             }
             let counts = answer.counts();

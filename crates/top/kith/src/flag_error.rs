@@ -12,7 +12,7 @@ use std::{
 };
 
 /// Returns the same error, worded in the user's terms.
-pub fn told<C: CommandFactory>(error: clap::Error) -> clap::Error {
+pub fn explain<C: CommandFactory>(error: clap::Error) -> clap::Error {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text),
         _ => None,
@@ -49,14 +49,14 @@ mod tests {
 
     fn error(line: &str) -> String {
         let error = Cli::try_parse_from(line.split(' ')).expect_err(line);
-        told::<Cli>(error).to_string()
+        explain::<Cli>(error).to_string()
     }
 
     #[test]
     fn a_wrong_number_is_told_with_what_was_expected() {
-        let told = error("kith store swap s one");
+        let message = error("kith store swap s one");
         assert_eq!(
-            told,
+            message,
             "error: invalid value 'one' for '<VERSION>': expected a whole number in decimal digits, such as 42\n\n\
              For more information, try '--help'.\n"
         );
@@ -72,8 +72,8 @@ mod tests {
 
     #[test]
     fn what_clap_tells_well_is_left_as_it_is() {
-        let told = error("kith dev --groups 65");
-        assert!(told.contains("65 is not in 1..=64"), "{told}");
+        let message = error("kith dev --groups 65");
+        assert!(message.contains("65 is not in 1..=64"), "{message}");
         assert!(error("kith graph reticulate 1 -g v").contains("unrecognized subcommand"));
     }
 }

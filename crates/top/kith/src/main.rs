@@ -59,7 +59,7 @@ use std::process::ExitCode;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let cli = cli::Cli::try_parse().unwrap_or_else(|error| flag_error::told::<cli::Cli>(error).exit());
+    let cli = cli::Cli::try_parse().unwrap_or_else(|error| flag_error::explain::<cli::Cli>(error).exit());
     let format = cli.global.output;
     let exit = cli::run(cli).unwrap_or_else(|error| {
         if output::is_closed_pipe(&error) {

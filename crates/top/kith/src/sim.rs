@@ -78,7 +78,7 @@ fn named(name: &str) -> Result<&'static [Figure], Failure> {
         return Ok(figures::ALL);
     }
     let found = figures::ALL.iter().position(|figure| figure.name == name);
-    found.map(|place| &figures::ALL[place..=place]).ok_or_else(|| {
+    found.map(|index| &figures::ALL[index..=index]).ok_or_else(|| {
         let names: Vec<&str> = figures::ALL.iter().map(|figure| figure.name).collect();
         let meant = near_miss(name, &names).map_or(String::new(), |near| format!("did you mean {near}? "));
         Failure::usage(

@@ -148,9 +148,9 @@ mod tests {
     #[tokio::test]
     async fn lines_carry_their_keys_and_the_footer_comes_last() {
         let (lines, exit) = written(&["a", "none", "b"], false).await;
-        let told: Vec<String> =
+        let states: Vec<String> =
             lines[..3].iter().map(|line| format!("{} {}", line["key"], line["state"])).collect();
-        assert_eq!(told, [r#""b" "FOUND""#, r#""none" "ABSENT""#, r#""a" "FOUND""#]);
+        assert_eq!(states, [r#""b" "FOUND""#, r#""none" "ABSENT""#, r#""a" "FOUND""#]);
         assert_eq!((&lines[3]["footer"]["status"], exit), (&Value::from("OK"), Some(Exit::Done)));
         let (lines, exit) = written(&["lost", "a"], true).await;
         assert_eq!((&lines[2]["footer"]["status"], exit), (&Value::from("PARTIAL"), Some(Exit::Partial)));

@@ -324,25 +324,25 @@ fn blocks_of(document: &str) -> (String, bool) {
 
 #[test]
 fn blocks_of_documents_run_in_order_and_keep_what_they_set() {
-    let (told, succeeded) = blocks_of(
+    let (output, succeeded) = blocks_of(
         "<!-- sh\nhidden=1\n-->\n\n```sh\nshown=2; echo a,b >f\n```\n\n```console\n$ echo $((hidden + shown)) \\\n> and\n12 …\n\
          $ cat f\na,b\n```\n\n```python\nx = open('f').read()\n```\n\n```python\nassert x == 'a,b\\n'\n```\n\n\
          ```toml file=\"t\"\na = 1\n```\n\n```sh\ngrep a t\n```\n\n```json\n{\"a\": 1}\n```\n\n```text\nno code\n```\n",
     );
     assert!(
         succeeded
-            && told.contains(
+            && output.contains(
                 "7 blocks run (1 more that readers do not see), 0 skipped, 1 without code, 0 failed"
             ),
-        "{told}"
+        "{output}"
     );
 }
 
 #[test]
 fn the_first_block_that_fails_is_named_with_its_line_command_and_output() {
-    let (told, succeeded) = blocks_of("\n```sh\ntrue\n");
-    assert!(!succeeded && told.contains(":2: failed: ```sh") && told.contains("no end"), "{told}");
-    for (document, place, command, output) in [
+    let (printed, succeeded) = blocks_of("\n```sh\ntrue\n");
+    assert!(!succeeded && printed.contains(":2: failed: ```sh") && printed.contains("no end"), "{printed}");
+    for (document, line, command, output) in [
         ("```sh\ntrue\necho why; false\n```\n", ":3:", "false", "why"),
         ("\n```console\n$ true\n$ echo one\ntwo\n```\n", ":4:", "echo one", "one"),
         ("```python\nx = 1\nassert x == 2, 'why'\n```\n", ":3:", "assert x == 2", "why"),
@@ -351,26 +351,26 @@ fn the_first_block_that_fails_is_named_with_its_line_command_and_output() {
         ("```perl\n1\n```\n", ":1:", "```perl", "skip="),
         ("```\n1\n```\n", ":1:", "```", "skip="),
     ] {
-        let (told, succeeded) = blocks_of(&format!("{document}\n```sh\ntouch never\n```\n"));
-        assert!(!succeeded && told.contains("1 failed"), "{document}: {told}");
-        for part in [place, command, output] {
-            assert!(told.contains(part), "{document}: {part} is not in {told}");
+        let (printed, succeeded) = blocks_of(&format!("{document}\n```sh\ntouch never\n```\n"));
+        assert!(!succeeded && printed.contains("1 failed"), "{document}: {printed}");
+        for part in [line, command, output] {
+            assert!(printed.contains(part), "{document}: {part} is not in {printed}");
         }
     }
 }
 
 #[test]
 fn a_block_is_skipped_only_for_a_reason_which_is_told() {
-    let (told, succeeded) = blocks_of("\n```sh skip=\"needs Spark\"\nfalse\n```\n");
-    assert!(succeeded && told.contains(":2: needs Spark") && told.contains("0 blocks run"), "{told}");
+    let (output, succeeded) = blocks_of("\n```sh skip=\"needs Spark\"\nfalse\n```\n");
+    assert!(succeeded && output.contains(":2: needs Spark") && output.contains("0 blocks run"), "{output}");
     for without in [
         "```sh skip\nfalse\n```\n",
         "```sh skip=\"\"\nfalse\n```\n",
         "```sh skip=\" \"\nfalse\n```\n",
         "```sh later=\"x\"\nfalse\n```\n",
     ] {
-        let (told, succeeded) = blocks_of(without);
-        assert!(!succeeded && told.contains("why it cannot run"), "{without}: {told}");
+        let (output, succeeded) = blocks_of(without);
+        assert!(!succeeded && output.contains("why it cannot run"), "{without}: {output}");
     }
 }
 
@@ -415,15 +415,15 @@ fn every_link_between_documents_leads_to_a_place_that_there_is() {
         let document = fs::read_to_string(&path).expect("a document");
         let links = prose(&document).flat_map(|line| line.split("](").skip(1));
         for link in links.filter_map(|rest| rest.split(')').next()) {
-            let (file, place) = link.split_once('#').unwrap_or((link, ""));
+            let (file, heading) = link.split_once('#').unwrap_or((link, ""));
             if link.contains("://") {
                 continue;
             }
             let target = if file.is_empty() { path.clone() } else { path.with_file_name(file) };
-            let is_there = match place {
+            let is_there = match heading {
                 "" => target.exists(),
-                place => fs::read_to_string(&target).is_ok_and(|text| {
-                    prose(&text).any(|line| line.starts_with('#') && anchor(line) == place)
+                heading => fs::read_to_string(&target).is_ok_and(|text| {
+                    prose(&text).any(|line| line.starts_with('#') && anchor(line) == heading)
                 }),
             };
             if !is_there {

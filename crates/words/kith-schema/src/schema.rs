@@ -108,7 +108,7 @@ impl Schema {
     pub fn index_of(&self, name: &str) -> Option<usize> {
         let fields = &self.0.fields;
         let found = self.0.by_name.binary_search_by(|&index| fields[index as usize].name.as_str().cmp(name));
-        found.ok().map(|place| self.0.by_name[place] as usize)
+        found.ok().map(|position| self.0.by_name[position] as usize)
     }
 
     /// The index of a field that is read from a record. `O(log fields)`.

@@ -32,9 +32,9 @@ fn refusal(old: &[&str], new: &[&str]) -> String {
 fn allowed_changes_are_told() {
     let old = schema(&["a:i32", "b:text", "c:f32", "d:bool"]);
     let new = schema(&["c:f64", "a:i64", "d:bool ?", "e:text ?", "f:i32 =4"]);
-    let told: Vec<String> = compatible(&old, &new).unwrap().iter().map(ToString::to_string).collect();
+    let changes: Vec<String> = compatible(&old, &new).unwrap().iter().map(ToString::to_string).collect();
     assert_eq!(
-        told,
+        changes,
         [
             "field \"c\" was f32 and is now f64",
             "field \"a\" was i32 and is now i64",

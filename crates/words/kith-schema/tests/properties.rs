@@ -63,9 +63,9 @@ fn base64(bytes: &[u8]) -> String {
     for chunk in bytes.chunks(3) {
         let bits =
             chunk.iter().chain([0, 0].iter()).take(3).fold(0u32, |bits, &byte| bits << 8 | u32::from(byte));
-        for place in 0..4 {
-            let sextet = (bits >> (18 - 6 * place) & 63) as usize;
-            out.push(if place <= chunk.len() { char::from(ALPHABET[sextet]) } else { '=' });
+        for index in 0..4 {
+            let sextet = (bits >> (18 - 6 * index) & 63) as usize;
+            out.push(if index <= chunk.len() { char::from(ALPHABET[sextet]) } else { '=' });
         }
     }
     out
@@ -219,8 +219,8 @@ proptest! {
         let kept_values: Vec<Value> = kept.iter().map(|&index| values[index].clone()).collect();
         prop_assert_eq!(projected, written(&reader, &text(&reader, &kept_values)));
         let view = projection.view(&bytes).unwrap();
-        for (place, &index) in kept.iter().enumerate() {
-            prop_assert_eq!(view.at(place).unwrap(), RecordView::new(&schema, &bytes).unwrap().at(index).unwrap());
+        for (position, &index) in kept.iter().enumerate() {
+            prop_assert_eq!(view.at(position).unwrap(), RecordView::new(&schema, &bytes).unwrap().at(index).unwrap());
         }
     }
 
@@ -233,9 +233,9 @@ proptest! {
         let mut bytes = written(&schema, &text(&schema, &values));
         read_everything(&schema, &bytes[..cut.index(bytes.len() + 1)]);
         if !bytes.is_empty() {
-            for (place, byte) in damage {
-                let place = place.index(bytes.len());
-                bytes[place] = byte;
+            for (index, byte) in damage {
+                let index = index.index(bytes.len());
+                bytes[index] = byte;
             }
             read_everything(&schema, &bytes);
         }

@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn what_is_told_of_a_wrong_name_is_bounded() {
-        let told = check_store_name(&"/".repeat(1 << 20)).unwrap_err().to_string();
-        assert!(told.len() < 300, "{}", told.len());
+        let error = check_store_name(&"/".repeat(1 << 20)).unwrap_err().to_string();
+        assert!(error.len() < 300, "{}", error.len());
     }
 }

@@ -174,9 +174,9 @@ impl World {
     /// Sends a write, and repeats it while its outcome is unknown, if it has a write id.
     async fn write(self: &Shared, client: usize, write: Write) -> WriteOutcome {
         let number = self.truth.borrow_mut().begin(write.clone());
-        let (mut told, mut is_unknown) = (WriteOutcome::Unknown, false);
+        let (mut outcome, mut is_unknown) = (WriteOutcome::Unknown, false);
         for _ in 0..ATTEMPTS_MAX {
-            told = match self.send_write(&write).await {
+            outcome = match self.send_write(&write).await {
                 Ok(answered) => {
                     self.tickets.borrow_mut()[client].merge(&answered.ticket);
                     self.truth.borrow_mut().answered(number, &answered);
@@ -195,21 +195,21 @@ impl World {
                 }
                 Err(Unwritten::Nothing(_)) => WriteOutcome::Failed,
             };
-            is_unknown = told == WriteOutcome::Unknown;
+            is_unknown = outcome == WriteOutcome::Unknown;
             if !is_unknown || write.write_id.is_none() {
                 break;
             }
             self.sleep(Duration::from_millis(self.below(500))).await;
         }
-        self.truth.borrow_mut().told(number, told);
+        self.truth.borrow_mut().report(number, outcome);
         let mut report = self.report.borrow_mut();
-        match told {
+        match outcome {
             WriteOutcome::Done => report.done += 1,
             WriteOutcome::Refused => report.refused += 1,
             WriteOutcome::Failed => report.failed += 1,
             WriteOutcome::Unknown => report.unknown += 1,
         }
-        told
+        outcome
     }
 
     /// Sends a write to the leader of its partition, as `kith-session/src/session/write.rs` does.

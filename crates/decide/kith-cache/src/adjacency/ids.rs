@@ -56,7 +56,7 @@ impl SortedIds {
         let chunk = match self {
             Self::One(one) => return *one == id,
             Self::Chunk(ids) => ids,
-            Self::Chunks(chunks) => &chunks.chunks[chunks.place(id)],
+            Self::Chunks(chunks) => &chunks.chunks[chunks.chunk_of(id)],
         };
         chunk.binary_search(&id).is_ok()
     }
@@ -109,39 +109,39 @@ impl SortedIds {
 
 impl Chunks {
     /// Returns the index of the chunk that contains an id, or would contain it.
-    fn place(&self, id: u64) -> usize {
+    fn chunk_of(&self, id: u64) -> usize {
         let before = self.chunks.partition_point(|chunk| chunk.last().is_some_and(|last| *last < id));
         before.min(self.chunks.len() - 1)
     }
 
     fn insert(&mut self, id: u64) -> bool {
-        let place = self.place(id);
-        let Err(at) = self.chunks[place].binary_search(&id) else { return false };
-        if let Some(second) = insert(&mut self.chunks[place], at, id) {
-            self.chunks.insert(place + 1, second);
+        let objects = self.chunk_of(id);
+        let Err(at) = self.chunks[objects].binary_search(&id) else { return false };
+        if let Some(second) = insert(&mut self.chunks[objects], at, id) {
+            self.chunks.insert(objects + 1, second);
         }
         self.len += 1;
         true
     }
 
     fn remove(&mut self, id: u64) -> bool {
-        let place = self.place(id);
-        let Ok(at) = self.chunks[place].binary_search(&id) else { return false };
-        remove(&mut self.chunks[place], at);
+        let objects = self.chunk_of(id);
+        let Ok(at) = self.chunks[objects].binary_search(&id) else { return false };
+        remove(&mut self.chunks[objects], at);
         self.len -= 1;
-        if self.chunks[place].len() < CHUNK_IDS_LOW {
-            self.join(place.min(self.chunks.len() - 2));
+        if self.chunks[objects].len() < CHUNK_IDS_LOW {
+            self.join(objects.min(self.chunks.len() - 2));
         }
         true
     }
 
     /// Joins a chunk and the next one if they fit into one.
-    fn join(&mut self, place: usize) {
-        if CHUNK_IDS_MAX < self.chunks[place].len() + self.chunks[place + 1].len() {
+    fn join(&mut self, index: usize) {
+        if CHUNK_IDS_MAX < self.chunks[index].len() + self.chunks[index + 1].len() {
             return;
         }
-        let second = self.chunks.remove(place + 1);
-        self.chunks[place].extend(second);
+        let second = self.chunks.remove(index + 1);
+        self.chunks[index].extend(second);
     }
 }
 

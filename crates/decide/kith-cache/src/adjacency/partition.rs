@@ -128,7 +128,7 @@ impl PartitionAdjacency {
         if !self.state.set(fact, present) {
             return;
         }
-        let mut note = |place, id| self.undo.note(place, id, !present, self.applied, now);
+        let mut note = |part, id| self.undo.note(part, id, !present, self.applied, now);
         match fact {
             Fact::Object(id) => note(UndoPart::Object(id), id),
             Fact::Association(AssociationKey { list: ListKey { id1, kind }, id2 }) if id1 == id2 => {
@@ -216,14 +216,14 @@ impl PartitionAdjacency {
     ) -> Result<(), Unreadable> {
         self.check(at)?;
         let was = |places, was: &dyn Fn(UndoPart) -> bool| {
-            self.changed(places, at).map(|place| (place.id(), was(place))).collect()
+            self.changed(places, at).map(|part| (part.id(), was(part))).collect()
         };
-        let was_there = |place: UndoPart| self.undo.at(place, at).into_values().any(|was| was);
+        let was_there = |part: UndoPart| self.undo.at(part, at).into_values().any(|was| was);
         amend(self.state.objects.parts(), was(UndoPart::objects(), &was_there), out);
         for &kind in joining {
             let lists = self.state.lists(kind);
             let now: Vec<u64> = lists.into_iter().flat_map(|lists| lists.by_id1.keys().copied()).collect();
-            let others = was(UndoPart::lists(kind), &|place| 0 < self.len_at(kind, place.id(), at));
+            let others = was(UndoPart::lists(kind), &|part| 0 < self.len_at(kind, part.id(), at));
             amend(std::iter::once(now.as_slice()), others, out);
             let now: Vec<u64> =
                 lists.into_iter().flat_map(|lists| lists.with_themselves.iter().copied()).collect();
@@ -257,8 +257,8 @@ impl PartitionAdjacency {
     }
 
     /// Returns the ids whose presence differed at a point, with their presence then. Empty for the current point.
-    fn undo_at(&self, place: UndoPart, at: LogPoint) -> std::collections::BTreeMap<u64, bool> {
-        if at == self.applied { Default::default() } else { self.undo.at(place, at) }
+    fn undo_at(&self, part: UndoPart, at: LogPoint) -> std::collections::BTreeMap<u64, bool> {
+        if at == self.applied { Default::default() } else { self.undo.at(part, at) }
     }
 
     fn changed(&self, places: RangeInclusive<UndoPart>, at: LogPoint) -> impl Iterator<Item = UndoPart> {

@@ -87,10 +87,10 @@ impl Undo {
         self.order.len() as u64 * NOTE_BYTES
     }
 
-    /// Records that `id` was added to `place` or removed from it.
-    pub(super) fn note(&mut self, place: UndoPart, id: u64, was: bool, at: LogPoint, now: Timestamp) {
-        self.notes.entry(place).or_default().push_back(Note { at, id, was });
-        self.order.push_back((now, at, place));
+    /// Records that `id` was added to `part` or removed from it.
+    pub(super) fn note(&mut self, part: UndoPart, id: u64, was: bool, at: LogPoint, now: Timestamp) {
+        self.notes.entry(part).or_default().push_back(Note { at, id, was });
+        self.order.push_back((now, at, part));
         while self.most < self.order.len() {
             self.forget_oldest();
         }
@@ -114,15 +114,15 @@ impl Undo {
     }
 
     fn forget_oldest(&mut self) {
-        let Some((_, at, place)) = self.order.pop_front() else { return };
+        let Some((_, at, part)) = self.order.pop_front() else { return };
         self.from = self.from.max(at);
         while self.terms.front().is_some_and(|(term, _)| *term <= self.from.term) {
             self.terms.pop_front();
         }
-        if let Some(notes) = self.notes.get_mut(&place) {
+        if let Some(notes) = self.notes.get_mut(&part) {
             notes.pop_front();
             if notes.is_empty() {
-                self.notes.remove(&place);
+                self.notes.remove(&part);
             }
         }
     }
@@ -147,13 +147,13 @@ impl Undo {
 
     /// Returns the ids of a place that were added or removed after `point`, and whether each was there at `point`.
     /// `O(changes since)`.
-    pub(super) fn at(&self, place: UndoPart, point: LogPoint) -> BTreeMap<u64, bool> {
-        self.after(place, point).map(|note| (note.id, note.was)).collect()
+    pub(super) fn at(&self, part: UndoPart, point: LogPoint) -> BTreeMap<u64, bool> {
+        self.after(part, point).map(|note| (note.id, note.was)).collect()
     }
 
     /// Returns the number of ids that a place had at `point`, if it has `now` of them now. `O(changes since)`.
-    pub(super) fn len_at(&self, place: UndoPart, point: LogPoint, now: usize) -> usize {
-        self.after(place, point).fold(now, |len, note| if note.was { len + 1 } else { len.saturating_sub(1) })
+    pub(super) fn len_at(&self, part: UndoPart, point: LogPoint, now: usize) -> usize {
+        self.after(part, point).fold(now, |len, note| if note.was { len + 1 } else { len.saturating_sub(1) })
     }
 
     /// Returns the places of a range that have changed after `point`.
@@ -163,13 +163,13 @@ impl Undo {
         point: LogPoint,
     ) -> impl Iterator<Item = UndoPart> {
         let newest = move |notes: &VecDeque<Note>| notes.back().is_some_and(|note| point < note.at);
-        self.notes.range(range).filter(move |(_, notes)| newest(notes)).map(|(place, _)| *place)
+        self.notes.range(range).filter(move |(_, notes)| newest(notes)).map(|(part, _)| *part)
     }
 
     /// Iterates over the notes after `point`, newest first. The last note of an id is therefore its oldest, which holds
     /// the state before all of them.
-    fn after(&self, place: UndoPart, point: LogPoint) -> impl Iterator<Item = &Note> {
-        let notes = self.notes.get(&place).into_iter().flatten();
+    fn after(&self, part: UndoPart, point: LogPoint) -> impl Iterator<Item = &Note> {
+        let notes = self.notes.get(&part).into_iter().flatten();
         notes.rev().take_while(move |note| point < note.at)
     }
 }

@@ -53,8 +53,8 @@ impl Freshness {
 
     /// Handles the leader's reply, which contains the end of the log when the leader read it.
     pub(crate) fn replied(&mut self, nonce: Nonce, end: LogPoint, applied: LogPoint, now: Timestamp) {
-        let place = self.asked.iter().position(|(asked, _)| *asked == nonce);
-        let asked = place.and_then(|place| self.asked.remove(place)).map(|(_, at)| at);
+        let index = self.asked.iter().position(|(asked, _)| *asked == nonce);
+        let asked = index.and_then(|index| self.asked.remove(index)).map(|(_, at)| at);
         let from = match asked {
             Some(at) if self.guards.hold(Guard::OwnClock) => at,
             None if self.guards.hold(Guard::OwnNonce) => return,

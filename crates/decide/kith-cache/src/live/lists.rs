@@ -147,7 +147,7 @@ impl Window {
     fn first(&self, items: &[Association]) -> usize {
         match self.start {
             Start::Index(index) => index as usize,
-            Start::After(place) => items.partition_point(|item| item.place() <= place),
+            Start::After(position) => items.partition_point(|item| item.place() <= position),
         }
     }
 
@@ -181,7 +181,7 @@ impl Window {
         };
         let near = match self.start {
             Start::Index(_) => true,
-            Start::After(place) => known.covers(place),
+            Start::After(position) => known.covers(position),
         };
         let first = u32::try_from(self.first(known.items())).unwrap_or(u32::MAX);
         let wanted = first.saturating_add(limit);

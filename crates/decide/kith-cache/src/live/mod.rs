@@ -120,11 +120,11 @@ impl<W> LiveCaches<W> {
         let epoch = self.store.next_epoch();
         let partition = Partition::new(epoch, at, recent, Freshness::new(stale_max), fills_max);
         let partition = match self.partitions.entry(id) {
-            Entry::Vacant(place) => place.insert(partition),
-            Entry::Occupied(place) => {
-                let place = place.into_mut();
-                *place = partition;
-                place
+            Entry::Vacant(slot) => slot.insert(partition),
+            Entry::Occupied(slot) => {
+                let slot = slot.into_mut();
+                *slot = partition;
+                slot
             }
         };
         PartitionCache { id, partition, store: &mut self.store }

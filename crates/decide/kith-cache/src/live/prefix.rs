@@ -48,9 +48,9 @@ impl Prefix {
         self.end == End::Whole
     }
 
-    /// Whether the prefix has every association of the list at or before `place`.
-    pub(crate) fn covers(&self, place: ListPlace) -> bool {
-        End::At(place) <= self.end
+    /// Whether the prefix has every association of the list at or before `position`.
+    pub(crate) fn covers(&self, position: ListPlace) -> bool {
+        End::At(position) <= self.end
     }
 
     /// Whether this prefix knows at least as much of the list as `other`.
@@ -88,18 +88,18 @@ impl Prefix {
     }
 
     /// Removes an association. Returns `false` as [`Prefix::put`] does.
-    pub(crate) fn remove(&mut self, place: ListPlace, count: u64) -> bool {
-        self.take(place) && self.agrees_with(count)
+    pub(crate) fn remove(&mut self, position: ListPlace, count: u64) -> bool {
+        self.take(position) && self.agrees_with(count)
     }
 
     /// Removes an association. Returns `false` if the prefix should have it but does not.
-    fn take(&mut self, place: ListPlace) -> bool {
-        match self.search(place) {
+    fn take(&mut self, position: ListPlace) -> bool {
+        match self.search(position) {
             Ok(index) => {
                 self.data_bytes -= data_bytes(&self.items.remove(index));
                 true
             }
-            Err(_) => !self.covers(place),
+            Err(_) => !self.covers(position),
         }
     }
 
@@ -115,8 +115,8 @@ impl Prefix {
         here <= count
     }
 
-    fn search(&self, place: ListPlace) -> Result<usize, usize> {
-        self.items.binary_search_by(|item| item.place().cmp(&place))
+    fn search(&self, position: ListPlace) -> Result<usize, usize> {
+        self.items.binary_search_by(|item| item.place().cmp(&position))
     }
 }
 

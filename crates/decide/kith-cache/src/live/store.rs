@@ -46,35 +46,35 @@ impl Store {
     }
 
     /// Returns the entry, if it is of this epoch.
-    pub(super) fn get(&self, place: EntryPlace, epoch: u64) -> Option<&Arc<Entry>> {
-        self.queues.get(&place).filter(|kept| kept.value.epoch == epoch).map(|kept| &kept.value.entry)
+    pub(super) fn get(&self, entry: EntryPlace, epoch: u64) -> Option<&Arc<Entry>> {
+        self.queues.get(&entry).filter(|kept| kept.value.epoch == epoch).map(|kept| &kept.value.entry)
     }
 
     /// As [`Store::get`], for a query; counts as a hit.
-    pub(super) fn read(&mut self, place: EntryPlace, epoch: u64) -> Option<Arc<Entry>> {
-        let entry = Arc::clone(self.get(place, epoch)?);
-        self.queues.touch(&place);
+    pub(super) fn read(&mut self, slot: EntryPlace, epoch: u64) -> Option<Arc<Entry>> {
+        let entry = Arc::clone(self.get(slot, epoch)?);
+        self.queues.touch(&slot);
         Some(entry)
     }
 
     /// Keeps an entry. If a list is too long, keeps its newest part.
-    pub(super) fn keep(&mut self, place: EntryPlace, mut held: Held) {
+    pub(super) fn keep(&mut self, entry: EntryPlace, mut held: Held) {
         let kept = match fit(&mut held.entry, self.entry_bytes_max) {
-            Some(weight) => self.queues.insert(place, held, weight),
+            Some(weight) => self.queues.insert(entry, held, weight),
             None => None,
         };
         self.counters.note_kept(kept);
     }
 
     /// Changes an entry of this epoch. Removes it if `change` returns `false`, which means that its value is unknown.
-    pub(super) fn update(&mut self, place: EntryPlace, epoch: u64, change: impl FnOnce(&mut Entry) -> bool) {
-        let Some(held) = self.queues.get_mut(&place) else { return };
+    pub(super) fn update(&mut self, entry: EntryPlace, epoch: u64, change: impl FnOnce(&mut Entry) -> bool) {
+        let Some(held) = self.queues.get_mut(&entry) else { return };
         let known = held.epoch == epoch && change(Arc::make_mut(&mut held.entry));
         let weight = if known { fit(&mut held.entry, self.entry_bytes_max) } else { None };
         match weight {
-            Some(weight) => self.counters.evictions += self.queues.reweigh(&place, weight),
+            Some(weight) => self.counters.evictions += self.queues.reweigh(&entry, weight),
             None => {
-                self.queues.remove(&place);
+                self.queues.remove(&entry);
                 self.counters.expired += 1;
             }
         }

@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn what_is_no_request_is_refused() {
-        for (body, told) in [
+        for (body, expected) in [
             (&b"\xff"[..], "not UTF-8"),
             (b"[]", "no JSON object"),
             (b"{", "not JSON"),
@@ -222,7 +222,7 @@ mod tests {
             (b"{\"gremlin\":7}", "\"gremlin\""),
         ] {
             let error = decode_http(body, ID, &mut Room::unbounded()).expect_err("refused");
-            assert!(error.message.contains(told), "{}", error.message);
+            assert!(error.message.contains(expected), "{}", error.message);
         }
         assert!(decode_query("gremlin=%g1", ID).is_err() && decode_query("gremlin=%ff", ID).is_err());
         assert!(decode_query("gremlin=g&evaluationTimeout=x", ID).is_err());

@@ -149,16 +149,16 @@ impl Parameters<'_> {
 
     fn take<T>(&mut self, wanted: impl Fn(&Argument) -> Option<T>) -> Option<T> {
         let arguments = self.config.arguments.iter().enumerate();
-        let mut unused = arguments.filter(|(place, _)| !self.used[*place]);
-        let (place, value) =
-            unused.find_map(|(place, argument)| wanted(argument).map(|value| (place, value)))?;
-        self.used[place] = true;
+        let mut unused = arguments.filter(|(index, _)| !self.used[*index]);
+        let (index, value) =
+            unused.find_map(|(index, argument)| wanted(argument).map(|value| (index, value)))?;
+        self.used[index] = true;
         Some(value)
     }
 
     fn check_all_used(&self) -> Result<(), ConfigError> {
-        let Some(place) = self.used.iter().position(|used| !used) else { return Ok(()) };
-        let argument = self.config.arguments[place].to_string();
+        let Some(index) = self.used.iter().position(|used| !used) else { return Ok(()) };
+        let argument = self.config.arguments[index].to_string();
         Err(ConfigError::UnknownArgument { controller: self.config.name.clone(), argument })
     }
 }

@@ -115,8 +115,8 @@ impl FromStr for FanOutLimits {
                 }
                 _ => (None, part.parse()?),
             };
-            let place = kind.map_or(&mut all, |kind| &mut limits.by_kind[kind as usize]);
-            if place.replace(limit).is_some() {
+            let target = kind.map_or(&mut all, |kind| &mut limits.by_kind[kind as usize]);
+            if target.replace(limit).is_some() {
                 let what = kind.map_or("every other kind", FanOutKind::name).to_owned();
                 return Err(LimitError::Twice { what });
             }

@@ -185,18 +185,19 @@ mod tests {
     fn unknown_names_are_refused_with_the_known_ones() {
         let error = |text: &str| text.parse::<Selector>().expect_err(text).to_string();
         for text in ["netwrk", "", "network-size", "Network", " network", "*"] {
-            let told = error(text);
+            let message = error(text);
             assert!(
-                told.contains(&format!("no operation or kind of fan-out {text:?}; operations: connections,"))
+                message
+                    .contains(&format!("no operation or kind of fan-out {text:?}; operations: connections,"))
             );
-            assert!(told.contains("; kinds: single-key, non-union"), "{told}");
+            assert!(message.contains("; kinds: single-key, non-union"), "{message}");
         }
         assert!(error("sync-union:network").contains("no operation \"sync-union\"; operations: connections"));
         assert!(error("network:").contains("no kind of fan-out \"\"; kinds: single-key"));
         assert!(error(":sync-union").contains("no operation \"\"; operations: connections"));
-        let told = error("network@nightly");
+        let message = error("network@nightly");
         assert_eq!(
-            told,
+            message,
             "selector \"network@nightly\": there is no workflow \"nightly\"; workflows: interactive, background"
         );
         assert!(error("@").contains("workflows: interactive, background"));

@@ -80,8 +80,11 @@ mod tests {
         for micros in [1, 4, 5, 7, 100, 999, 1_000, 77_777, 5_000_000, 130_000_000] {
             let mut durations = Durations::new(at(0));
             durations.add(Duration::from_micros(micros), at(0));
-            let told = durations.per_mille(990).unwrap().as_micros() as f64;
-            assert!(micros as f64 <= told && told <= 1.26 * (micros as f64).max(4.0), "{micros}: {told}");
+            let estimate = durations.per_mille(990).unwrap().as_micros() as f64;
+            assert!(
+                micros as f64 <= estimate && estimate <= 1.26 * (micros as f64).max(4.0),
+                "{micros}: {estimate}"
+            );
         }
         let mut durations = Durations::new(at(0));
         assert_eq!(durations.per_mille(500), None);

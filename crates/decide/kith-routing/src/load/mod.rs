@@ -76,8 +76,8 @@ impl LoadSnapshot {
 
     /// Returns what is known about a node.
     pub fn node(&self, node: NodeId) -> Option<&NodeLoad> {
-        let place = self.nodes.binary_search_by_key(&node, |load| load.node).ok()?;
-        Some(&self.nodes[place])
+        let index = self.nodes.binary_search_by_key(&node, |load| load.node).ok()?;
+        Some(&self.nodes[index])
     }
 
     /// The mean of the nodes' requests per second; 0 if no node has reported.

@@ -56,7 +56,7 @@ pub struct PaceSample<'a> {
     /// The reads that ended.
     pub reads: &'a Latencies,
     /// The reads that routers reported.
-    pub told: &'a Latencies,
+    pub reported: &'a Latencies,
     /// The bytes fetched.
     pub fetched: u64,
     /// Whether a fetch is running.
@@ -105,7 +105,7 @@ impl Fetch {
 
     fn on(&mut self, sample: &PaceSample<'_>, options: &PaceOptions, now: Timestamp) {
         self.fetched += sample.fetched;
-        let seen = [sample.reads, sample.told];
+        let seen = [sample.reads, sample.reported];
         let views = self.views.iter_mut().zip(seen);
         let heard: Option<Verdict> =
             views.fold(None, |worst, (view, reads)| worst.max(view.on(reads, options.p99_ratio_max, now)));
@@ -153,7 +153,7 @@ impl Pace {
         match (&mut self.fetch, sample.is_fetching) {
             (None, false) => {
                 self.steady[SeenFrom::Node as usize].on(sample.reads, now);
-                self.steady[SeenFrom::Routers as usize].on(sample.told, now);
+                self.steady[SeenFrom::Routers as usize].on(sample.reported, now);
             }
             // It is unknown which of these reads came before the fetch.
             (None, true) => self.fetch = Some(Fetch::new(&self.steady, sample.fetched, now)),

@@ -47,8 +47,8 @@ impl Domains {
         let mut names: Vec<_> = nodes.iter().map(labels).collect();
         names.sort_unstable();
         names.dedup();
-        let place = |node: &NodeEntry| names.binary_search(&labels(node)).unwrap_or(0);
-        let of_node = nodes.iter().map(|node| (node.id, place(node))).collect();
+        let index = |node: &NodeEntry| names.binary_search(&labels(node)).unwrap_or(0);
+        let of_node = nodes.iter().map(|node| (node.id, index(node))).collect();
         let cost = |a: &(String, String, String), b: &(String, String, String)| {
             let zone = a.0 == b.0 && a.1 == b.1;
             let zone_cost = if zone && !a.1.is_empty() { ZONE } else { 0 };
@@ -65,17 +65,17 @@ impl Domains {
 
     /// Returns the cost of each partition's replica in `group` at its current place.
     pub(super) fn costs(&self, owners: &[Vec<NodeId>], group: usize) -> Vec<u64> {
-        let here = |place: usize| match self.of(owners[group][place]) {
-            Some(domain) => self.cost_in(owners, group, place, domain),
+        let here = |index: usize| match self.of(owners[group][index]) {
+            Some(domain) => self.cost_in(owners, group, index, domain),
             None => 0,
         };
         (0..owners[group].len()).map(here).collect()
     }
 
-    fn cost_in(&self, owners: &[Vec<NodeId>], group: usize, place: usize, domain: usize) -> u64 {
+    fn cost_in(&self, owners: &[Vec<NodeId>], group: usize, index: usize, domain: usize) -> u64 {
         let others = owners.iter().enumerate().filter(|(other, _)| *other != group);
         let cost = |(_, owners): (usize, &Vec<NodeId>)| {
-            self.of(owners[place]).map_or(0, |other| self.costs[domain * self.count + other])
+            self.of(owners[index]).map_or(0, |other| self.costs[domain * self.count + other])
         };
         others.map(cost).sum()
     }
@@ -119,8 +119,8 @@ impl<'a> Spread<'a> {
         let count = self.domains.count;
         let costs: Vec<u64> = places
             .iter()
-            .flat_map(|place| {
-                (0..count).map(|domain| self.domains.cost_in(self.owners, group, *place, domain))
+            .flat_map(|index| {
+                (0..count).map(|domain| self.domains.cost_in(self.owners, group, *index, domain))
             })
             .collect();
         let mut exchanged = 0;

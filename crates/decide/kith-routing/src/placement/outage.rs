@@ -137,13 +137,13 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_told() {
-        let told = risk(24, 2, &["a", "a", "a", "b"]).unwrap().to_string();
+        let message = risk(24, 2, &["a", "a", "a", "b"]).unwrap().to_string();
         let expected = "12 of 24 partitions would have all their replicas in one zone, the first of them in a (nodes by group: g0: 2 a; g1: 1 a, 1 b)";
-        assert_eq!(told, expected);
-        let told = risk(24, 2, &["a/1", "a/1", "a/1", "a/2"]).unwrap().to_string();
-        assert!(told.contains("in one rack, the first of them in 1"), "{told}");
-        let told = risk(24, 2, &["a", "b", "a", ""]).unwrap().to_string();
-        assert_eq!(told, "node n3 has no zone, and others have one");
+        assert_eq!(message, expected);
+        let message = risk(24, 2, &["a/1", "a/1", "a/1", "a/2"]).unwrap().to_string();
+        assert!(message.contains("in one rack, the first of them in 1"), "{message}");
+        let message = risk(24, 2, &["a", "b", "a", ""]).unwrap().to_string();
+        assert_eq!(message, "node n3 has no zone, and others have one");
     }
 
     #[test]
@@ -151,7 +151,8 @@ mod tests {
         let owners = |rank: &[u32]| rank.iter().copied().map(NodeId).collect::<Vec<_>>();
         let ring = nodes(4, &["a", "b", "a", "b"]);
         assert_eq!(outage_risk(&[owners(&[0, 1, 2, 3]), owners(&[1, 2, 3, 0])], &ring), None);
-        let told = outage_risk(&[owners(&[0, 2, 1, 3]), owners(&[2, 1, 3, 0])], &ring).unwrap().to_string();
-        assert!(told.starts_with("2 of 4 partitions"), "{told}");
+        let message =
+            outage_risk(&[owners(&[0, 2, 1, 3]), owners(&[2, 1, 3, 0])], &ring).unwrap().to_string();
+        assert!(message.starts_with("2 of 4 partitions"), "{message}");
     }
 }

@@ -48,8 +48,8 @@ pub fn add_node(owners: &[NodeId], node: NodeId, seed: u64) -> Result<MovePlan, 
 /// If the node owns nothing, or is the only node.
 pub fn remove_node(owners: &[NodeId], node: NodeId, seed: u64) -> Result<MovePlan, PlacementError> {
     let mut nodes = distinct(owners);
-    let place = nodes.iter().position(|known| *known == node).ok_or(PlacementError::UnknownNode { node })?;
-    nodes.remove(place);
+    let index = nodes.iter().position(|known| *known == node).ok_or(PlacementError::UnknownNode { node })?;
+    nodes.remove(index);
     rebalance(owners, &nodes, seed)
 }
 

@@ -88,8 +88,8 @@ impl Ring {
     /// (Voldemort §5.1, Table 1).
     pub fn buckets_of(&self, owners: &[Vec<NodeId>], node: NodeId) -> Vec<(PartitionId, usize)> {
         let of_rank = |(rank, owners): (usize, &Vec<NodeId>)| {
-            let held = (0..owners.len()).filter(|place| owners[*place] == node);
-            held.map(|place| (PartitionId(place as u32), rank)).collect::<Vec<_>>()
+            let held = (0..owners.len()).filter(|index| owners[*index] == node);
+            held.map(|index| (PartitionId(index as u32), rank)).collect::<Vec<_>>()
         };
         owners.iter().enumerate().flat_map(of_rank).collect()
     }

@@ -107,10 +107,10 @@ impl Placement for ReplicaGroups {
             let moved: Vec<usize> = plan.moves.iter().map(|step| step.partition.index()).collect();
             after[group] = plan.owners;
             Spread::new(&domains, &mut after).some(group, &moved);
-            let change = |place: usize| OwnerChange {
+            let change = |index: usize| OwnerChange {
                 group: GroupIndex(group as u32),
-                partition: PartitionId(place as u32),
-                node: after[group][place],
+                partition: PartitionId(index as u32),
+                node: after[group][index],
             };
             changes.extend(moved.into_iter().map(change));
         }

@@ -86,8 +86,8 @@ impl Relief {
         self.heavy.clear();
         self.heavy.resize(node_count, None);
         self.excess.clear();
-        for (place, node) in heavy.into_iter().enumerate() {
-            self.heavy[node.index()] = Some(place as u32);
+        for (index, node) in heavy.into_iter().enumerate() {
+            self.heavy[node.index()] = Some(index as u32);
             self.excess.push(draft.keys_on(node) - mean);
         }
         self.keys.clear();

@@ -79,14 +79,14 @@ impl Cover {
 
     /// Assigns to a node every uncovered key that it may serve.
     pub(super) fn take(&mut self, node: NodeIndex, view: &Candidates<'_>, draft: &mut Draft) {
-        let mut place = 0;
-        while place < self.uncovered.len() {
-            let (partition, first_key) = self.uncovered[place];
+        let mut index = 0;
+        while index < self.uncovered.len() {
+            let (partition, first_key) = self.uncovered[index];
             if !view.serves(partition, node) {
-                place += 1;
+                index += 1;
                 continue;
             }
-            self.uncovered.swap_remove(place);
+            self.uncovered.swap_remove(index);
             view.replicas(partition).for_each(|node| self.gain[node.index()] -= 1);
             let mut key = first_key;
             while key != NONE {

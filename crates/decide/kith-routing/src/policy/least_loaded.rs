@@ -56,8 +56,8 @@ impl ReplicaPolicy for LeastLoaded {
 
 /// Moves two random groups to the front. The others stay for keys that those two cannot serve.
 fn draw_two(groups: &mut [GroupIndex], rng: &mut dyn Rng) {
-    for place in 0..2 {
-        groups.swap(place, rng.random_range(place..groups.len()));
+    for index in 0..2 {
+        groups.swap(index, rng.random_range(index..groups.len()));
     }
 }
 
@@ -89,8 +89,8 @@ fn standing(
 fn choose(standings: &mut [GroupLoad], rng: &mut dyn Rng) {
     let compared = standings.len().min(if GROUPS_COMPARED_MAX < standings.len() { 2 } else { usize::MAX });
     let Some(least) = standings[..compared].iter().map(|standing| standing.load).min() else { return };
-    let tied: Vec<usize> = (0..compared).filter(|place| standings[*place].load == least).collect();
-    let weights = weights(&tied.iter().map(|place| standings[*place].pace).collect::<Vec<_>>());
+    let tied: Vec<usize> = (0..compared).filter(|index| standings[*index].load == least).collect();
+    let weights = weights(&tied.iter().map(|index| standings[*index].pace).collect::<Vec<_>>());
     let mut left = rng.random_range(0.0..1.0) * weights.iter().sum::<f64>();
     let drawn = weights.iter().position(|weight| {
         left -= weight;
@@ -131,9 +131,9 @@ mod tests {
 
     #[test]
     fn an_unknown_group_gets_its_fair_share_at_most() {
-        let share = |paces: &[Option<f64>], place: usize| {
+        let share = |paces: &[Option<f64>], index: usize| {
             let weights = weights(paces);
-            weights[place] / weights.iter().sum::<f64>()
+            weights[index] / weights.iter().sum::<f64>()
         };
         assert_eq!(share(&[None, None, None, None], 2), 0.25);
         assert!((share(&[Some(1.0), Some(3.0), None], 2) - 1.0 / 3.0).abs() < 1e-9);

@@ -121,8 +121,8 @@ fn interleaved(changes: Vec<OwnerChange>, owners: &[Vec<NodeId>]) -> Vec<OwnerCh
 pub(crate) fn touched(before: &[Vec<NodeId>], after: &[Vec<NodeId>]) -> Vec<PartitionId> {
     let count = before.first().map_or(0, Vec::len);
     let differs =
-        |place: &usize| before.iter().zip(after).any(|(before, after)| before[*place] != after[*place]);
-    (0..count).filter(differs).map(|place| PartitionId(place as u32)).collect()
+        |index: &usize| before.iter().zip(after).any(|(before, after)| before[*index] != after[*index]);
+    (0..count).filter(differs).map(|index| PartitionId(index as u32)).collect()
 }
 
 /// Returns what nodes need of a partition before the table may name them as its owners.
@@ -138,7 +138,7 @@ fn needs(
         .filter(|(_, node)| !wanted.any(partition).any(|keeps| keeps == *node))
         .collect();
     let mut needs = Vec::new();
-    for (place, stealer) in wanted.replicas(partition) {
+    for (index, stealer) in wanted.replicas(partition) {
         let lacks =
             |store: &usize| wanted.has(*store, partition, stealer) && !held.has(*store, partition, stealer);
         let moved = |store: usize| MovedStore {
@@ -151,10 +151,10 @@ fn needs(
             continue;
         }
         // The loser is the node that the stealer replaces in its group or, on a ring, the node that drops out of the list.
-        let same = losers.iter().position(|(group, _)| *group == place).unwrap_or(0);
+        let same = losers.iter().position(|(group, _)| *group == index).unwrap_or(0);
         let loser = if is_new { losers.remove(same).map(|(_, node)| node) } else { None };
-        let is_secondary = plan.before.strategy == Strategy::Ring && 0 < place;
-        needs.push(Need { partition, group: groups[place].id, stealer, is_secondary, loser, stores });
+        let is_secondary = plan.before.strategy == Strategy::Ring && 0 < index;
+        needs.push(Need { partition, group: groups[index].id, stealer, is_secondary, loser, stores });
     }
     needs
 }

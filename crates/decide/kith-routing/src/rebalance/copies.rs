@@ -135,7 +135,7 @@ impl RebalanceState {
         }
         // A node that was down is asked again to free the partitions that it was asked to free before.
         let theirs = self.parts.reclaims.iter_mut().filter(|reclaim| reclaim.node == node);
-        theirs.for_each(|reclaim| reclaim.told = false);
+        theirs.for_each(|reclaim| reclaim.is_requested = false);
         actions
     }
 }

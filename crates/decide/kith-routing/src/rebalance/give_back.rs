@@ -17,7 +17,14 @@ impl RebalanceState {
         }
         for (node, partition, stores) in given_up(&before, &after, table.partition_count.iter()) {
             let (gone_since, ready_at) = (table.epoch, now + parts.grace);
-            parts.reclaims.push(Reclaim { node, partition, stores, gone_since, ready_at, told: false });
+            parts.reclaims.push(Reclaim {
+                node,
+                partition,
+                stores,
+                gone_since,
+                ready_at,
+                is_requested: false,
+            });
         }
         // A node that leaves the table keeps its files until it is wiped, or frees them when it comes back.
         let is_listed = |node: NodeId| table.nodes.iter().any(|entry| entry.id == node);
@@ -28,9 +35,10 @@ impl RebalanceState {
     pub(crate) fn reclaim(&mut self, now: Timestamp, actions: &mut Vec<RebalanceAction>) {
         for index in 0..self.parts.reclaims.len() {
             let reclaim = &self.parts.reclaims[index];
-            let due = reclaim.ready_at <= now && reclaim.gone_since <= self.oldest_in_use && !reclaim.told;
+            let due =
+                reclaim.ready_at <= now && reclaim.gone_since <= self.oldest_in_use && !reclaim.is_requested;
             if due && !self.dead.contains(&reclaim.node) && !self.is_wanted(reclaim) {
-                self.parts.reclaims[index].told = true;
+                self.parts.reclaims[index].is_requested = true;
                 let Reclaim { node, partition, stores, .. } = self.parts.reclaims[index].clone();
                 actions.push(RebalanceAction::Reclaim(node, partition, stores));
             }
@@ -39,9 +47,9 @@ impl RebalanceState {
 
     /// Records that a node has freed a partition. It may have been asked several times to free one partition, for
     /// different stores.
-    pub(crate) fn freed(&mut self, place: (NodeId, PartitionId), stores: &[u32]) {
+    pub(crate) fn freed(&mut self, replica: (NodeId, PartitionId), stores: &[u32]) {
         let confirmed = |reclaim: &Reclaim| {
-            reclaim.told && (reclaim.node, reclaim.partition) == place && reclaim.stores == stores
+            reclaim.is_requested && (reclaim.node, reclaim.partition) == replica && reclaim.stores == stores
         };
         self.parts.reclaims.retain(|reclaim| !confirmed(reclaim));
     }
@@ -61,7 +69,7 @@ impl RebalanceState {
         if self.parts.table.strategy != Strategy::Ring {
             return false;
         }
-        let told = self.parts.reclaims.iter().filter(|reclaim| reclaim.told);
-        told.into_iter().any(|reclaim| reclaim.node == node && reclaim.partition == partition)
+        let asked = self.parts.reclaims.iter().filter(|reclaim| reclaim.is_requested);
+        asked.into_iter().any(|reclaim| reclaim.node == node && reclaim.partition == partition)
     }
 }

@@ -18,7 +18,7 @@ impl<'a> Holdings<'a> {
         let groups = || parts.groups.iter().map(|group| (group.id, group.role));
         let of =
             |store: &StoreSizes| groups_of_store(parts.strategy, groups(), &store.name, store.replication);
-        let bit = |(place, (_, role))| u64::from(role != GroupRole::Joining) << place;
+        let bit = |(index, (_, role))| u64::from(role != GroupRole::Joining) << index;
         Self {
             owners: &parts.owners,
             of_store: stores.iter().map(of).collect(),

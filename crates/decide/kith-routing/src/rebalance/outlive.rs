@@ -17,7 +17,7 @@ pub(crate) fn check_stores_outlive(
     group: GroupId,
     stores: &[StoreSizes],
 ) -> Result<(), PlanRefusal> {
-    let serving = |place: &GroupIndex| table.groups()[place.index()].role == GroupRole::Serving;
+    let serving = |index: &GroupIndex| table.groups()[index.index()].role == GroupRole::Serving;
     let places = (0..table.groups().len() as u32).map(GroupIndex);
     let serving: Vec<GroupIndex> = places.filter(serving).collect();
     if serving.len() <= 1 {
@@ -26,9 +26,9 @@ pub(crate) fn check_stores_outlive(
     for store in stores {
         let held = table.groups_of_store(&store.name, store.replication);
         let of_store: Vec<GroupIndex> =
-            serving.iter().copied().filter(|place| held >> place.0 & 1 == 1).collect();
+            serving.iter().copied().filter(|index| held >> index.0 & 1 == 1).collect();
         let (its, rest): (Vec<_>, Vec<_>) =
-            of_store.into_iter().partition(|place| table.groups()[place.index()].id == group);
+            of_store.into_iter().partition(|index| table.groups()[index.index()].id == group);
         if !its.is_empty() {
             check_rest(table, group, store, &rest)?;
         }
@@ -74,7 +74,7 @@ fn check_rest(
         return Ok(());
     }
     let lacks = |partition: &PartitionId| {
-        let nodes = rest.iter().map(|place| table.node_at(table.replicas(*partition)[place.index()]).id);
+        let nodes = rest.iter().map(|index| table.node_at(table.replicas(*partition)[index.index()]).id);
         nodes.filter(|node| !store.excluded.contains(node)).count() < required.min(rest.len())
     };
     match table.partition_count().iter().find(lacks) {

@@ -148,13 +148,13 @@ impl RebalancePlan {
         };
         let added = self.added.as_ref().filter(|_| step == PlanStep::Announce);
         if let Some(AddedGroup { group, owners }) = added {
-            let place = roster.groups.iter().position(|entry| entry.id == *group);
-            let place = place.ok_or(PlanRefusal::UnknownGroup { group: *group })?;
-            parts.owners.insert(place.min(parts.owners.len()), owners.clone());
+            let index = roster.groups.iter().position(|entry| entry.id == *group);
+            let index = index.ok_or(PlanRefusal::UnknownGroup { group: *group })?;
+            parts.owners.insert(index.min(parts.owners.len()), owners.clone());
         }
         let is_listed = |group: &GroupEntry| roster.groups.iter().any(|entry| entry.id == group.id);
-        if let Some(place) = parts.groups.iter().position(|group| !is_listed(group)) {
-            parts.owners.remove(place);
+        if let Some(index) = parts.groups.iter().position(|group| !is_listed(group)) {
+            parts.owners.remove(index);
         }
         parts.groups.clone_from(&roster.groups);
         parts.nodes.clone_from(&roster.nodes);

@@ -146,7 +146,7 @@ impl Target {
     }
 
     fn add_group(&mut self, group: GroupId, nodes: &[NodeEntry]) -> Result<(), PlanRefusal> {
-        let Err(place) = self.announced.0.binary_search_by_key(&group, |entry| entry.id) else {
+        let Err(index) = self.announced.0.binary_search_by_key(&group, |entry| entry.id) else {
             return Err(PlanRefusal::GroupExists { group });
         };
         if let Some(node) = nodes.iter().find(|node| node.group != group) {
@@ -155,10 +155,10 @@ impl Target {
         if let Some(node) = nodes.iter().find(|node| self.announced.1.iter().any(|old| old.id == node.id)) {
             return Err(PlanRefusal::NodeExists { node: node.id });
         }
-        self.announced.0.insert(place, GroupEntry { id: group, role: GroupRole::Joining });
+        self.announced.0.insert(index, GroupEntry { id: group, role: GroupRole::Joining });
         self.announced.1.extend(nodes.iter().map(|node| NodeEntry { drained: false, ..node.clone() }));
         self.closing = self.announced.clone();
-        self.closing.0[place].role = GroupRole::Serving;
+        self.closing.0[index].role = GroupRole::Serving;
         self.added = Some(group);
         Ok(())
     }

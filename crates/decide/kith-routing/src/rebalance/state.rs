@@ -123,7 +123,7 @@ impl RebalanceState {
             }
         }
         for reclaim in &mut parts.reclaims {
-            reclaim.told = false;
+            reclaim.is_requested = false;
             let never_owned = reclaim.gone_since == Epoch(0);
             reclaim.ready_at = if never_owned { now } else { now + parts.grace };
         }

@@ -45,7 +45,7 @@ pub struct Reclaim {
     /// The earliest time at which they may be freed.
     pub ready_at: Timestamp,
     /// Whether the node was asked to free them and has not confirmed.
-    pub told: bool,
+    pub is_requested: bool,
 }
 
 /// The phase of the execution.

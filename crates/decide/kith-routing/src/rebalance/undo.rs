@@ -60,7 +60,7 @@ impl RebalanceState {
                     stores,
                     gone_since,
                     ready_at,
-                    told: false,
+                    is_requested: false,
                 });
             }
         }
@@ -71,9 +71,9 @@ impl RebalanceState {
     pub(crate) fn undone_table(&self) -> Option<TableParts> {
         let (before, mut table) = (&self.parts.plan.before, self.parts.table.clone());
         let joining = table.groups.iter().position(|group| group.role == GroupRole::Joining);
-        if let Some(place) = joining {
-            table.groups.remove(place);
-            table.owners.remove(place);
+        if let Some(index) = joining {
+            table.groups.remove(index);
+            table.owners.remove(index);
         }
         let owns = |node: NodeId| table.owners.iter().any(|owners| owners.contains(&node));
         table.nodes.retain(|node| before.nodes.iter().any(|old| old.id == node.id) || owns(node.id));

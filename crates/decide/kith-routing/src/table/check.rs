@@ -24,8 +24,8 @@ pub(super) fn groups_of_nodes(
     nodes: &[NodeEntry],
 ) -> Result<Vec<GroupIndex>, TableError> {
     let group_of = |node: &NodeEntry| {
-        let place = groups.binary_search_by_key(&node.group, |group| group.id);
-        let index = place.map_err(|_| TableError::UnknownGroup { node: node.id, group: node.group })?;
+        let position = groups.binary_search_by_key(&node.group, |group| group.id);
+        let index = position.map_err(|_| TableError::UnknownGroup { node: node.id, group: node.group })?;
         Ok(GroupIndex(index as u32))
     };
     nodes.iter().map(group_of).collect()

@@ -14,13 +14,13 @@ pub(super) fn check(table: &RoutingTable, owners: &[Vec<NodeId>]) -> Result<(), 
     let expected = preference_lists(&owners[0], replicas)
         .map_err(|nodes| TableError::RingTooSmall { replicas, nodes })?;
     for (rank, (got, expected)) in owners.iter().zip(&expected).enumerate() {
-        if let Some(place) = (0..got.len()).find(|place| got[*place] != expected[*place]) {
-            let partition = PartitionId(place as u32);
+        if let Some(index) = (0..got.len()).find(|index| got[*index] != expected[*index]) {
+            let partition = PartitionId(index as u32);
             return Err(TableError::NotOnRing {
                 partition,
                 rank,
-                got: got[place],
-                expected: expected[place],
+                got: got[index],
+                expected: expected[index],
             });
         }
     }

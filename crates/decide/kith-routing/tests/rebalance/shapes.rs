@@ -51,7 +51,7 @@ pub fn labelled(
 pub fn random_cluster(rng: &mut StdRng) -> RoutingTable {
     let strategy = if rng.random_bool(0.3) { Strategy::Ring } else { Strategy::ReplicaGroups };
     let (groups, each) = (rng.random_range(2..=3), rng.random_range(2..=4));
-    let zone = |place: u32| ["", "a", "b", "c"][place as usize % 4];
+    let zone = |index: u32| ["", "a", "b", "c"][index as usize % 4];
     let nodes = (0..groups * each).map(|id| {
         let group = if strategy == Strategy::Ring { 0 } else { id / each };
         node(id, group, zone(rng.random_range(0..4)))
@@ -62,14 +62,14 @@ pub fn random_cluster(rng: &mut StdRng) -> RoutingTable {
 
 pub fn random_stores(table: &RoutingTable, rng: &mut StdRng) -> Vec<StoreSizes> {
     let partitions = table.partition_count().get();
-    let store = |place: u32| {
+    let store = |index: u32| {
         let replication = rng.random_bool(0.4).then(|| rng.random_range(1..=table.groups().len() as u32));
         let copies = replication.unwrap_or(table.groups().len() as u32);
         // One node may lack a version that others have.
         let lacks = 1 < copies && rng.random_bool(0.3);
         let node = table.nodes()[rng.random_range(0..table.nodes().len())].id;
         StoreSizes {
-            name: format!("store-{place}-{}", rng.random_range(0..1000)),
+            name: format!("store-{index}-{}", rng.random_range(0..1000)),
             replication,
             required_reads: 1,
             bytes: (0..partitions).map(|_| rng.random_range(0..10_000)).collect(),

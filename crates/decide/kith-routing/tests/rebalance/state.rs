@@ -174,9 +174,9 @@ impl World {
         if self.copies.is_empty() {
             return;
         }
-        let place = self.pick(self.copies.len());
+        let position = self.pick(self.copies.len());
         let (index, copy) =
-            self.copies.iter().nth(place).map(|(index, copy)| (*index, copy.clone())).unwrap();
+            self.copies.iter().nth(position).map(|(index, copy)| (*index, copy.clone())).unwrap();
         if self.down.contains(&copy.donor) || self.down.contains(&copy.stealer) {
             return;
         }
@@ -240,8 +240,8 @@ impl World {
         if self.reclaiming.is_empty() {
             return;
         }
-        let place = self.pick(self.reclaiming.len());
-        let (node, partition, stores) = self.reclaiming.swap_remove(place);
+        let index = self.pick(self.reclaiming.len());
+        let (node, partition, stores) = self.reclaiming.swap_remove(index);
         if self.down.contains(&node) {
             return;
         }
@@ -253,8 +253,8 @@ impl World {
     }
 
     fn toggle(&mut self) {
-        let place = self.pick(self.table.nodes().len());
-        let node = self.table.nodes()[place].id;
+        let index = self.pick(self.table.nodes().len());
+        let node = self.table.nodes()[index].id;
         if self.down.remove(&node) {
             self.tell(RebalanceEvent::NodeUp(node));
         } else {
@@ -268,8 +268,8 @@ impl World {
         if self.orphans.is_empty() {
             return;
         }
-        let place = self.pick(self.orphans.len());
-        let copy = self.orphans.swap_remove(place);
+        let index = self.pick(self.orphans.len());
+        let copy = self.orphans.swap_remove(index);
         // Data that arrives late changes nothing for nodes that have it, and belongs to no other node.
         for moved in &copy.stores {
             let item = (copy.stealer, copy.partition, moved.store);
@@ -567,7 +567,7 @@ fn what_a_ring_brings_back_is_not_thrown_away_by_an_abort() {
                 state.parts().reclaims.iter().map(|old| (old.node, old.partition)).collect();
             let copies = state.parts().transfers.iter().map(|transfer| &transfer.copy);
             let again =
-                copies.map(|copy| (copy.stealer, copy.partition)).find(|place| pending.contains(place));
+                copies.map(|copy| (copy.stealer, copy.partition)).find(|position| pending.contains(position));
             if let Some((node, partition)) = again {
                 met += 1;
                 let mut aborted = state.clone();

@@ -45,8 +45,8 @@ pub fn describe(outcome: &Outcome) -> Vec<String> {
         lines.push(format!("{}{keys} is missing: {}; asked {tried}", missing.partition, missing.reason));
     }
     // A request that was answered before it was due is not worth reporting.
-    let told = HedgeAbort::ALL.into_iter().filter(|reason| *reason != HedgeAbort::Answered);
-    let aborted = told.filter(|reason| 0 < outcome.hedges.aborted(*reason));
+    let aborts = HedgeAbort::ALL.into_iter().filter(|reason| *reason != HedgeAbort::Answered);
+    let aborted = aborts.filter(|reason| 0 < outcome.hedges.aborted(*reason));
     lines.extend(
         aborted.map(|reason| format!("not hedged: {} {}", reason.name(), outcome.hedges.aborted(reason))),
     );

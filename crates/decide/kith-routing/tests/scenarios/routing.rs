@@ -195,7 +195,7 @@ impl Client {
         let without = node_ids(command.clause("without").unwrap_or_default())?;
         let held = self.table.groups_of_store(name, copies);
         let groups = self.table.groups().iter().enumerate();
-        let groups = groups.filter(|(place, _)| held >> place & 1 == 1).map(|(_, group)| group.id);
+        let groups = groups.filter(|(index, _)| held >> index & 1 == 1).map(|(_, group)| group.id);
         self.stores.insert(name.to_owned(), StoreReach::new(&self.table, name, copies, &without));
         Ok(vec![format!("{name} lies in {}", list(groups))])
     }
@@ -266,7 +266,7 @@ fn health_event(words: &[&str]) -> Option<HealthEvent> {
 
 fn describe(plan: &FanOutPlan, keys: &[PartitionId]) -> Vec<String> {
     let line = |node: NodeId, places: &[u32]| {
-        format!("{node}: {}", list(places.iter().map(|place| keys[*place as usize])))
+        format!("{node}: {}", list(places.iter().map(|index| keys[*index as usize])))
     };
     let mut lines: Vec<String> =
         plan.assignments.iter().map(|assignment| line(assignment.node, &assignment.keys)).collect();

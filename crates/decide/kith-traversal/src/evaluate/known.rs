@@ -110,11 +110,11 @@ impl Context<'_> {
             .iter()
             .enumerate()
             .filter(|(_, (value, _))| is_unlabelled(value, &mut unlabelled))
-            .map(|(place, _)| place)
+            .map(|(index, _)| index)
             .collect();
         self.learn_labels_of(unlabelled).await?;
-        for place in places {
-            let (value, _) = &mut results[place];
+        for index in places {
+            let (value, _) = &mut results[index];
             self.count_values(std::iter::once(&*value))?;
             *value = self.labelled(value);
         }

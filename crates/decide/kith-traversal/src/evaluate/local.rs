@@ -196,6 +196,6 @@ fn indexed(members: Vec<Value>, is_map: bool) -> Value {
     if is_map {
         return Value::Map(Arc::new(places.zip(members).collect()));
     }
-    let pair = |(member, place): (Value, Value)| Value::list([member, place]);
+    let pair = |(member, index): (Value, Value)| Value::list([member, index]);
     Value::list(members.into_iter().zip(places).map(pair).collect::<Vec<_>>())
 }

@@ -65,15 +65,15 @@ async fn paths(
         for (at, path) in paths.iter().enumerate() {
             context.room_for(path.as_ref().map_or(0, |path| path.objects.len()))?;
             let objects = path.iter().flat_map(|path| path.objects.iter().enumerate());
-            for (place, object) in objects.filter(|(place, _)| place % by.len() == turn) {
+            for (index, object) in objects.filter(|(index, _)| index % by.len() == turn) {
                 entered.push(Traverser { value: object.clone(), bulk: 1, ..batch[at].clone() });
-                places.push((at, place));
+                places.push((at, index));
             }
         }
         let values = by::values(&by[turn], &entered, context).await?;
-        for ((at, place), value) in places.into_iter().zip(values) {
+        for ((at, index), value) in places.into_iter().zip(values) {
             match (value, &mut paths[at]) {
-                (Some(value), Some(path)) => path.objects[place] = value,
+                (Some(value), Some(path)) => path.objects[index] = value,
                 (_, path) => *path = None,
             }
         }

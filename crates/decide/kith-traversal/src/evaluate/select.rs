@@ -77,20 +77,20 @@ async fn several(
     for (at, label) in labels.iter().enumerate() {
         let key = Value::String(label.clone());
         let (mut entered, mut places) = (Batch::new(), Vec::new());
-        for (place, traverser) in batch.iter().enumerate() {
+        for (index, traverser) in batch.iter().enumerate() {
             match scope::value(pop, &key, traverser, context)? {
-                Some(value) if maps[place].is_some() => {
+                Some(value) if maps[index].is_some() => {
                     entered.push(traverser.to(value));
-                    places.push(place);
+                    places.push(index);
                 }
-                _ => maps[place] = None,
+                _ => maps[index] = None,
             }
         }
         let made = by::in_turn(by, at, &entered, context).await?;
-        for (place, value) in places.into_iter().zip(made) {
-            match (value, &mut maps[place]) {
+        for (index, value) in places.into_iter().zip(made) {
+            match (value, &mut maps[index]) {
                 (Some(value), Some(map)) => drop(map.insert(key.clone(), value)),
-                _ => maps[place] = None,
+                _ => maps[index] = None,
             }
         }
     }

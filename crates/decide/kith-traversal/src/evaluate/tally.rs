@@ -82,7 +82,7 @@ impl<'a> Profile<'a> {
             let tally = self.tallies.lock().steps.get(&address(step)).cloned().unwrap_or_default();
             let id = format!("{at}.{parent}");
             let of_nested =
-                |(place, traversal): (usize, &Traversal)| self.metrics(traversal, &format!("{place}({id})"));
+                |(index, traversal): (usize, &Traversal)| self.metrics(traversal, &format!("{index}({id})"));
             all.push(Metrics {
                 nanos: i64::try_from(tally.nanos.saturating_sub(before)).unwrap_or(i64::MAX),
                 name: step.to_string(),

@@ -48,8 +48,8 @@ fn results_have_all_their_labels() {
     {
         let (results, _) = asked(&graph, gremlin);
         assert!(!results.is_empty(), "{gremlin}");
-        let told = format!("{results:?}");
-        assert!(told.contains("label: \"software\"") || told.contains("label: \"person\""), "{told}");
-        assert!(!told.contains("label: \"\""), "{gremlin}: {told}");
+        let text = format!("{results:?}");
+        assert!(text.contains("label: \"software\"") || text.contains("label: \"person\""), "{text}");
+        assert!(!text.contains("label: \"\""), "{gremlin}: {text}");
     }
 }

@@ -65,7 +65,7 @@ impl Place {
 }
 
 pub fn traversal(random: &mut impl Rng) -> Body {
-    let mut place = Place {
+    let mut scope = Place {
         depth: 0,
         labels: Vec::new(),
         perhaps: Vec::new(),
@@ -74,8 +74,8 @@ pub fn traversal(random: &mut impl Rng) -> Body {
         dedups: true,
         has_effects: true,
     };
-    let mut body = walk(random, &mut place);
-    let quiet = place.without_effects();
+    let mut body = walk(random, &mut scope);
+    let quiet = scope.without_effects();
     match random.random_range(0..11) {
         0 | 1 => {}
         2 => body.extend(function(random)),
@@ -84,32 +84,32 @@ pub fn traversal(random: &mut impl Rng) -> Body {
         5 => body.push(Shape::Group(with_function(random, &quiet))),
         6 => body.push(counting(random, &quiet)),
         7 => body.push(Shape::Local(vec![counting(random, &quiet)])),
-        8 if !place.perhaps.is_empty() => body.push(Shape::All(one_of(random, &place.perhaps))),
+        8 if !scope.perhaps.is_empty() => body.push(Shape::All(one_of(random, &scope.perhaps))),
         _ => body.extend([Shape::Aggregate, Shape::Cap]),
     }
     body
 }
 
 /// Steps from vertices to vertices.
-fn walk(random: &mut impl Rng, place: &mut Place) -> Body {
+fn walk(random: &mut impl Rng, scope: &mut Place) -> Body {
     let count = random.random_range(1..4);
-    (0..count).map(|_| shape(random, place)).collect()
+    (0..count).map(|_| shape(random, scope)).collect()
 }
 
 /// Steps from vertices to one number, or none.
-fn with_function(random: &mut impl Rng, place: &Place) -> Body {
-    let mut body = walk(random, &mut place.clone());
+fn with_function(random: &mut impl Rng, scope: &Place) -> Body {
+    let mut body = walk(random, &mut scope.clone());
     body.extend(function(random));
     body
 }
 
 /// A step whose ways each end at one number, or none.
-fn counting(random: &mut impl Rng, place: &Place) -> Shape {
-    let (one, two) = (with_function(random, place), with_function(random, place));
+fn counting(random: &mut impl Rng, scope: &Place) -> Shape {
+    let (one, two) = (with_function(random, scope), with_function(random, scope));
     if random.random_bool(0.5) {
         Shape::Union(one, two)
     } else {
-        Shape::Choose(walk(random, &mut place.clone()), one, two)
+        Shape::Choose(walk(random, &mut scope.clone()), one, two)
     }
 }
 
@@ -121,55 +121,55 @@ fn function(random: &mut impl Rng) -> Body {
     }
 }
 
-fn shape(random: &mut impl Rng, place: &mut Place) -> Shape {
-    let nested = if place.depth < 3 { 24 } else { 13 };
+fn shape(random: &mut impl Rng, scope: &mut Place) -> Shape {
+    let nested = if scope.depth < 3 { 24 } else { 13 };
     match random.random_range(0..nested) {
         0..5 => hop(random),
         5 => Shape::HasLabel(one_of(random, &LABELS)),
         6 => Shape::Older(random.random_range(6..9)),
-        7 if place.dedups => {
-            place.cut();
+        7 if scope.dedups => {
+            scope.cut();
             Shape::Dedup
         }
         8 => {
-            place.cut();
+            scope.cut();
             Shape::Ordered(one_of(random, &["limit", "tail"]), random.random_range(1..4))
         }
-        9 if place.has_effects => Shape::Aggregate,
-        10 if !place.labels.is_empty() => Shape::Differs(one_of(random, &place.labels)),
-        11 if !place.perhaps.is_empty() => Shape::Select(one_of(random, &place.perhaps)),
+        9 if scope.has_effects => Shape::Aggregate,
+        10 if !scope.labels.is_empty() => Shape::Differs(one_of(random, &scope.labels)),
+        11 if !scope.perhaps.is_empty() => Shape::Select(one_of(random, &scope.perhaps)),
         7 | 9 | 10..13 => {
             let label = one_of(random, &['a', 'b']);
-            if !place.is_blurred {
-                place.labels.push(label);
-                place.perhaps.push(label);
+            if !scope.is_blurred {
+                scope.labels.push(label);
+                scope.perhaps.push(label);
             }
             Shape::As(label)
         }
-        _ => nesting(random, place),
+        _ => nesting(random, scope),
     }
 }
 
-fn nesting(random: &mut impl Rng, place: &mut Place) -> Shape {
-    let quiet = place.without_effects();
-    let body = |random: &mut _, place: &Place| walk(random, &mut place.clone());
+fn nesting(random: &mut impl Rng, scope: &mut Place) -> Shape {
+    let quiet = scope.without_effects();
+    let body = |random: &mut _, scope: &Place| walk(random, &mut scope.clone());
     match random.random_range(0..10) {
         0 | 1 => Shape::Filter(one_of(random, &["filter", "not"]), with_or_without(random, &quiet)),
         2 => Shape::Connective(one_of(random, &["and", "or"]), body(random, &quiet), body(random, &quiet)),
-        3 => Shape::Local(leading_on(random, place, place.inside())),
-        4 => Shape::FlatMap(body(random, &place.inside())),
+        3 => Shape::Local(leading_on(random, scope, scope.inside())),
+        4 => Shape::FlatMap(body(random, &scope.inside())),
         5 => Shape::Coalesce(
-            leading_on(random, place, place.inside()),
-            leading_on(random, place, place.inside()),
+            leading_on(random, scope, scope.inside()),
+            leading_on(random, scope, scope.inside()),
         ),
-        6 => Shape::Optional(leading_on(random, place, place.inside())),
-        7 => Shape::Union(way(random, place, true), way(random, place, true)),
+        6 => Shape::Optional(leading_on(random, scope, scope.inside())),
+        7 => Shape::Union(way(random, scope, true), way(random, scope, true)),
         8 => {
             let test = body(random, &quiet);
-            Shape::Choose(test, way(random, place, true), way(random, place, true))
+            Shape::Choose(test, way(random, scope, true), way(random, scope, true))
         }
         _ => {
-            let body = way(random, place, false);
+            let body = way(random, scope, false);
             Shape::Repeat { body, times: random.random_range(1..4), emits: random.random_bool(0.4) }
         }
     }
@@ -180,11 +180,11 @@ fn hop(random: &mut impl Rng) -> Shape {
     Shape::Hop(one_of(random, &["out", "in", "both"]), label)
 }
 
-fn with_or_without(random: &mut impl Rng, place: &Place) -> Body {
+fn with_or_without(random: &mut impl Rng, scope: &Place) -> Body {
     if random.random_bool(0.3) {
         return vec![hop(random), Shape::HasId(random.random_range(0..7))];
     }
-    let mut body = walk(random, &mut place.clone());
+    let mut body = walk(random, &mut scope.clone());
     if random.random_bool(0.3) {
         body.extend([Shape::Ages, Shape::Reduce("max")]);
     }
@@ -192,19 +192,19 @@ fn with_or_without(random: &mut impl Rng, place: &Place) -> Body {
 }
 
 /// The inside of a step that all traversers enter together.
-fn way(random: &mut impl Rng, place: &mut Place, dedups: bool) -> Body {
-    let inside = Place { depth: place.depth + 1, dedups: place.dedups && dedups, ..place.clone() };
-    leading_on(random, place, inside)
+fn way(random: &mut impl Rng, scope: &mut Place, dedups: bool) -> Body {
+    let inside = Place { depth: scope.depth + 1, dedups: scope.dedups && dedups, ..scope.clone() };
+    leading_on(random, scope, inside)
 }
 
 /// The inside of a step whose results go on with the labels that they got there.
-fn leading_on(random: &mut impl Rng, place: &mut Place, inside: Place) -> Body {
+fn leading_on(random: &mut impl Rng, scope: &mut Place, inside: Place) -> Body {
     let mut inside = Place { is_cut: false, ..inside };
     let body = walk(random, &mut inside);
     if inside.is_cut {
-        place.cut();
+        scope.cut();
     } else {
-        place.perhaps = inside.perhaps;
+        scope.perhaps = inside.perhaps;
     }
     body
 }

@@ -64,8 +64,8 @@ impl Followers {
 
     fn fetched(&mut self, node: &str) -> Played {
         let id = NodeId(numbered(node, "n")?);
-        let place = self.pulling.iter().position(|pull| pull.node == id);
-        let pull = self.pulling.remove(place.ok_or_else(|| format!("{node} fetches nothing"))?);
+        let index = self.pulling.iter().position(|pull| pull.node == id);
+        let pull = self.pulling.remove(index.ok_or_else(|| format!("{node} fetches nothing"))?);
         let mut lines = Vec::new();
         if self.supply()?.done(&pull) {
             lines.push(format!("{node} has everything"));

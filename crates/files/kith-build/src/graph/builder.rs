@@ -204,7 +204,7 @@ impl ComponentRows<'_> {
     /// # Errors
     /// `no_edges` (`no_entities`, `no_members`) if there is no good row and that is not allowed; `build_failed`. Nothing of
     /// the component remains then.
-    pub fn finish(self, told: &mut OnProgress<'_>) -> Result<BuildSummary, Failure> {
+    pub fn finish(self, on_progress: &mut OnProgress<'_>) -> Result<BuildSummary, Failure> {
         let name = self.builder.name().to_owned();
         if self.good == 0 && !self.graph.options.allow_empty {
             let role = match self.role {
@@ -215,7 +215,7 @@ impl ComponentRows<'_> {
             return Err(LoadError::NoRows { role, edge_type: name, lines: self.rows, wrong: 0 }.into());
         }
         let built = self.builder.finish(&mut |progress| {
-            told(Progress::Graph(LoadProgress::Building { component: &name, progress }));
+            on_progress(Progress::Graph(LoadProgress::Building { component: &name, progress }));
         });
         let (manifest, summary) = built.map_err(failed(&name))?;
         self.graph.built.push((manifest, summary));

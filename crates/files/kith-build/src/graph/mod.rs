@@ -29,8 +29,8 @@ use std::path::Path;
 /// # Errors
 /// `bad_lines` with the first wrong lines; `bad_input`; `no_edges` (`no_entities`, `no_members`) if there is no good line;
 /// `build_failed`; `load_running`. No component of this load remains then.
-pub fn load_graph(options: &LoadOptions, told: &mut OnProgress<'_>) -> Result<LoadReport, Failure> {
-    Ok(load::load_graph(options, &mut |progress| told(Progress::Graph(progress)))?)
+pub fn load_graph(options: &LoadOptions, on_progress: &mut OnProgress<'_>) -> Result<LoadReport, Failure> {
+    Ok(load::load_graph(options, &mut |progress| on_progress(Progress::Graph(progress)))?)
 }
 
 /// Uploads the components that were built in `built`, the folder of all graphs, to the same names below `to`, a bucket:
@@ -43,13 +43,13 @@ pub fn publish_graph<'m>(
     components: impl IntoIterator<Item = &'m Manifest>,
     built: &Path,
     to: &Objects,
-    told: &mut OnProgress<'_>,
+    on_progress: &mut OnProgress<'_>,
 ) -> Result<(), Failure> {
     components.into_iter().try_for_each(|manifest| {
         let component = &manifest.component;
         let folder = version_dir(&built.join(graph).join(component), manifest.version);
         let to = to.join(&format!("{graph}/{component}/{}", manifest.version.0));
-        publish_version(None, &folder, &to, told)
+        publish_version(None, &folder, &to, on_progress)
     })
 }
 
@@ -59,10 +59,10 @@ pub fn publish_graph<'m>(
 /// # Errors
 /// The errors of the place.
 pub fn next_graph_version(out: &Objects, graph: &str) -> Result<StoreVersion, Failure> {
-    let place = out.join(graph);
-    let components = place.children().map_err(|error| refused(&error))?;
+    let objects = out.join(graph);
+    let components = objects.children().map_err(|error| refused(&error))?;
     let components = components.iter().filter(|name| !name.starts_with('.'));
-    let newest = components.map(|name| versions_at(&place.join(name)));
+    let newest = components.map(|name| versions_at(&objects.join(name)));
     let newest = newest.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().max().unwrap_or_default();
     Ok(StoreVersion(millis_since_1970().max(newest.saturating_add(1))))
 }

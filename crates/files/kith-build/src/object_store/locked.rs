@@ -5,7 +5,7 @@ use crate::{
     OnProgress, Progress,
     failure::Failure,
     graph::next_version,
-    place::{place, refused, version_here},
+    place::{open_objects, refused, version_here},
 };
 use kith_files::objects::Objects;
 use kith_types::clock::millis_since_1970;
@@ -116,13 +116,13 @@ impl LockedStore {
         component: &str,
         version: u64,
         folder: &Path,
-        told: &mut OnProgress<'_>,
+        on_progress: &mut OnProgress<'_>,
     ) -> Result<(), Failure> {
         let Some(bucket) = &self.bucket else { return Ok(()) };
-        let place = bucket.objects.join(&format!("{component}/{}", bucket.folder(version)));
+        let objects = bucket.objects.join(&format!("{component}/{}", bucket.folder(version)));
         let stage = format!("uploading {component}");
-        let sent = place.upload_version_on(base, folder, &mut |done, total| {
-            told(Progress::Bytes { stage: &stage, done, total });
+        let sent = objects.upload_version_on(base, folder, &mut |done, total| {
+            on_progress(Progress::Bytes { stage: &stage, done, total });
         });
         sent.map(|_| ()).map_err(|error| refused(&error))
     }
@@ -153,8 +153,8 @@ impl LockedStore {
         if named.any(|named| named.name == name && named.folder() == folder) {
             return Ok(());
         }
-        let place = bucket.objects.join(&format!("{name}/{folder}"));
-        place.remove_all().map_err(|error| refused(&error))
+        let objects = bucket.objects.join(&format!("{name}/{folder}"));
+        objects.remove_all().map_err(|error| refused(&error))
     }
 
     /// A folder with a built version of one of the store's components. If it is not on this machine, it is downloaded and
@@ -165,22 +165,22 @@ impl LockedStore {
     pub fn built(
         &self,
         component: &ComponentDocument,
-        told: &mut OnProgress<'_>,
+        on_progress: &mut OnProgress<'_>,
     ) -> Result<(PathBuf, Option<Objects>), Failure> {
         let here = self.component(&component.name).join(component.version.to_string());
-        let place = match (&component.url, &self.bucket) {
+        let objects = match (&component.url, &self.bucket) {
             (None, None) => return Ok((here, None)),
-            (Some(url), _) => place(url)?,
+            (Some(url), _) => open_objects(url)?,
             (None, Some(bucket)) => {
                 bucket.objects.join(&format!("{}/{}", component.name, component.folder()))
             }
         };
         let folder = self.folder.join(BASE_FOLDER).join(component.version.to_string());
-        let (folder, manifest) = version_here(&place, &folder, told)?;
+        let (folder, manifest) = version_here(&objects, &folder, on_progress)?;
         if manifest.hash() == component.manifest_hash {
-            return Ok((folder, Some(place)));
+            return Ok((folder, Some(objects)));
         }
-        let message = format!("{} is not the version that is served", place.location());
+        let message = format!("{} is not the version that is served", objects.location());
         Err(Failure::new(ErrorCode::VersionDamaged, message, "push all rows, without --delta"))
     }
 

@@ -16,7 +16,7 @@ pub use locked::LockedStore;
 
 use crate::{
     failure::{Failure, chain},
-    place::{place, refused},
+    place::{open_objects, refused},
 };
 use kith_files::objects::{ClaimError, Objects};
 use kith_types::{ErrorCode, PartitionCount};
@@ -55,7 +55,7 @@ impl ObjectStore {
         cluster: &ClusterDocument,
         prepare: impl FnOnce(&Path) -> io::Result<()>,
     ) -> Result<Self, Failure> {
-        let objects = place(&cluster.object_store)?;
+        let objects = open_objects(&cluster.object_store)?;
         if let Some(folder) = objects.folder() {
             prepare(folder).map_err(|error| unreachable(folder, &error))?;
         }

@@ -8,7 +8,7 @@ use kith_wire::documents::{
 };
 
 fn store(folder: &Path) -> ObjectStore {
-    ObjectStore { objects: place(folder.to_str().unwrap()).unwrap() }
+    ObjectStore { objects: open_objects(folder.to_str().unwrap()).unwrap() }
 }
 
 fn graph(version: u64) -> StoreDocument {
@@ -67,9 +67,9 @@ fn two_loads_of_one_graph_do_not_meet() {
 fn a_second_push_is_told_the_id_of_the_first() {
     let folder = tempfile::tempdir().unwrap();
     let held = store(folder.path()).lock("people", Work::Push("push-1")).unwrap();
-    let told = store(folder.path()).lock("people", Work::Push("push-2")).unwrap_err();
-    assert_eq!(told.code, ErrorCode::PushRunning);
-    assert_eq!(told.message, "push-1 of store \"people\" is under way");
+    let error = store(folder.path()).lock("people", Work::Push("push-2")).unwrap_err();
+    assert_eq!(error.code, ErrorCode::PushRunning);
+    assert_eq!(error.message, "push-1 of store \"people\" is under way");
     drop(held);
     store(folder.path()).lock("people", Work::Push("push-2")).unwrap();
 }

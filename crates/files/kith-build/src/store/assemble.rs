@@ -28,7 +28,7 @@ pub fn assemble_version(
     shape: &Shape,
     schema: Option<&SchemaFrom>,
     (parts, out): (&Objects, &Objects),
-    told: &mut OnProgress<'_>,
+    on_progress: &mut OnProgress<'_>,
 ) -> Result<Manifest, Failure> {
     let schema = match schema {
         Some(SchemaFrom::File(path)) => Some(read_schema(path)?.canonical().to_owned()),
@@ -47,8 +47,8 @@ pub fn assemble_version(
         (Some(folder), Some(_)) => {
             assemble(&options, &partition_folders(folder)?).map_err(|error| build(&error))
         }
-        (None, Some(_)) => assemble_here(&options, parts, told),
-        (_, None) => assemble_there(&options, parts, &out.join(&target.version.0.to_string()), told),
+        (None, Some(_)) => assemble_here(&options, parts, on_progress),
+        (_, None) => assemble_there(&options, parts, &out.join(&target.version.0.to_string()), on_progress),
     }
 }
 
@@ -57,13 +57,13 @@ fn assemble_there(
     options: &ValuesOptions,
     parts: &Objects,
     to: &Objects,
-    told: &mut OnProgress<'_>,
+    on_progress: &mut OnProgress<'_>,
 ) -> Result<Manifest, Failure> {
     let (folders, partitions) = summaries(parts)?;
     let assembly = Assembly::new(options, &partitions).map_err(|error| build(&error))?;
     let source = assembly.source(parts, &folders);
     let sent = to.upload_proven(&source, assembly.manifest(), &mut |done, total| {
-        told(Progress::Bytes { stage: "assembling", done, total });
+        on_progress(Progress::Bytes { stage: "assembling", done, total });
     });
     sent.map_err(|error| refused(&error))?;
     Ok(assembly.manifest().clone())
@@ -73,7 +73,7 @@ fn assemble_there(
 fn assemble_here(
     options: &ValuesOptions,
     parts: &Objects,
-    told: &mut OnProgress<'_>,
+    on_progress: &mut OnProgress<'_>,
 ) -> Result<Manifest, Failure> {
     let scratch = tempfile::tempdir().map_err(unusable(&std::env::temp_dir()))?;
     let (folders, partitions) = summaries(parts)?;
@@ -86,7 +86,7 @@ fn assemble_here(
         parts
             .download_partition(name, summary, &folder, &mut |bytes| {
                 done += bytes;
-                told(Progress::Bytes { stage: "downloading", done, total });
+                on_progress(Progress::Bytes { stage: "downloading", done, total });
             })
             .map_err(|error| refused(&error))?;
         here.push(folder);

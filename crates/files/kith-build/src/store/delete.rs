@@ -87,7 +87,7 @@ mod tests {
         ] {
             assert!(key_bytes(key, line).is_err(), "{line:?}");
         }
-        let told = key_bytes(KeyType::Id, b"7x").unwrap_err();
-        assert_eq!(told, "\"7x\" is no whole number from 0 to 18446744073709551615");
+        let error = key_bytes(KeyType::Id, b"7x").unwrap_err();
+        assert_eq!(error, "\"7x\" is no whole number from 0 to 18446744073709551615");
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     failure::{Failure, chain},
-    place::{place, refused},
+    place::{open_objects, refused},
 };
 use kith_files::objects::{Location, Objects};
 use kith_rows::RowSource;
@@ -21,7 +21,7 @@ pub(super) fn files(inputs: &[String]) -> Result<Vec<Box<dyn RowSource>>, Failur
             objects(input, &mut found)?;
             continue;
         }
-        let path = place(input)?;
+        let path = open_objects(input)?;
         let path = path.folder().map_or_else(|| input.clone(), |path| path.display().to_string());
         let files = kith_rows::find_files(&[path]).map_err(|error| {
             let help = "name files, folders or patterns that are there";
@@ -45,10 +45,10 @@ fn objects(input: &str, found: &mut Vec<Box<dyn RowSource>>) -> Result<(), Failu
         })?;
         let folder = input[..at].rsplit_once('/').map_or(input, |(folder, _)| folder);
         let options = glob::MatchOptions { require_literal_separator: true, ..glob::MatchOptions::new() };
-        let below = place(folder)?;
+        let below = open_objects(folder)?;
         take(&below, |name| pattern.matches_with(&below.location().join(name).to_string(), options), found)?;
     } else {
-        let below = place(input)?;
+        let below = open_objects(input)?;
         match object(&below)? {
             Some((objects, name, bytes)) => {
                 found.push(Box::new(ObjectRows { url: input.to_owned(), objects, object: name, bytes }));
@@ -70,7 +70,7 @@ pub fn object(named: &Objects) -> Result<Option<(Objects, String, u64)>, Failure
     if named.folder().is_none() && !named.children().map_err(|error| refused(&error))?.is_empty() {
         return Ok(None);
     }
-    let around = place(&around.to_string())?;
+    let around = open_objects(&around.to_string())?;
     let bytes = around.size(&name).map_err(|error| refused(&error))?;
     Ok(bytes.map(|bytes| (around, name, bytes)))
 }

@@ -14,14 +14,14 @@ pub const PARTITION_PREFIX: &str = "p";
 /// # Errors
 /// `build_failed` if a build with other rows or options is there; the errors of the object store.
 pub fn publish_partition(
-    place: &Objects,
+    objects: &Objects,
     folder: &Path,
     summary: &PartitionSummary,
-    told: &mut OnProgress<'_>,
+    on_progress: &mut OnProgress<'_>,
 ) -> Result<Objects, Failure> {
-    let mut told = |done, total| told(Progress::Bytes { stage: "uploading", done, total });
-    match place.upload_partition(folder, summary, &mut told) {
-        Ok(name) => Ok(place.join(&name)),
+    let mut report_bytes = |done, total| on_progress(Progress::Bytes { stage: "uploading", done, total });
+    match objects.upload_partition(folder, summary, &mut report_bytes) {
+        Ok(name) => Ok(objects.join(&name)),
         Err(ObjectsError::Taken { object }) => {
             let message =
                 format!("{object}: another build of the partition is there, of other rows or options");

@@ -94,8 +94,8 @@ impl Rows {
     ///
     /// # Errors
     /// `bad_rows`, `no_rows` or `bad_input` if the rows are refused.
-    pub fn check(&self, told: &mut OnProgress<'_>) -> Result<RowReport, Failure> {
-        self.each(told, |_, _| Ok(())).map_err(|error| self.refused(error))
+    pub fn check(&self, on_progress: &mut OnProgress<'_>) -> Result<RowReport, Failure> {
+        self.each(on_progress, |_, _| Ok(())).map_err(|error| self.refused(error))
     }
 
     /// The effects of these rows and their schema compared with the current version, as text.
@@ -128,11 +128,11 @@ impl Rows {
     ///
     /// # Errors
     /// Those of [`Rows::check`]; `duplicate_key`; `build_failed` if the version exists, or files cannot be written.
-    pub fn build(&self, target: &Target<'_>, told: &mut OnProgress<'_>) -> Result<Built, Failure> {
+    pub fn build(&self, target: &Target<'_>, on_progress: &mut OnProgress<'_>) -> Result<Built, Failure> {
         check_name("store", target.store)?;
         let options = self.values_options(target);
         let _scratch = Scratch(options.scratch_dir.clone());
-        self.try_build(options, told).map_err(|error| self.refused(error))
+        self.try_build(options, on_progress).map_err(|error| self.refused(error))
     }
 
     /// Builds a version like [`Rows::build`], from another version with the rows as its changes. Only partitions with a
@@ -144,7 +144,7 @@ impl Rows {
         &self,
         base: Base<'_>,
         target: &Target<'_>,
-        told: &mut OnProgress<'_>,
+        on_progress: &mut OnProgress<'_>,
     ) -> Result<Built, Failure> {
         let options = DeltaOptions {
             duplicates: self.settings.duplicates,
@@ -153,7 +153,7 @@ impl Rows {
             ..DeltaOptions::new(target.version, target.out_dir.clone())
         };
         let _scratch = Scratch(options.scratch_dir.clone());
-        self.try_build_on(base, options, told)
+        self.try_build_on(base, options, on_progress)
     }
 
     /// Builds a version in its place, from rows alone or as changes of another version. For a bucket, it is built in a
@@ -165,21 +165,21 @@ impl Rows {
         &self,
         destination: &Destination<'_>,
         base: Option<Base<'_>>,
-        told: &mut OnProgress<'_>,
+        on_progress: &mut OnProgress<'_>,
     ) -> Result<Built, Failure> {
         let version = match destination.version {
             Some(version) => version,
-            None => next_version(destination.place)?,
+            None => next_version(destination.objects)?,
         };
-        let workshop = Workshop::of(destination.place)?;
+        let workshop = Workshop::of(destination.objects)?;
         let target = Target { store: destination.store, version, out_dir: workshop.folder().to_owned() };
         let built = match base {
-            Some(base) => self.build_on(base, &target, told)?,
-            None => self.build(&target, told)?,
+            Some(base) => self.build_on(base, &target, on_progress)?,
+            None => self.build(&target, on_progress)?,
         };
-        let to = destination.place.join(&version.0.to_string());
-        let base = base.and_then(|base| base.place);
-        publish_version(base, &version_dir(workshop.folder(), version), &to, told)?;
+        let to = destination.objects.join(&version.0.to_string());
+        let base = base.and_then(|base| base.objects);
+        publish_version(base, &version_dir(workshop.folder(), version), &to, on_progress)?;
         Ok(built)
     }
 
@@ -192,7 +192,7 @@ impl Rows {
         target: &Target<'_>,
         partition: PartitionId,
         folder: &Path,
-        told: &mut OnProgress<'_>,
+        on_progress: &mut OnProgress<'_>,
     ) -> Result<PartitionSummary, Failure> {
         // Each task has a scratch folder of its own, because several may write below the same folder.
         let scratch = fs::create_dir_all(&target.out_dir)
@@ -203,7 +203,7 @@ impl Rows {
         })?;
         let mut options = self.values_options(target);
         options.scratch_dir = scratch.path().to_owned();
-        let built = self.try_build_partition(options, partition, folder, told);
+        let built = self.try_build_partition(options, partition, folder, on_progress);
         built.map_err(|error| self.refused(error))
     }
 
@@ -212,10 +212,10 @@ impl Rows {
         options: ValuesOptions,
         partition: PartitionId,
         folder: &Path,
-        told: &mut OnProgress<'_>,
+        on_progress: &mut OnProgress<'_>,
     ) -> Result<PartitionSummary, ReadError<ValuesBuildError>> {
         let mut builder = PartitionBuilder::new(options, partition, folder).map_err(ReadError::Caller)?;
-        self.each(told, |key, value| builder.row(key, value))?;
+        self.each(on_progress, |key, value| builder.row(key, value))?;
         builder.finish(&mut |_| {}).map_err(ReadError::Caller)
     }
 
@@ -223,13 +223,14 @@ impl Rows {
         &self,
         base: Base<'_>,
         options: DeltaOptions,
-        told: &mut OnProgress<'_>,
+        on_progress: &mut OnProgress<'_>,
     ) -> Result<Built, Failure> {
         let mut builder = DeltaBuilder::new(base.folder, options).map_err(|error| build(&error))?;
-        let report = self.each(told, |key, value| builder.put(key, value));
+        let report = self.each(on_progress, |key, value| builder.put(key, value));
         let report = report.map_err(|error| self.refused(error))?;
         let deleted = base.delete.map_or(Ok(0), |path| delete(path, self.shape.key, &mut builder))?;
-        let finished = builder.finish(&mut |step| told(Progress::writing(step.rows_done, step.rows_total)));
+        let finished =
+            builder.finish(&mut |step| on_progress(Progress::writing(step.rows_done, step.rows_total)));
         let (manifest, changes) = finished.map_err(|error| build(&error))?;
         let applied = changes.added + changes.replaced + changes.deleted + changes.absent;
         let duplicates = (report.rows + deleted).saturating_sub(applied);
@@ -243,18 +244,19 @@ impl Rows {
     fn try_build(
         &self,
         options: ValuesOptions,
-        told: &mut OnProgress<'_>,
+        on_progress: &mut OnProgress<'_>,
     ) -> Result<Built, ReadError<ValuesBuildError>> {
         let mut builder = ValuesBuilder::new(options).map_err(ReadError::Caller)?;
-        let report = self.each(told, |key, value| builder.row(key, value))?;
-        let written = builder.finish(&mut |step| told(Progress::writing(step.rows_done, step.rows_total)));
+        let report = self.each(on_progress, |key, value| builder.row(key, value))?;
+        let written =
+            builder.finish(&mut |step| on_progress(Progress::writing(step.rows_done, step.rows_total)));
         let (manifest, summary) = written.map_err(ReadError::Caller)?;
         Ok(Built { manifest, duplicates: summary.duplicates, report, changes: None })
     }
 
     fn each(
         &self,
-        told: &mut OnProgress<'_>,
+        on_progress: &mut OnProgress<'_>,
         mut row: impl FnMut(&[u8], &[u8]) -> Result<(), ValuesBuildError>,
     ) -> Result<RowReport, ReadError<ValuesBuildError>> {
         let (mut rows, mut unseen) = (0_u64, 0);
@@ -266,7 +268,7 @@ impl Rows {
             if rows.is_multiple_of(ROWS_A_LOOK) || BYTES_A_LOOK <= unseen {
                 unseen = 0;
                 let (done, total) = (self.read.load(Ordering::Relaxed), self.bytes);
-                told(Progress::Rows { stage: "reading", rows, done, total });
+                on_progress(Progress::Rows { stage: "reading", rows, done, total });
             }
             Ok(())
         })?;

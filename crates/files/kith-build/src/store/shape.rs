@@ -30,7 +30,7 @@ pub struct Shape {
 
 impl Shape {
     /// The shape that a program states, without a cluster. Keys and values are text by default.
-    pub fn told(key: Option<KeyType>, value: Option<ValueType>, partitions: PartitionCount) -> Self {
+    pub fn stated(key: Option<KeyType>, value: Option<ValueType>, partitions: PartitionCount) -> Self {
         let (key, value) = (key.unwrap_or(KeyType::String), value.unwrap_or(ValueType::Text));
         Self { key, value, key_field: None, partitions, schema: None }
     }
@@ -221,8 +221,8 @@ fn current_schema(store: &StoreDocument, cluster: &ClusterDocument) -> Result<Op
     let Some(component) = current.components.iter().find(|it| it.name == VALUES_COMPONENT) else {
         return Ok(None);
     };
-    let place = component_place(cluster, &store.name, component)?;
-    let manifest = manifest_at(&place).map_err(|failure| {
+    let objects = component_place(cluster, &store.name, component)?;
+    let manifest = manifest_at(&objects).map_err(|failure| {
         let message = format!("read the schema of version {}: {}", current.version, failure.message);
         let help = "run this on a machine that can reach the cluster's object store; if it has lost the version, push as somebody who may read the store, or with --schema and --force";
         Failure::new(ErrorCode::ObjectStoreUnreachable, message, help)

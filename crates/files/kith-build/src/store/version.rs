@@ -51,7 +51,7 @@ pub struct Destination<'a> {
     /// The number of the version; `None` uses the time in milliseconds since 1970, but above all versions in the place.
     pub version: Option<StoreVersion>,
     /// The place of the store's versions, each under its number.
-    pub place: &'a Objects,
+    pub objects: &'a Objects,
 }
 
 /// A version that was built.
@@ -74,7 +74,7 @@ pub struct Base<'a> {
     pub folder: &'a Path,
     /// The place of the base version, if it is in a bucket. Files that both versions have in common are copied there, and
     /// not uploaded.
-    pub place: Option<&'a Objects>,
+    pub objects: Option<&'a Objects>,
     /// A file or URL of keys to delete, one per line, with bytes in base64.
     pub delete: Option<&'a str>,
 }

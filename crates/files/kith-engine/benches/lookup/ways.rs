@@ -22,9 +22,10 @@ pub fn compared(both: &Both, keys: &[[u8; 8]]) -> u64 {
     let mut sum = 0u64;
     let mut places = [None; BATCH];
     for batch in keys.chunks(BATCH) {
-        both.chunk_set.candidates(batch, |index, place| places[index] = place.map(|(_, offset)| offset));
-        for (key, place) in batch.iter().zip(&places) {
-            let value = place.map(|offset| record_of(&both.data[offset as usize..], key));
+        both.chunk_set
+            .candidates(batch, |index, candidate| places[index] = candidate.map(|(_, offset)| offset));
+        for (key, candidate) in batch.iter().zip(&places) {
+            let value = candidate.map(|offset| record_of(&both.data[offset as usize..], key));
             // The record of another key with the same fingerprint, one in about ten thousand. The candidate does not name
             // the next one.
             let value = if value == Some(None) {
@@ -51,9 +52,9 @@ pub fn index_alone(both: &Both, keys: &[[u8; 8]]) -> u64 {
     let mut present = 0;
     for batch in keys.chunks(BATCH) {
         let mut offsets = 0u64;
-        both.chunk_set.candidates(batch, |_, place| {
-            present += u64::from(place.is_some());
-            offsets = offsets.wrapping_add(place.map_or(0, |(_, offset)| offset));
+        both.chunk_set.candidates(batch, |_, candidate| {
+            present += u64::from(candidate.is_some());
+            offsets = offsets.wrapping_add(candidate.map_or(0, |(_, offset)| offset));
         });
         divan::black_box(offsets);
     }

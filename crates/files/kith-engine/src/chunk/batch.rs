@@ -60,7 +60,7 @@ impl ChunkSetReader {
         candidate_each(
             keys.len(),
             |index| (self, keys[index].as_ref()),
-            |index, place| each(index, place.map(|(set, offset)| (set.data().id(), offset))),
+            |index, candidate| each(index, candidate.map(|(set, offset)| (set.data().id(), offset))),
         );
     }
 }
@@ -94,23 +94,23 @@ pub fn find_many<'a, 'k, E: From<ReadError>>(
 #[derive(Clone, Copy)]
 struct Slot<'a> {
     set: &'a OneSet,
-    place: KeyProbe,
+    probe: KeyProbe,
 }
 
 impl<'a> Slot<'a> {
     #[inline]
     fn read_ahead(&self) {
-        self.set.read_ahead(&self.place);
+        self.set.read_ahead(&self.probe);
     }
 
     #[inline]
     fn find_first(&self, key: &[u8]) -> Option<Found<'a>> {
-        self.set.find_first(&self.place, key).map(|record| Found::new(self.set, record))
+        self.set.find_first(&self.probe, key).map(|record| Found::new(self.set, record))
     }
 
     #[inline(never)]
     fn find(&self, key: &[u8]) -> Result<Option<Found<'a>>, Damage> {
-        let found = self.set.find(&self.place, key);
+        let found = self.set.find(&self.probe, key);
         found.map(|record| record.map(|record| Found::new(self.set, record)))
     }
 }
@@ -126,7 +126,7 @@ pub fn find_each<'a, 'k>(
     let mut keys: [&[u8]; GROUP] = [&[]; GROUP];
     for start in (0..count).step_by(GROUP) {
         let slots = &mut slots[..GROUP.min(count - start)];
-        locate(slots, &mut keys, |at| item(start + at), |slot| slot.set.load(&slot.place));
+        locate(slots, &mut keys, |at| item(start + at), |slot| slot.set.load(&slot.probe));
         slots.iter().take(RECORDS_AHEAD).flatten().for_each(Slot::read_ahead);
         for ((slot, key), index) in slots.iter().zip(&keys).zip(start..) {
             if let Some(Some(ahead)) = slots.get(index - start + RECORDS_AHEAD) {
@@ -158,7 +158,7 @@ pub(super) fn candidate_each<'a, 'k>(
         let slots = &mut slots[..GROUP.min(count - start)];
         locate(slots, &mut keys, |at| Some(item(start + at)), |_| ());
         for (slot, index) in slots.iter().zip(start..) {
-            each(index, slot.as_ref().and_then(|slot| Some((slot.set, slot.place.candidate()?))));
+            each(index, slot.as_ref().and_then(|slot| Some((slot.set, slot.probe.candidate()?))));
         }
     }
 }
@@ -176,14 +176,14 @@ fn locate<'a, 'k>(
         *slot = item(at).and_then(|(reader, wanted)| {
             *key = wanted;
             let (set, position) = reader.route(wanted)?;
-            Some(Slot { set, place: set.locate(position)? })
+            Some(Slot { set, probe: set.locate(position)? })
         });
     }
     // One bit for each slot whose next line must be read too.
     let mut open = 0u32;
     for (at, slot) in slots.iter_mut().enumerate() {
         if let Some(slot) = slot {
-            if slot.set.read_line(&mut slot.place) {
+            if slot.set.read_line(&mut slot.probe) {
                 then(slot);
             } else {
                 open |= 1 << at;
@@ -192,7 +192,7 @@ fn locate<'a, 'k>(
     }
     while open != 0 {
         if let Some(slot) = &mut slots[open.trailing_zeros() as usize] {
-            slot.set.read_lines_behind(&mut slot.place);
+            slot.set.read_lines_behind(&mut slot.probe);
             then(slot);
         }
         open &= open - 1;

@@ -56,17 +56,17 @@ impl OneSet {
     /// not, as for six percent of the present keys, the next line is prefetched, and [`OneSet::read_lines_behind`] settles
     /// it.
     #[inline]
-    pub(super) fn read_line(&self, place: &mut KeyProbe) -> bool {
-        let Some(line) = self.line(place.line) else {
-            place.found = Candidate::None;
+    pub(super) fn read_line(&self, probe: &mut KeyProbe) -> bool {
+        let Some(line) = self.line(probe.line) else {
+            probe.found = Candidate::None;
             return true;
         };
-        let bits = index::matches(line, fingerprint(place.position));
+        let bits = index::matches(line, fingerprint(probe.position));
         if bits == 0 && index::continues(line) {
-            self.index.prefetch(line_at(place.line + 1));
+            self.index.prefetch(line_at(probe.line + 1));
             return false;
         }
-        place.found = match bits {
+        probe.found = match bits {
             0 => Candidate::None,
             _ => Candidate::At(index::offset(line, bits.trailing_zeros())),
         };
@@ -75,19 +75,19 @@ impl OneSet {
 
     /// Third step, for keys that the second step left open.
     #[inline]
-    pub(super) fn read_lines_behind(&self, place: &mut KeyProbe) {
-        if place.found != Candidate::Behind {
+    pub(super) fn read_lines_behind(&self, probe: &mut KeyProbe) {
+        if probe.found != Candidate::Behind {
             return;
         }
-        place.found = Candidate::None;
-        let mut number = place.line + 1;
+        probe.found = Candidate::None;
+        let mut number = probe.line + 1;
         while let Some(line) = self.line(number) {
-            let bits = index::matches(line, fingerprint(place.position));
+            let bits = index::matches(line, fingerprint(probe.position));
             if bits != 0 {
-                place.found = Candidate::At(index::offset(line, bits.trailing_zeros()));
+                probe.found = Candidate::At(index::offset(line, bits.trailing_zeros()));
                 return;
             }
-            if !index::continues(line) || self.check_walk(place, number).is_err() {
+            if !index::continues(line) || self.check_walk(probe, number).is_err() {
                 return;
             }
             number += 1;
@@ -96,8 +96,8 @@ impl OneSet {
 
     /// Checks the lines read so far before a further line is read, if there are many.
     #[inline]
-    fn check_walk(&self, place: &KeyProbe, number: u64) -> Result<(), Damage> {
-        if number - place.line < LINES_UNPROVEN {
+    fn check_walk(&self, probe: &KeyProbe, number: u64) -> Result<(), Damage> {
+        if number - probe.line < LINES_UNPROVEN {
             return Ok(());
         }
         self.index.verify(range_of(number, number + 1))
@@ -105,18 +105,18 @@ impl OneSet {
 
     /// Prefetches the record, or the checksums that prove its absence.
     #[inline]
-    pub(super) fn load(&self, place: &KeyProbe) {
-        match place.candidate() {
+    pub(super) fn load(&self, probe: &KeyProbe) {
+        match probe.candidate() {
             Some(offset) => self.data.prefetch_record(offset as usize, self.record_bytes),
-            None => self.index.prefetch_proof(range_of(place.line, place.line + 1)),
+            None => self.index.prefetch_proof(range_of(probe.line, probe.line + 1)),
         }
     }
 
     /// Prefetches the rest of the candidate while records before it are used, if records are long.
     #[inline]
-    pub(super) fn read_ahead(&self, place: &KeyProbe) {
+    pub(super) fn read_ahead(&self, probe: &KeyProbe) {
         if RECORD_BYTES_SHORT < self.record_bytes
-            && let Some(offset) = place.candidate()
+            && let Some(offset) = probe.candidate()
             && let Some(record) = Record::at(self.data.body(), offset, self.frame)
         {
             self.data.prefetch_lines(offset as usize, record.bytes() as usize);
@@ -125,42 +125,42 @@ impl OneSet {
 
     /// Last step for nearly every present key: the first candidate, unproven, if its record has this `key`.
     #[inline]
-    pub(super) fn find_first(&self, place: &KeyProbe, key: &[u8]) -> Option<Record<'_>> {
-        let record = self.record_at(place.candidate()?)?;
+    pub(super) fn find_first(&self, probe: &KeyProbe, key: &[u8]) -> Option<Record<'_>> {
+        let record = self.record_at(probe.candidate()?)?;
         record.is_of(key).then_some(record)
     }
 
     /// Last step for other keys: the record of `key`, unproven, or `None` as a proven absence.
-    pub(super) fn find(&self, place: &KeyProbe, key: &[u8]) -> Result<Option<Record<'_>>, Damage> {
-        let mut number = place.line;
+    pub(super) fn find(&self, probe: &KeyProbe, key: &[u8]) -> Result<Option<Record<'_>>, Damage> {
+        let mut number = probe.line;
         loop {
-            let line = self.line(number).ok_or_else(|| self.unnamed(place, number))?;
-            let mut bits = index::matches(line, fingerprint(place.position));
+            let line = self.line(number).ok_or_else(|| self.unnamed(probe, number))?;
+            let mut bits = index::matches(line, fingerprint(probe.position));
             while bits != 0 {
                 let offset = index::offset(line, bits.trailing_zeros());
                 let record = self.record(offset)?;
                 if record.is_of(key) {
                     return Ok(Some(record));
                 }
-                self.confirm(place, number, &record)?;
+                self.confirm(probe, number, &record)?;
                 bits &= bits - 1;
             }
             if !index::continues(line) {
                 break;
             }
-            self.check_walk(place, number)?;
+            self.check_walk(probe, number)?;
             number += 1;
         }
         // An absence depends on all lines that were read, so they are proven at every lookup.
-        self.index.verify(range_of(place.line, number + 1))?;
+        self.index.verify(range_of(probe.line, number + 1))?;
         self.data.check()?;
         Ok(None)
     }
 
     /// The damage of lines that continue after the last line.
     #[cold]
-    fn unnamed(&self, place: &KeyProbe, number: u64) -> Damage {
-        let range = range_of(place.line, number.min(self.lines.count));
+    fn unnamed(&self, probe: &KeyProbe, number: u64) -> Damage {
+        let range = range_of(probe.line, number.min(self.lines.count));
         let proof = self.index.verify(range.clone());
         // If they are correct by now, the file is being changed, which is an error too.
         proof.err().unwrap_or_else(|| self.index.impossible("line", range.end))
@@ -173,14 +173,14 @@ impl OneSet {
 
     /// Checks the record of another key with the same fingerprint: it is fine if its own position belongs here, and damage
     /// otherwise.
-    fn confirm(&self, place: &KeyProbe, number: u64, record: &Record<'_>) -> Result<(), Damage> {
+    fn confirm(&self, probe: &KeyProbe, number: u64, record: &Record<'_>) -> Result<(), Damage> {
         self.prove(record)?;
         let here = (self.position)(record.key);
         // Its line is this one, or an earlier one that continues up to here.
         let belongs = self.lines.line_of(here).is_some_and(|own| {
             own <= number && (own..number).rev().all(|at| self.line(at).is_some_and(index::continues))
         });
-        if fingerprint(here) != fingerprint(place.position) || !belongs {
+        if fingerprint(here) != fingerprint(probe.position) || !belongs {
             return Err(self.index.impossible("entry of another record", record.offset as usize));
         }
         Ok(())

@@ -76,14 +76,14 @@ impl HeldSource {
         for entry in touched {
             let (from, to) = (entry.offset.max(offset), (entry.offset + entry.bytes).min(end));
             any |= from < to;
-            let Some((pack, place)) = self.layout.find(&entry.name) else { continue };
+            let Some((pack, position)) = self.layout.find(&entry.name) else { continue };
             let failed = |error: io::Error| failed(object, error);
             if open.as_ref().is_none_or(|(name, _)| *name != pack.name) {
                 open = Some((&pack.name, File::open(self.dir.join(&pack.name)).map_err(failed)?));
             }
             if let Some((_, file)) = &open {
                 let piece = &mut into[(from - offset) as usize..(to - offset) as usize];
-                file.read_exact_at(piece, place.offset + (from - entry.offset)).map_err(failed)?;
+                file.read_exact_at(piece, position.offset + (from - entry.offset)).map_err(failed)?;
                 here = true;
             }
         }

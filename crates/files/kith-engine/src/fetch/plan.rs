@@ -52,10 +52,10 @@ impl Plan {
     pub(super) fn files<'a>(&self, missing: &[&'a FileEntry]) -> Vec<Wanted<'a>> {
         let wanted = missing.iter().zip(&self.places);
         wanted
-            .map(|(&entry, (_, place))| Wanted {
+            .map(|(&entry, (_, position))| Wanted {
                 entry,
-                pack: self.packs[place.pack as usize].name.clone(),
-                offset: place.offset,
+                pack: self.packs[position.pack as usize].name.clone(),
+                offset: position.offset,
             })
             .collect()
     }

@@ -61,19 +61,19 @@ impl Pull<'_, '_> {
                 })
                 .collect();
             drop(send);
-            let mut told = Ok(());
+            let mut reported = Ok(());
             for step in receive {
                 self.state.bytes_done += step.bytes;
                 self.state.bytes_copied += step.copied;
                 self.state.files_done += step.files;
-                if told.is_ok() {
-                    told = self.report();
-                    stop.fetch_or(told.is_err(), Ordering::Relaxed);
+                if reported.is_ok() {
+                    reported = self.report();
+                    stop.fetch_or(reported.is_err(), Ordering::Relaxed);
                 }
             }
             let ended = workers.into_iter().map(|worker| worker.join().expect("a fetch does not panic"));
             let outcomes = ended.filter_map(Result::err).collect();
-            told?;
+            reported?;
             first_cause(outcomes).map_or(Ok(()), Err)
         })
     }

@@ -20,7 +20,7 @@ struct HeldFile {
     entry: FileEntry,
     pack: PathBuf,
     pack_bytes: u64,
-    place: PackPlace,
+    position: PackPlace,
 }
 
 impl Held {
@@ -31,10 +31,10 @@ impl Held {
             let Ok(manifest) = Manifest::read(dir) else { continue };
             let Ok(layout) = Layout::read(dir, &manifest) else { continue };
             for entry in manifest.files {
-                if let Some((pack, place)) = layout.find(&entry.name) {
+                if let Some((pack, position)) = layout.find(&entry.name) {
                     let (pack, pack_bytes) = (dir.join(&pack.name), pack.bytes);
                     let key = (entry.blake3.clone(), entry.bytes);
-                    files.entry(key).or_insert(HeldFile { entry, pack, pack_bytes, place });
+                    files.entry(key).or_insert(HeldFile { entry, pack, pack_bytes, position });
                 }
             }
         }
@@ -77,10 +77,9 @@ impl Held {
     fn link(&self, staging: &Staging<'_>, files: &[Wanted<'_>], pack_bytes: u64) -> bool {
         let held: Option<Vec<&HeldFile>> = files.iter().map(|file| self.find(file.entry)).collect();
         let Some(held) = held.filter(|held| !held.is_empty()) else { return false };
-        let same = held
-            .iter()
-            .zip(files)
-            .all(|(held, file)| held.pack == held_pack(&files[0], self) && held.place.offset == file.offset);
+        let same = held.iter().zip(files).all(|(held, file)| {
+            held.pack == held_pack(&files[0], self) && held.position.offset == file.offset
+        });
         if !same || held[0].pack_bytes != pack_bytes {
             return false;
         }
@@ -97,7 +96,7 @@ impl Held {
     fn copy(&self, staging: &Staging<'_>, file: &Wanted<'_>) -> Result<bool, FetchError> {
         let Some(held) = self.find(file.entry) else { return Ok(false) };
         let pack = staging.open_pack(&file.pack)?;
-        Ok(copy_proven(&held.pack, held.place.offset, file, &pack).unwrap_or(false))
+        Ok(copy_proven(&held.pack, held.position.offset, file, &pack).unwrap_or(false))
     }
 }
 

@@ -156,7 +156,8 @@ fn added(mut layout: Layout, plan: &Plan) -> Layout {
     let first = layout.packs.len() as u32;
     layout.packs.extend(plan.packs.iter().cloned());
     let places = plan.places.iter();
-    let places = places.map(|(name, place)| (name.clone(), PackPlace { pack: first + place.pack, ..*place }));
+    let places =
+        places.map(|(name, position)| (name.clone(), PackPlace { pack: first + position.pack, ..*position }));
     layout.files.extend(places);
     layout
 }

@@ -71,8 +71,8 @@ impl Mapping {
         let page = (self.map.as_ptr() as usize + offset) / page_bytes * page_bytes;
         let mut resident = 1u8;
         // SAFETY: the page belongs to a live mapping of this process; the call writes one byte, for which there is room.
-        let told = unsafe { libc::mincore(page as *mut libc::c_void, 1, (&raw mut resident).cast()) };
-        told != 0 || resident & 1 == 1
+        let status = unsafe { libc::mincore(page as *mut libc::c_void, 1, (&raw mut resident).cast()) };
+        status != 0 || resident & 1 == 1
     }
 
     /// A slice of the whole file.

@@ -87,25 +87,25 @@ impl VersionFolder {
 
     /// The path of the pack that a logical file lies in, and the offset at which it begins.
     pub fn place_of(&self, id: FileId) -> Option<(PathBuf, u64)> {
-        let (pack, place) = self.layout.find(&id.to_string())?;
-        Some((self.dir.join(&pack.name), place.offset))
+        let (pack, position) = self.layout.find(&id.to_string())?;
+        Some((self.dir.join(&pack.name), position.offset))
     }
 
     /// The bytes of a logical file, unproven.
     pub(crate) fn slice(&self, id: FileId, bytes: u64) -> Result<Slice, OpenError> {
         let missing = || OpenError::from(Damage { file: id.to_string(), fault: Fault::Missing });
-        let (pack, place) = self.layout.find(&id.to_string()).ok_or_else(missing)?;
+        let (pack, position) = self.layout.find(&id.to_string()).ok_or_else(missing)?;
         let mut maps = self.maps.lock();
-        let map = match maps.get(&place.pack) {
+        let map = match maps.get(&position.pack) {
             Some(map) => Arc::clone(map),
             None => {
                 let map = Arc::new(self.map(pack)?.ok_or_else(missing)?);
-                maps.insert(place.pack, Arc::clone(&map));
+                maps.insert(position.pack, Arc::clone(&map));
                 map
             }
         };
         // Both were checked against the size of the pack when the layout was read.
-        Ok(Slice::new(map, place.offset as usize, bytes as usize))
+        Ok(Slice::new(map, position.offset as usize, bytes as usize))
     }
 
     /// Maps a pack, which must have the stated size; `None` if it is missing.

@@ -56,8 +56,8 @@ struct FileDocument {
 impl Layout {
     /// The layout of a built version.
     pub fn built(manifest: &Manifest) -> Self {
-        let place = |entry: &FileEntry| PackPlace { pack: entry.pack, offset: entry.offset };
-        let files = manifest.files.iter().map(|entry| (entry.name.clone(), place(entry))).collect();
+        let position = |entry: &FileEntry| PackPlace { pack: entry.pack, offset: entry.offset };
+        let files = manifest.files.iter().map(|entry| (entry.name.clone(), position(entry))).collect();
         Self { packs: manifest.packs(), files }
     }
 
@@ -73,16 +73,16 @@ impl Layout {
 
     /// The pack of a file that is present, and its place in the pack.
     pub fn find(&self, name: &str) -> Option<(&PackEntry, PackPlace)> {
-        let place = *self.files.get(name)?;
-        Some((&self.packs[place.pack as usize], place))
+        let position = *self.files.get(name)?;
+        Some((&self.packs[position.pack as usize], position))
     }
 
     /// The bytes of the layout's file.
     pub fn encode(&self, manifest: &Manifest) -> Vec<u8> {
-        let file = |(name, place): (&String, &PackPlace)| FileDocument {
+        let file = |(name, position): (&String, &PackPlace)| FileDocument {
             name: name.clone(),
-            pack: place.pack,
-            offset: place.offset,
+            pack: position.pack,
+            offset: position.offset,
         };
         let mut document = Document {
             kith_layout: LAYOUT_FORMAT,
@@ -121,7 +121,7 @@ impl Layout {
     /// Removes files that `keep` rejects, and packs that hold no files any more. Returns the names of these packs.
     pub fn retain(&mut self, mut keep: impl FnMut(&str) -> bool) -> Vec<String> {
         self.files.retain(|name, _| keep(name));
-        let used: BTreeSet<u32> = self.files.values().map(|place| place.pack).collect();
+        let used: BTreeSet<u32> = self.files.values().map(|position| position.pack).collect();
         let (mut kept, mut dropped, mut renumbered) = (Vec::new(), Vec::new(), BTreeMap::new());
         for (number, pack) in (0u32..).zip(std::mem::take(&mut self.packs)) {
             if used.contains(&number) {
@@ -132,7 +132,7 @@ impl Layout {
             }
         }
         self.packs = kept;
-        self.files.values_mut().for_each(|place| place.pack = renumbered[&place.pack]);
+        self.files.values_mut().for_each(|position| position.pack = renumbered[&position.pack]);
         dropped
     }
 }

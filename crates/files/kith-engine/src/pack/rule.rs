@@ -71,17 +71,17 @@ mod tests {
             let (places, packs) = place(&files);
             prop_assert_eq!(places.len(), files.len());
             let mut ends = vec![0u64; packs.len()];
-            for (place, &(_, bytes)) in places.iter().zip(&files) {
-                let end = &mut ends[place.pack as usize];
-                prop_assert_eq!(place.offset % 64, 0);
-                prop_assert!(*end <= place.offset && place.offset < *end + 64);
-                *end = place.offset + bytes;
+            for (position, &(_, bytes)) in places.iter().zip(&files) {
+                let end = &mut ends[position.pack as usize];
+                prop_assert_eq!(position.offset % 64, 0);
+                prop_assert!(*end <= position.offset && position.offset < *end + 64);
+                *end = position.offset + bytes;
             }
             prop_assert_eq!(&ends, &packs);
-            prop_assert!(places.is_sorted_by_key(|place| (place.pack, place.offset)));
+            prop_assert!(places.is_sorted_by_key(|position| (position.pack, position.offset)));
             // No two adjacent packs could have been one.
             let holders = |pack: u32| {
-                let held = places.iter().zip(&files).filter(move |(place, _)| place.pack == pack);
+                let held = places.iter().zip(&files).filter(move |(position, _)| position.pack == pack);
                 held.map(|(_, file)| file.0).collect::<std::collections::BTreeSet<_>>()
             };
             for (number, pair) in (0u32..).zip(packs.windows(2)) {

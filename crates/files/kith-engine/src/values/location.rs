@@ -29,7 +29,7 @@ impl ValuesReader {
     /// If the partition is not held, or a byte that the answer depends on is damaged.
     pub fn place_of(&self, key: &[u8]) -> Result<RecordLocation, ValueError> {
         let partition = self.partition_of(key)?;
-        let mut place = RecordLocation { partition, file: None, offset: 0, pack: None, pack_offset: 0 };
+        let mut location = RecordLocation { partition, file: None, offset: 0, pack: None, pack_offset: 0 };
         let mut answer = Ok(None);
         let reader = self.partitions.get(partition.index()).and_then(Option::as_deref);
         let reader = reader.ok_or(ValueError::NotHeld { partition })?;
@@ -45,11 +45,11 @@ impl ValuesReader {
             },
         );
         if let Some((file, offset)) = answer? {
-            (place.file, place.offset) = (Some(file), offset);
+            (location.file, location.offset) = (Some(file), offset);
             if let Some((pack, start)) = self.folder.place_of(file) {
-                (place.pack, place.pack_offset) = (Some(pack), start + offset);
+                (location.pack, location.pack_offset) = (Some(pack), start + offset);
             }
         }
-        Ok(place)
+        Ok(location)
     }
 }

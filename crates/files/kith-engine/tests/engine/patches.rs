@@ -192,12 +192,12 @@ fn a_fetch_that_was_cut_while_files_were_made_goes_on() {
     let source = FolderSource::new(&patched.built(2));
     let (mut cuts, mut copied) = (0, 0);
     loop {
-        let (mut told, mut last) = (0, 0);
+        let (mut reports, mut last) = (0, 0);
         let ended =
             fetch(&source, &patched.held(2), &patched.partitions, &patched.holding(), &mut |progress| {
-                told += 1;
+                reports += 1;
                 last = progress.bytes_copied;
-                if told <= cuts { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+                if reports <= cuts { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             });
         copied = copied.max(last);
         match ended {

@@ -111,8 +111,8 @@ mod tests {
             let mut ids: Vec<u64> = (0..count).map(|i| fmix64(i) | 1 << 63).collect();
             ids.sort();
             let ordinals = Ordinals::new(&ids);
-            for (place, &id) in ids.iter().enumerate() {
-                assert_eq!(ordinals.of(id), place as u32);
+            for (index, &id) in ids.iter().enumerate() {
+                assert_eq!(ordinals.of(id), index as u32);
             }
         }
     }

@@ -85,7 +85,7 @@ fn build(setup: &Setup<'_>, lines: &[Line]) -> (Manifest, BuildSummary) {
         version: StoreVersion(3),
         role: setup.role,
         partitions: PartitionCount::new(setup.partitions).unwrap(),
-        columns: (0..setup.columns).map(|place| column(&format!("c{place}"))).collect(),
+        columns: (0..setup.columns).map(|index| column(&format!("c{index}"))).collect(),
         memory_bytes: setup.memory_bytes,
         scratch_dir: setup.dir.join("scratch"),
         out_dir: setup.dir.join("kind"),

@@ -28,7 +28,7 @@ impl Objects {
         &self,
         source: &dyn Source,
         manifest: &Manifest,
-        told: &mut (dyn FnMut(u64, u64) + Send),
+        on_progress: &mut (dyn FnMut(u64, u64) + Send),
     ) -> Result<(), ObjectsError> {
         let location = || self.location().to_string();
         let Some(remote) = &self.remote else {
@@ -38,11 +38,11 @@ impl Objects {
         self.reserve_version(manifest)?;
         let packs = manifest.packs();
         let total = packs.iter().map(|pack| pack.bytes).sum();
-        let progress = Mutex::new((0, told));
+        let progress = Mutex::new((0, on_progress));
         let read = |bytes: u64| {
-            let (done, told) = &mut *progress.lock();
+            let (done, report) = &mut *progress.lock();
             *done += bytes;
-            told(*done, total);
+            report(*done, total);
         };
         let next = AtomicUsize::new(0);
         let work = || {

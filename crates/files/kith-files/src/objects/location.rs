@@ -165,8 +165,8 @@ mod tests {
 
     #[test]
     fn a_bare_name_lies_in_the_current_folder() {
-        let place: Location = "rows".parse().unwrap();
-        assert_eq!(place.parent(), Some((Location::Folder(".".into()), "rows".to_owned())));
+        let location: Location = "rows".parse().unwrap();
+        assert_eq!(location.parent(), Some((Location::Folder(".".into()), "rows".to_owned())));
     }
 
     #[test]

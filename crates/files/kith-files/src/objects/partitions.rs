@@ -36,7 +36,7 @@ impl Objects {
         &self,
         folder: &Path,
         summary: &PartitionSummary,
-        told: &mut Upload<'_>,
+        on_progress: &mut Upload<'_>,
     ) -> Result<String, ObjectsError> {
         let local = |path: &Path, source| ObjectsError::Local { path: path.to_owned(), source };
         let path = folder.join(SUMMARY_NAME);
@@ -44,8 +44,8 @@ impl Objects {
         let number = format!("p{:0width$}", summary.partition, width = NUMBER_DIGITS);
         let seal: String = summary.seal.chars().take(SEAL_DIGITS).collect();
         let name = format!("{number}-{seal}");
-        let place = self.join(&name);
-        let Some(remote) = &place.remote else {
+        let objects = self.join(&name);
+        let Some(remote) = &objects.remote else {
             let source = io::Error::new(io::ErrorKind::Unsupported, "it is a folder on this machine");
             return Err(local(folder, source));
         };
@@ -57,15 +57,16 @@ impl Objects {
         }
         let file = |name: &str, bytes| PackEntry { name: name.to_owned(), bytes };
         let files: Vec<_> = summary.files.iter().map(|entry| file(&entry.name, entry.bytes)).collect();
-        let told = SharedProgress::new(files.iter().map(|file| file.bytes).sum(), told);
+        let progress = SharedProgress::new(files.iter().map(|file| file.bytes).sum(), on_progress);
         block_on(async {
-            let uploads = futures::stream::iter(&files).map(|file| upload_pack(remote, folder, file, &told));
+            let uploads =
+                futures::stream::iter(&files).map(|file| upload_pack(remote, folder, file, &progress));
             uploads.buffer_unordered(PACKS_AT_A_TIME).try_for_each(async |()| Ok(())).await
         })?;
-        match place.put_new(SUMMARY_NAME, bytes.clone()) {
+        match objects.put_new(SUMMARY_NAME, bytes.clone()) {
             Err(ObjectsError::Taken { object }) => {
                 let mut found = vec![0; bytes.len() + 1];
-                let count = place.read(SUMMARY_NAME, 0, &mut found);
+                let count = objects.read(SUMMARY_NAME, 0, &mut found);
                 let is_same = count.is_ok_and(|count| found[..count] == bytes);
                 if is_same { Ok(name) } else { Err(ObjectsError::Taken { object }) }
             }
@@ -118,7 +119,7 @@ impl Objects {
         name: &str,
         summary: &PartitionSummary,
         folder: &Path,
-        told: &mut dyn FnMut(u64),
+        on_progress: &mut dyn FnMut(u64),
     ) -> Result<(), ObjectsError> {
         let local = |path: &Path, source| ObjectsError::Local { path: path.to_owned(), source };
         fs::create_dir_all(folder).map_err(|source| local(folder, source))?;
@@ -128,7 +129,7 @@ impl Objects {
             let mut reader = self.reader(&format!("{name}/{file}"));
             let copied = fs::File::create(&path).and_then(|mut to| io::copy(&mut reader, &mut to));
             copied.map_err(|source| local(&path, source))?;
-            told(bytes);
+            on_progress(bytes);
         }
         Ok(())
     }

@@ -107,12 +107,12 @@ impl Remote {
         let mut stream = answer.into_stream();
         let mut done = 0;
         while let Some(piece) = stream.try_next().await.map_err(failed)? {
-            let Some(place) = into[..expected].get_mut(done..done + piece.len()) else {
+            let Some(index) = into[..expected].get_mut(done..done + piece.len()) else {
                 return Err(
                     self.odd(name, format!("more than {expected} bytes arrived from offset {offset}"))
                 );
             };
-            place.copy_from_slice(&piece);
+            index.copy_from_slice(&piece);
             done += piece.len();
         }
         if done < expected {

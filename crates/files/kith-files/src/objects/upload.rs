@@ -35,14 +35,14 @@ pub(crate) struct SharedProgress<'a, 'u> {
 }
 
 impl<'a, 'u> SharedProgress<'a, 'u> {
-    pub(crate) fn new(total: u64, told: &'a mut Upload<'u>) -> Self {
-        Self { total, state: RefCell::new((0, told)) }
+    pub(crate) fn new(total: u64, on_progress: &'a mut Upload<'u>) -> Self {
+        Self { total, state: RefCell::new((0, on_progress)) }
     }
 
     fn add(&self, bytes: u64) {
-        let (done, told) = &mut *self.state.borrow_mut();
+        let (done, on_progress) = &mut *self.state.borrow_mut();
         *done += bytes;
-        told(*done, self.total);
+        on_progress(*done, self.total);
     }
 }
 
@@ -54,8 +54,12 @@ impl Objects {
     /// # Errors
     /// If `folder` does not hold a built version, if another version is in this place, or if the store fails. This
     /// place then holds no version.
-    pub fn upload_version(&self, folder: &Path, told: &mut Upload<'_>) -> Result<Manifest, ObjectsError> {
-        self.upload_version_on(None, folder, told)
+    pub fn upload_version(
+        &self,
+        folder: &Path,
+        on_progress: &mut Upload<'_>,
+    ) -> Result<Manifest, ObjectsError> {
+        self.upload_version_on(None, folder, on_progress)
     }
 
     /// As [`Objects::upload_version`], for a version that was made from the one in `base`. If both are in the same
@@ -68,7 +72,7 @@ impl Objects {
         &self,
         base: Option<&Objects>,
         folder: &Path,
-        told: &mut Upload<'_>,
+        on_progress: &mut Upload<'_>,
     ) -> Result<Manifest, ObjectsError> {
         let path = || folder.to_owned();
         let manifest =
@@ -86,9 +90,10 @@ impl Objects {
         if let Ok(patch) = fs::metadata(folder.join(PATCH_NAME)) {
             packs.push(PackEntry { name: PATCH_NAME.to_owned(), bytes: patch.len() });
         }
-        let told = SharedProgress::new(packs.iter().map(|pack| pack.bytes).sum(), told);
+        let progress = SharedProgress::new(packs.iter().map(|pack| pack.bytes).sum(), on_progress);
         block_on(async {
-            let uploads = futures::stream::iter(&packs).map(|pack| upload_pack(remote, folder, pack, &told));
+            let uploads =
+                futures::stream::iter(&packs).map(|pack| upload_pack(remote, folder, pack, &progress));
             uploads.buffer_unordered(PACKS_AT_A_TIME).try_for_each(async |()| Ok(())).await
         })?;
         // This is the manifest that was read before the packs. If a pack has changed since, every fetch will notice it.
@@ -173,7 +178,7 @@ impl Objects {
         &self,
         manifest: &Manifest,
         folder: &Path,
-        told: &mut Download<'_>,
+        on_progress: &mut Download<'_>,
     ) -> Result<(), ObjectsError> {
         let local = |path: &Path, source| ObjectsError::Local { path: path.to_owned(), source };
         let packs = manifest.packs();
@@ -182,7 +187,8 @@ impl Objects {
         fs::create_dir_all(folder).map_err(|source| local(folder, source))?;
         for pack in &packs {
             let path = folder.join(&pack.name);
-            let mut counted = CountedReader { reader: self.reader(&pack.name), done: &mut done, total, told };
+            let mut counted =
+                CountedReader { reader: self.reader(&pack.name), done: &mut done, total, on_progress };
             let copied = File::create(&path).and_then(|mut file| {
                 io::copy(&mut counted, &mut file)?;
                 file.sync_all()
@@ -199,14 +205,14 @@ struct CountedReader<'a, 'd> {
     reader: crate::objects::ObjectReader,
     done: &'a mut u64,
     total: u64,
-    told: &'a mut Download<'d>,
+    on_progress: &'a mut Download<'d>,
 }
 
 impl io::Read for CountedReader<'_, '_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let count = self.reader.read(into)?;
         *self.done += count as u64;
-        (self.told)(*self.done, self.total);
+        (self.on_progress)(*self.done, self.total);
         Ok(count)
     }
 }
@@ -215,7 +221,7 @@ pub(crate) async fn upload_pack(
     remote: &Remote,
     folder: &Path,
     pack: &PackEntry,
-    told: &SharedProgress<'_, '_>,
+    progress: &SharedProgress<'_, '_>,
 ) -> Result<(), ObjectsError> {
     let path = folder.join(&pack.name);
     let local = |source| ObjectsError::Local { path: path.clone(), source };
@@ -224,7 +230,7 @@ pub(crate) async fn upload_pack(
     if pack.bytes <= PART_BYTES {
         let bytes = part(&file, 0, pack.bytes).map_err(local)?;
         remote.store.put(&remote.at(&pack.name), bytes.into()).await.map_err(failed)?;
-        told.add(pack.bytes);
+        progress.add(pack.bytes);
         return Ok(());
     }
     let mut upload = remote.store.put_multipart(&remote.at(&pack.name)).await.map_err(failed)?;
@@ -234,7 +240,7 @@ pub(crate) async fn upload_pack(
             let bytes = part(&file, start, part_bytes.min(pack.bytes - start)).map_err(local)?;
             let count = bytes.len() as u64;
             upload.put_part(bytes.into()).await.map_err(failed)?;
-            told.add(count);
+            progress.add(count);
         }
         upload.complete().await.map_err(failed)
     };

@@ -9,7 +9,7 @@ use super::run::BLOCK_BYTES;
 struct RowRef {
     position: u64,
     /// The partition, 16 bits | the offset of the row, 48 bits.
-    place: u64,
+    sort_key: u64,
 }
 
 const AT_BITS: u32 = 48;
@@ -41,29 +41,30 @@ impl Arena {
 
     pub(super) fn push(&mut self, row: &RowFields<'_>) {
         let at = self.bytes.len() as u64;
-        self.rows.push(RowRef { position: row.position, place: u64::from(row.partition.0) << AT_BITS | at });
+        self.rows
+            .push(RowRef { position: row.position, sort_key: u64::from(row.partition.0) << AT_BITS | at });
         row.put(&mut self.bytes);
     }
 
     pub(super) fn sort(&mut self) {
         let Self { bytes, rows } = self;
-        let row = |place: u64| RawRow::at(&bytes[(place & ((1 << AT_BITS) - 1)) as usize..]);
+        let row = |offset: u64| RawRow::at(&bytes[(offset & ((1 << AT_BITS) - 1)) as usize..]);
         rows.sort_unstable_by(|a, b| {
-            let order = (a.place >> AT_BITS, a.position).cmp(&(b.place >> AT_BITS, b.position));
+            let order = (a.sort_key >> AT_BITS, a.position).cmp(&(b.sort_key >> AT_BITS, b.position));
             order
                 // Equal positions nearly always mean equal keys.
                 .then_with(|| {
-                    row(a.place).map(|row| row.fields.key).cmp(&row(b.place).map(|row| row.fields.key))
+                    row(a.sort_key).map(|row| row.fields.key).cmp(&row(b.sort_key).map(|row| row.fields.key))
                 })
-                .then_with(|| a.place.cmp(&b.place))
+                .then_with(|| a.sort_key.cmp(&b.sort_key))
         });
     }
 
     /// The `index`-th row, after sorting.
     #[inline]
     pub(super) fn get(&self, index: usize) -> Option<RawRow<'_>> {
-        let place = self.rows.get(index)?.place;
-        RawRow::at(&self.bytes[(place & ((1 << AT_BITS) - 1)) as usize..])
+        let offset = self.rows.get(index)?.sort_key;
+        RawRow::at(&self.bytes[(offset & ((1 << AT_BITS) - 1)) as usize..])
     }
 }
 

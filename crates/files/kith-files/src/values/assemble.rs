@@ -112,8 +112,8 @@ impl Source for AssembledSource<'_> {
         let first = files.partition_point(|file| end_of(file) <= offset);
         for entry in files[first..].iter().take_while(|file| file.offset < stop) {
             let (from, to) = (entry.offset.max(offset), end_of(entry).min(stop));
-            let place = &mut into[(from - offset) as usize..(to - offset) as usize];
-            self.read_file(entry, from - entry.offset, place)?;
+            let target = &mut into[(from - offset) as usize..(to - offset) as usize];
+            self.read_file(entry, from - entry.offset, target)?;
         }
         Ok(count)
     }

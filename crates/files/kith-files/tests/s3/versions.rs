@@ -6,24 +6,24 @@ use super::*;
 fn a_version_goes_up_and_comes_down_the_same() {
     let (_server, access, folder, manifest) = uploaded(ROWS);
     assert!(manifest.packs().iter().any(|pack| 8 << 20 < pack.bytes), "some packs go up in parts");
-    let place = objects(&access, "people/1");
-    assert_eq!(place.manifest().unwrap(), manifest);
+    let remote = objects(&access, "people/1");
+    assert_eq!(remote.manifest().unwrap(), manifest);
     assert_eq!(objects(&access, "people").children().unwrap(), ["1".to_owned()].into());
-    let names: Vec<String> = place.list().unwrap().into_iter().map(|listed| listed.name).collect();
+    let names: Vec<String> = remote.list().unwrap().into_iter().map(|listed| listed.name).collect();
     assert_eq!(names.len(), manifest.packs().len() + 1);
     let target = folder.path().join("fetched/1");
-    fetched(&place, &target, &mut go_on).unwrap();
+    fetched(&remote, &target, &mut go_on).unwrap();
     assert_right(&target, 1);
     // Copied unchanged, for the object store of another cluster.
-    place.download_version(&manifest, &folder.path().join("copy"), &mut |_, _| {}).unwrap();
+    remote.download_version(&manifest, &folder.path().join("copy"), &mut |_, _| {}).unwrap();
     for name in names {
         let [built, copied] =
             ["1", "copy"].map(|dir| std::fs::read(folder.path().join(dir).join(&name)).unwrap());
         assert!(built == copied, "{name}");
     }
-    place.remove_all().unwrap();
-    assert_eq!(place.list().unwrap(), []);
-    place.remove_all().unwrap();
+    remote.remove_all().unwrap();
+    assert_eq!(remote.list().unwrap(), []);
+    remote.remove_all().unwrap();
 }
 
 #[test]
@@ -34,9 +34,9 @@ fn a_version_made_of_another_sends_what_changed_and_the_store_copies_the_rest() 
     delta.put(&7u64.to_le_bytes(), b"changed").unwrap();
     let (manifest, summary) = delta.finish(&mut |_| {}).unwrap();
     assert_eq!(manifest.packs_in_common(&base).len(), PARTITIONS as usize - 1);
-    let (built, place) = (folder.path().join("2"), objects(&access, "people/2"));
+    let (built, remote) = (folder.path().join("2"), objects(&access, "people/2"));
     let before = (server.bytes_sent(), server.bytes_received());
-    place.upload_version_on(Some(&objects(&access, "people/1")), &built, &mut |_, _| {}).unwrap();
+    remote.upload_version_on(Some(&objects(&access, "people/1")), &built, &mut |_, _| {}).unwrap();
     let sent = server.bytes_received() - before.1;
     assert!(sent < summary.bytes_changed + (1 << 20), "{sent} bytes for {summary:?}");
     assert!(server.bytes_sent() - before.0 < 1 << 20, "a copy by the store does not pass here");
@@ -44,35 +44,35 @@ fn a_version_made_of_another_sends_what_changed_and_the_store_copies_the_rest() 
     let held = folder.path().join("node/1");
     fetched(&objects(&access, "people/1"), &held, &mut go_on).unwrap();
     objects(&access, "people/1").remove_all().unwrap();
-    fetched(&place, &folder.path().join("whole/2"), &mut go_on).unwrap();
-    for listed in place.list().unwrap() {
+    fetched(&remote, &folder.path().join("whole/2"), &mut go_on).unwrap();
+    for listed in remote.list().unwrap() {
         let ours = std::fs::read(built.join(&listed.name)).unwrap();
         assert!(ours == std::fs::read(server.file(&format!("people/2/{}", listed.name))).unwrap());
     }
     let before = server.bytes_sent();
     let options = FetchOptions { held: vec![held], ..FetchOptions::default() };
-    fetch(&place, &folder.path().join("node/2"), &all(), &options, &mut |_| ControlFlow::Continue(()))
+    fetch(&remote, &folder.path().join("node/2"), &all(), &options, &mut |_| ControlFlow::Continue(()))
         .unwrap();
     let sent = server.bytes_sent() - before;
     assert!(sent < 32 << 10, "{sent} bytes for one key");
     // Packs of a removed version cannot be copied, so everything is uploaded.
     let again = objects(&access, "people/3");
     again.upload_version_on(Some(&objects(&access, "people/1")), &built, &mut |_, _| {}).unwrap();
-    let names_and_sizes = |place: &Objects| -> Vec<(String, u64)> {
-        place.list().unwrap().into_iter().map(|object| (object.name, object.bytes)).collect()
+    let names_and_sizes = |remote: &Objects| -> Vec<(String, u64)> {
+        remote.list().unwrap().into_iter().map(|object| (object.name, object.bytes)).collect()
     };
-    assert_eq!(names_and_sizes(&again), names_and_sizes(&place));
+    assert_eq!(names_and_sizes(&again), names_and_sizes(&remote));
 }
 
 #[test]
 fn a_place_takes_one_version_and_the_same_one_again() {
     let (_server, access, folder, _) = uploaded(100);
-    let place = objects(&access, "people/1");
-    place.upload_version(&folder.path().join("1"), &mut |_, _| {}).unwrap();
+    let remote = objects(&access, "people/1");
+    remote.upload_version(&folder.path().join("1"), &mut |_, _| {}).unwrap();
     build(folder.path(), 2, 100);
-    let error = place.upload_version(&folder.path().join("2"), &mut |_, _| {}).unwrap_err();
+    let error = remote.upload_version(&folder.path().join("2"), &mut |_, _| {}).unwrap_err();
     assert!(matches!(error, ObjectsError::Taken { .. }), "{error:?}");
-    fetched(&place, &folder.path().join("fetched"), &mut go_on).unwrap();
+    fetched(&remote, &folder.path().join("fetched"), &mut go_on).unwrap();
 }
 
 #[test]
@@ -81,10 +81,10 @@ fn rows_are_read_as_they_were_written() {
     let bytes: Vec<u8> = (0..20_000_000_u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     std::fs::write(server.file("rows.csv"), &bytes).unwrap();
     std::fs::write(server.file("empty.csv"), b"").unwrap();
-    let place = objects(&access, "");
+    let remote = objects(&access, "");
     let read = |name: &str| {
         let mut got = Vec::new();
-        place.reader(name).read_to_end(&mut got).map(|_| got)
+        remote.reader(name).read_to_end(&mut got).map(|_| got)
     };
     server.cut_after(9_000_000);
     assert!(read("rows.csv").unwrap() == bytes);

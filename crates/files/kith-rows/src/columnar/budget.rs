@@ -183,7 +183,7 @@ mod tests {
             pages: vec![page(MIB, 1_000_000); 1_000],
         };
         assert!(batch_rows(std::slice::from_ref(&list), 256 * MIB).is_err());
-        let told = list.pages.iter().map(|page| Page { rows: Some(10_000), ..page.clone() }).collect();
-        assert_eq!(batch_rows(&[Column { pages: told, ..list }], 256 * MIB), Ok(1_024));
+        let known = list.pages.iter().map(|page| Page { rows: Some(10_000), ..page.clone() }).collect();
+        assert_eq!(batch_rows(&[Column { pages: known, ..list }], 256 * MIB), Ok(1_024));
     }
 }

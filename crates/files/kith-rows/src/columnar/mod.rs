@@ -62,8 +62,8 @@ pub(crate) fn read(
         };
         for row in 0..batch.num_rows() {
             number += 1;
-            let place = || RowLocation { file: Arc::clone(&file), row: number, unit: "row" };
-            sink.row(place, |out| fill(row, &key, &value, options, out))?;
+            let location = || RowLocation { file: Arc::clone(&file), row: number, unit: "row" };
+            sink.row(location, |out| fill(row, &key, &value, options, out))?;
         }
     }
     Ok(())
@@ -133,8 +133,8 @@ pub(crate) fn infer(
         let declared = written.and_then(|written| vector_type(written.data_type())).or(declared);
         columns.push((&names[index], declared, field.is_nullable()));
     }
-    let place = RowLocation { file: Arc::clone(&batches.file), row: 1, unit: "row" };
-    seen.inference.observe_columns(&place, 1, columns)?;
+    let location = RowLocation { file: Arc::clone(&batches.file), row: 1, unit: "row" };
+    seen.inference.observe_columns(&location, 1, columns)?;
     Ok(())
 }
 

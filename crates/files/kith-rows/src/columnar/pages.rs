@@ -165,7 +165,7 @@ fn look_at(
 ) -> Result<(), ParquetError> {
     let mut levels = Levels::of(level_max);
     while let Some(page) = reader.get_next_page()? {
-        let told = match page {
+        let measured = match page {
             Decoded::DictionaryPage { buf, .. } => {
                 if has_dictionary {
                     known.width = Width::Text { longest: longest(&buf) };
@@ -182,7 +182,7 @@ fn look_at(
                 .get(..rep_levels_byte_len as usize)
                 .and_then(|bytes| levels.read(bytes, num_values.into())),
         };
-        if told.is_none() {
+        if measured.is_none() {
             return Err(ParquetError::General("a page ends before its levels do".to_owned()));
         }
     }

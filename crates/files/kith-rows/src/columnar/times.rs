@@ -47,19 +47,21 @@ fn exact(known: &DataType, declared: Option<&DataType>, int96: bool) -> DataType
         (DataType::Timestamp(TimeUnit::Nanosecond, zone), _) if int96 => {
             DataType::Timestamp(TimeUnit::Millisecond, zone.clone())
         }
-        (DataType::Int64, Some(told @ (DataType::Timestamp(TimeUnit::Second, _) | DataType::Date64))) => {
-            told.clone()
+        (DataType::Int64, Some(time @ (DataType::Timestamp(TimeUnit::Second, _) | DataType::Date64))) => {
+            time.clone()
         }
         (DataType::List(it), _) => DataType::List(item(it, declared_item)),
         (DataType::LargeList(it), _) => DataType::LargeList(item(it, declared_item)),
         (DataType::FixedSizeList(it, length), _) => DataType::FixedSizeList(item(it, declared_item), *length),
         (DataType::Map(it, is_sorted), _) => DataType::Map(item(it, declared_item), *is_sorted),
         (DataType::Struct(fields), _) => {
-            let told = |name: &str| match declared {
-                Some(DataType::Struct(told)) => told.iter().find(|field| field.name() == name),
+            let declared_field = |name: &str| match declared {
+                Some(DataType::Struct(fields_declared)) => {
+                    fields_declared.iter().find(|field| field.name() == name)
+                }
                 _ => None,
             };
-            DataType::Struct(fields.iter().map(|field| item(field, told(field.name()))).collect())
+            DataType::Struct(fields.iter().map(|field| item(field, declared_field(field.name()))).collect())
         }
         (other, _) => other.clone(),
     }

@@ -138,7 +138,7 @@ impl FromStr for ColumnRef {
 
     /// Parses a reference: a number from 1 is a place (as in `cut -f`), everything else is a name.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Ok(match text.parse::<usize>().ok().and_then(|place| place.checked_sub(1)) {
+        Ok(match text.parse::<usize>().ok().and_then(|index| index.checked_sub(1)) {
             Some(position) => ColumnRef::Position(position),
             None => ColumnRef::Name(text.to_owned()),
         })

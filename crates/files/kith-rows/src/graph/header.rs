@@ -70,8 +70,8 @@ pub(super) fn is_header(mode: HeaderMode, fields: &[Vec<u8>], wanted: &[Wanted])
 fn looks_like_header(fields: &[Vec<u8>], wanted: &[Wanted]) -> bool {
     let ids = wanted.iter().filter(|column| column.is_id);
     let mut texts = ids.filter_map(|column| match column.at {
-        Some(ColumnRef::Position(place)) => fields.get(place),
-        _ => column.default.and_then(|(_, place)| fields.get(place)),
+        Some(ColumnRef::Position(index)) => fields.get(index),
+        _ => column.default.and_then(|(_, index)| fields.get(index)),
     });
     texts.all(|text| !looks_numeric(text)) || names_all(fields, wanted)
 }
@@ -103,14 +103,16 @@ pub(super) fn find_columns(
     width: usize,
 ) -> Result<Vec<usize>, HeaderFault> {
     let by_default = default_places(wanted, names, width)?;
-    let place = |(index, column): (usize, &Wanted)| {
+    let find = |(index, column): (usize, &Wanted)| {
         let at = column.at.clone().or(by_default[index].map(ColumnRef::Position));
         let Some(at) = at else { return Ok(None) };
         let found = match &at {
             ColumnRef::Name(name) => named(names, name)?,
-            ColumnRef::Position(place) => Some(*place).filter(|&place| place < width || width == 0),
+            ColumnRef::Position(position) => {
+                Some(*position).filter(|&position| position < width || width == 0)
+            }
         };
-        let places = || (1..=width).map(|place| place.to_string()).collect();
+        let places = || (1..=width).map(|position| position.to_string()).collect();
         let header = || if names.is_empty() { places() } else { names.to_vec() };
         match found {
             None if column.is_optional => Ok(None),
@@ -118,15 +120,15 @@ pub(super) fn find_columns(
             found => Ok(found),
         }
     };
-    wanted.iter().enumerate().filter_map(|column| place(column).transpose()).collect()
+    wanted.iter().enumerate().filter_map(|column| find(column).transpose()).collect()
 }
 
 /// The place of the column with this name, which must not be the name of two columns.
 fn named(names: &[String], name: &str) -> Result<Option<usize>, HeaderFault> {
-    let mut found = names.iter().enumerate().filter(|(_, known)| *known == name).map(|(place, _)| place);
+    let mut found = names.iter().enumerate().filter(|(_, known)| *known == name).map(|(index, _)| index);
     match (found.next(), found.next()) {
         (_, Some(_)) => Err(HeaderFault::Repeated { column: name.to_owned() }),
-        (place, None) => Ok(place),
+        (index, None) => Ok(index),
     }
 }
 
@@ -141,16 +143,16 @@ fn default_places(
     names: &[String],
     width: usize,
 ) -> Result<Vec<Option<usize>>, HeaderFault> {
-    let by_place = || wanted.iter().map(|column| column.default.map(|(_, place)| place)).collect();
+    let by_place = || wanted.iter().map(|column| column.default.map(|(_, index)| index)).collect();
     if names.is_empty() {
         return Ok(by_place());
     }
     let open: Vec<&Wanted> = wanted.iter().filter(|column| column.at.is_none()).collect();
     // A column that the user names for one role has no other.
-    let taken = |place: usize| {
+    let taken = |index: usize| {
         wanted.iter().any(|column| match &column.at {
-            Some(ColumnRef::Name(name)) => names[place] == *name,
-            Some(ColumnRef::Position(at)) => *at == place,
+            Some(ColumnRef::Name(name)) => names[index] == *name,
+            Some(ColumnRef::Position(at)) => *at == index,
             None => false,
         })
     };
@@ -165,11 +167,11 @@ fn default_places(
     let is_known = wanted
         .iter()
         .zip(&found)
-        .all(|(column, place)| column.at.is_some() || column.is_optional || place.is_some());
+        .all(|(column, index)| column.at.is_some() || column.is_optional || index.is_some());
     if is_known {
         return Ok(found);
     }
-    let left: Vec<usize> = (0..width).filter(|&place| !taken(place)).collect();
+    let left: Vec<usize> = (0..width).filter(|&index| !taken(index)).collect();
     let (least, most) = (open.iter().copied().filter(|column| needed(column)).count(), open.len());
     let unknown = || HeaderFault::Unknown {
         roles: open.iter().filter(|column| needed(column)).map(|column| column.label.clone()).collect(),
@@ -178,7 +180,7 @@ fn default_places(
     if left.len() < least {
         return Ok(by_place());
     }
-    let unnamed = left.iter().filter(|&&place| !found.contains(&Some(place))).count();
+    let unnamed = left.iter().filter(|&&index| !found.contains(&Some(index))).count();
     if most < left.len() || UNKNOWN_MAX < unnamed {
         return Err(unknown());
     }
@@ -186,7 +188,7 @@ fn default_places(
     let places: Vec<Option<usize>> =
         wanted.iter().map(|column| if column.at.is_none() { rest.next() } else { None }).collect();
     // A usual name in another place contradicts the order.
-    let agrees = found.iter().zip(&places).all(|(found, place)| found.is_none() || found == place);
+    let agrees = found.iter().zip(&places).all(|(found, index)| found.is_none() || found == index);
     if agrees { Ok(places) } else { Err(unknown()) }
 }
 
@@ -263,8 +265,8 @@ const USUAL: [(&str, &[&str]); 7] = [
 /// The place of the column that is called `label`, or else of the one that has the first of its usual names that occurs.
 /// That name must occur only once. Columns that are `taken` do not count.
 fn usual(names: &[String], label: &str, taken: impl Fn(usize) -> bool) -> Result<Option<usize>, HeaderFault> {
-    if let Some(place) = named(names, label)?.filter(|&place| !taken(place)) {
-        return Ok(Some(place));
+    if let Some(index) = named(names, label)?.filter(|&index| !taken(index)) {
+        return Ok(Some(index));
     }
     // The ends of associations are called as those of edges are.
     let end = match label {
@@ -274,10 +276,10 @@ fn usual(names: &[String], label: &str, taken: impl Fn(usize) -> bool) -> Result
     };
     let known = USUAL.iter().find(|(known, _)| *known == end).map_or(&[] as &[&str], |(_, usual)| usual);
     for name in known {
-        let mut found = (0..names.len()).filter(|&place| !taken(place) && plain(&names[place]) == *name);
+        let mut found = (0..names.len()).filter(|&index| !taken(index) && plain(&names[index]) == *name);
         match (found.next(), found.next()) {
             (_, Some(second)) => return Err(HeaderFault::Repeated { column: names[second].clone() }),
-            (Some(place), None) => return Ok(Some(place)),
+            (Some(index), None) => return Ok(Some(index)),
             (None, _) => {}
         }
     }

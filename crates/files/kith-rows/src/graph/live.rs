@@ -86,11 +86,11 @@ pub fn read_associations<E>(
 
 /// The wanted columns: `labels`, followed by the fields.
 fn wanted(labels: &[&'static str], columns: &[ColumnRef]) -> Vec<Wanted> {
-    let place = |(position, label): (usize, &&'static str)| {
+    let column = |(position, label): (usize, &&'static str)| {
         let is_id = label.starts_with("id");
         Wanted { is_id, ..Wanted::id(label, columns.get(position), position) }
     };
-    let mut wanted: Vec<Wanted> = labels.iter().enumerate().map(place).collect();
+    let mut wanted: Vec<Wanted> = labels.iter().enumerate().map(column).collect();
     match columns.get(labels.len()) {
         Some(at) => wanted.push(Wanted { is_id: false, ..Wanted::id("data", Some(at), labels.len()) }),
         None if columns.is_empty() => wanted.push(Wanted::optional("data", labels.len())),

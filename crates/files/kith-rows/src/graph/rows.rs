@@ -67,16 +67,16 @@ impl RowTable {
                 // The number of bytes read would not show the progress, because columns are stored one after the other.
                 progress(&ReadProgress { path, bytes_read: 0, bytes_total: 0, lines: number - 1 });
             }
-            let place = (unit, number);
+            let row = (unit, number);
             let counted = match fields.map(|fields| (fields, each(&Row::Fields { number, fields }))) {
                 Ok((_, Ok(Ok(())))) => tally.good(|| bytes).map_err(ReadError::Input),
                 Ok((fields, Ok(Err(ColumnFault(column, fault))))) => {
-                    tally.fault(place, Some(column), fault, || excerpt_of(fields)).map_err(ReadError::Input)
+                    tally.fault(row, Some(column), fault, || excerpt_of(fields)).map_err(ReadError::Input)
                 }
                 Ok((_, Err(error))) => Err(ReadError::Caller(error)),
                 // Only lines of JSON can lack fields.
                 Err(_) => {
-                    tally.fault(place, None, LineFault::NotAnObject, String::new).map_err(ReadError::Input)
+                    tally.fault(row, None, LineFault::NotAnObject, String::new).map_err(ReadError::Input)
                 }
             };
             halted = counted.err();

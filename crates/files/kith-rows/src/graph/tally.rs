@@ -88,7 +88,7 @@ impl Tally {
     /// Notes which columns of the file are taken, for the report.
     pub(super) fn taken(&mut self, names: &[String], places: &[usize]) {
         let name =
-            |place: &usize| names.get(*place).cloned().unwrap_or_else(|| format!("column {}", place + 1));
+            |index: &usize| names.get(*index).cloned().unwrap_or_else(|| format!("column {}", index + 1));
         let labels = self.wanted.iter().map(|column| column.label.clone());
         self.report.taken = labels.zip(places.iter().map(name)).collect();
     }
@@ -96,7 +96,7 @@ impl Tally {
     /// The index of each wanted column, in a file whose columns all have names.
     pub(super) fn find_named(&self, names: &[String]) -> Result<Vec<usize>, FileError> {
         let places = self.find_columns(names, names.len())?;
-        let Some(missing) = places.iter().position(|place| names.len() <= *place) else { return Ok(places) };
+        let Some(missing) = places.iter().position(|index| names.len() <= *index) else { return Ok(places) };
         let (path, column) = (self.report.path.clone(), ColumnRef::Position(places[missing]));
         Err(FileError::NoColumn {
             path,
@@ -163,8 +163,8 @@ mod tests {
         assert!(pipe.good(|| 2 << 20).is_ok());
         pipe.report.rows = (2 << 20) * crate::UNPACKED_FACTOR / 16;
         assert!(pipe.good(|| 2 << 20).is_err());
-        let mut told = tally(Some(32));
-        assert!(told.good(|| u64::MAX).and_then(|()| told.good(|| u64::MAX)).is_ok());
-        assert!(told.good(|| u64::MAX).is_err());
+        let mut counted = tally(Some(32));
+        assert!(counted.good(|| u64::MAX).and_then(|()| counted.good(|| u64::MAX)).is_ok());
+        assert!(counted.good(|| u64::MAX).is_err());
     }
 }

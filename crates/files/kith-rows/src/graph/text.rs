@@ -101,7 +101,7 @@ impl TextTable {
         self.places = self.tally.find_columns(&names, fields.len())?;
         self.tally.taken(&names, &self.places);
         // No id begins as a comment does. Elsewhere such a line may be data.
-        let first = self.places.iter().position(|place| *place == 0);
+        let first = self.places.iter().position(|position| *position == 0);
         self.reader.has_comments = first.is_some_and(|index| self.tally.wanted[index].is_id);
         Ok(())
     }
@@ -187,8 +187,8 @@ impl TextTable {
 
     fn line_fault(&mut self, column: Option<usize>, fault: LineFault) -> Result<(), FileError> {
         let reader = &self.reader;
-        let place = ("line", reader.record_line());
-        self.tally.fault(place, column, fault, || excerpt(reader.record_bytes()))
+        let line = ("line", reader.record_line());
+        self.tally.fault(line, column, fault, || excerpt(reader.record_bytes()))
     }
 
     fn finish(self) -> Result<FileReport, FileError> {

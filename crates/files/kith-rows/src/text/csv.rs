@@ -27,8 +27,8 @@ pub(crate) fn read(unpacked: Unpacked, options: &RowOptions, sink: &mut RowSink<
     };
     sink.columns(&file, &columns)?;
     while let Some((row, record)) = table.next()? {
-        let place = || RowLocation { file: Arc::clone(&file), row, unit: "line" };
-        sink.row(place, |out| fill(record?, &columns, options, out))?;
+        let location = || RowLocation { file: Arc::clone(&file), row, unit: "line" };
+        sink.row(location, |out| fill(record?, &columns, options, out))?;
     }
     Ok(())
 }
@@ -51,10 +51,10 @@ pub(crate) fn infer(unpacked: Unpacked, options: &RowOptions, seen: &mut Seen) -
         let Ok(record) = record else { continue };
         let cells = record.iter().map(std::str::from_utf8).collect::<Result<Vec<_>, _>>();
         let Some(cells) = cells.ok().filter(|cells| cells.len() == names.len()) else { continue };
-        let place = RowLocation { file: Arc::clone(&file), row, unit: "line" };
+        let location = RowLocation { file: Arc::clone(&file), row, unit: "line" };
         let fields = names.iter().map(String::as_str).zip(cells).enumerate();
         seen.inference.observe_cells(
-            &place,
+            &location,
             fields.filter(|(index, _)| *index != key).map(|(_, (name, cell))| (name, guessed(cell))),
         )?;
     }

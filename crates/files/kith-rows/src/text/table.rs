@@ -142,14 +142,14 @@ impl Table {
 
     fn failed(&self, line: u64, error: csv::Error) -> RowsError {
         if let Some(line) = self.state.after_quote.get() {
-            let place =
+            let location =
                 RowLocation { file: self.errors.file.clone(), row: line + self.skipped, unit: "line" };
-            return RowsError::TextAfterQuote { place };
+            return RowsError::TextAfterQuote { location };
         }
         match error.into_kind() {
             csv::ErrorKind::Io(error) if error.kind() == io::ErrorKind::FileTooLarge => {
-                let place = RowLocation { file: self.errors.file.clone(), row: line, unit: "line" };
-                RowsError::RowTooLong { place, limit: ROW_BYTES_MAX }
+                let location = RowLocation { file: self.errors.file.clone(), row: line, unit: "line" };
+                RowsError::RowTooLong { location, limit: ROW_BYTES_MAX }
             }
             csv::ErrorKind::Io(error) => self.errors.of(error),
             other => RowsError::Damaged { file: self.errors.file.clone(), detail: format!("{other:?}") },

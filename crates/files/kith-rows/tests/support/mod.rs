@@ -72,7 +72,7 @@ pub fn gzip(bytes: &[u8]) -> Vec<u8> {
 }
 
 #[allow(dead_code)]
-pub fn told(options: RowOptions, format: kith_rows::Format) -> RowOptions {
+pub fn with_format(options: RowOptions, format: kith_rows::Format) -> RowOptions {
     RowOptions { format: FormatChoice::Given(format), ..options }
 }
 

@@ -84,7 +84,7 @@ impl MetadataTarget {
     /// # Errors
     /// [`TargetError`].
     pub fn connect(&self) -> Result<Arc<dyn MetadataStore>, TargetError> {
-        match self.place()? {
+        match self.address()? {
             StoreAddress::Supervisor(address) => {
                 let connected = RemoteMetadata::connect(&address);
                 let connected =
@@ -97,7 +97,7 @@ impl MetadataTarget {
         }
     }
 
-    fn place(&self) -> Result<StoreAddress, TargetError> {
+    fn address(&self) -> Result<StoreAddress, TargetError> {
         let bad =
             |detail: &str| TargetError::Address { address: self.address.clone(), detail: detail.to_owned() };
         let Some(hosts) = self.address.strip_prefix(ETCD_SCHEME) else {
@@ -194,7 +194,7 @@ mod tests {
     }
 
     fn refusal(target: &MetadataTarget) -> String {
-        match target.place().map(|_| target.security()) {
+        match target.address().map(|_| target.security()) {
             Err(error) | Ok(Err(error)) => error.to_string(),
             Ok(Ok(security)) => panic!("{target:?} is taken: {security:?}"),
         }
@@ -202,14 +202,14 @@ mod tests {
 
     #[test]
     fn addresses_name_a_supervisor_or_an_etcd() {
-        assert_eq!(target("h:7000").place().unwrap(), StoreAddress::Supervisor("h:7000".to_owned()));
+        assert_eq!(target("h:7000").address().unwrap(), StoreAddress::Supervisor("h:7000".to_owned()));
         let etcd =
             MetadataTarget { cluster: Some("social".to_owned()), ..target("etcd://a:2379,[::1]:2380") };
         let hosts = vec!["a:2379".to_owned(), "[::1]:2380".to_owned()];
-        assert_eq!(etcd.place().unwrap(), StoreAddress::Etcd { hosts, cluster: "social".to_owned() });
+        assert_eq!(etcd.address().unwrap(), StoreAddress::Etcd { hosts, cluster: "social".to_owned() });
         let hosts = vec!["a:1".to_owned()];
         assert_eq!(
-            target("etcd://a:1").place().unwrap(),
+            target("etcd://a:1").address().unwrap(),
             StoreAddress::Etcd { hosts, cluster: CLUSTER_DEFAULT.to_owned() }
         );
     }

@@ -71,7 +71,7 @@ pub struct MysqlDatabase {
 /// The graph that a database is expected to hold.
 struct Home {
     /// The name of the database in errors.
-    place: String,
+    address: String,
     identity: GraphIdentity,
 }
 
@@ -86,7 +86,7 @@ impl Home {
     }
 
     fn no_graph(&self) -> DatabaseError {
-        DatabaseError::NoGraph { place: self.place.clone() }
+        DatabaseError::NoGraph { address: self.address.clone() }
     }
 }
 
@@ -160,7 +160,7 @@ impl MysqlDatabase {
             Connections::new(target.clone(), options.clone(), most, isolation, Arc::clone(&sizes))
         };
         Self {
-            home: Home { place: target.place(), identity },
+            home: Home { address: target.address(), identity },
             writers: pool(options.writers_max, Isolation::ReadCommitted),
             readers: pool(options.readers_max, Isolation::RepeatableRead),
         }

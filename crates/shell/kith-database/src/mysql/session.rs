@@ -215,11 +215,11 @@ mod tests {
             ("max_allowed_packet", "1024", "max_allowed_packet = 16M"),
             ("max_allowed_packet", "much", "max_allowed_packet = 16M"),
         ] {
-            let told = check(&[(name, value)]).expect_err(name);
-            assert!(told.starts_with(name) && told.contains(remedy), "{told}");
+            let error = check(&[(name, value)]).expect_err(name);
+            assert!(error.starts_with(name) && error.contains(remedy), "{error}");
         }
-        let told = check(&[("log_bin", "ON")]).expect_err("statements are logged");
-        assert!(told.contains("1665") && told.contains("binlog_format = ROW"), "{told}");
+        let error = check(&[("log_bin", "ON")]).expect_err("statements are logged");
+        assert!(error.contains("1665") && error.contains("binlog_format = ROW"), "{error}");
     }
 
     #[test]

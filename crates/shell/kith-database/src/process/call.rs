@@ -140,18 +140,18 @@ impl Caller {
     /// Returns the meaning of a call without a reply.
     fn failed(&self, addr: &str, error: Unwritten) -> Failed {
         let name = self.name(addr);
-        let told = |status: &Status| format!("{name}: {}", status.message());
+        let message = |status: &Status| format!("{name}: {}", status.message());
         match error {
-            Unwritten::Lost(status) => Failed::Unknown(told(&status)),
+            Unwritten::Lost(status) => Failed::Unknown(message(&status)),
             Unwritten::Unsent(status) | Unwritten::Refused(status) if is_refusal(&status) => {
-                Failed::NotSent(DatabaseError::Refused { reason: told(&status) })
+                Failed::NotSent(DatabaseError::Refused { reason: message(&status) })
             }
             Unwritten::Unsent(status) => not_sent(format!("{name} cannot be reached: {}", status.message())),
             // A reply would be too long. The reply to a commit is never that long.
             Unwritten::Refused(status) if code_of(&status) == ErrorCode::OutOfRange => {
-                Failed::NotSent(DatabaseError::Invalid { detail: told(&status) })
+                Failed::NotSent(DatabaseError::Invalid { detail: message(&status) })
             }
-            Unwritten::Refused(status) => not_sent(told(&status)),
+            Unwritten::Refused(status) => not_sent(message(&status)),
         }
     }
 

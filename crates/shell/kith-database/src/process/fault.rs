@@ -5,14 +5,14 @@ use kith_live::{IndexId, UniqueHolder};
 use kith_types::{LogPoint, PartitionId, Position};
 use kith_wire::v1::{self, database_fault::Kind};
 
-pub(super) fn place(point: LogPoint) -> v1::LogPlace {
+pub(super) fn wire_point(point: LogPoint) -> v1::LogPlace {
     v1::LogPlace { term: point.term.0, position: point.position.0 }
 }
 
 /// Converts a place. An absent place is the start of a log.
-pub(super) fn point(place: Option<v1::LogPlace>) -> LogPoint {
-    let place = place.unwrap_or_default();
-    LogPoint::new(place.term, place.position)
+pub(super) fn point(position: Option<v1::LogPlace>) -> LogPoint {
+    let position = position.unwrap_or_default();
+    LogPoint::new(position.term, position.position)
 }
 
 fn numbers(found: u64, expected: u64) -> v1::DatabaseNumbers {
@@ -20,7 +20,7 @@ fn numbers(found: u64, expected: u64) -> v1::DatabaseNumbers {
 }
 
 fn at(partition: PartitionId, found: LogPoint) -> v1::DatabasePlace {
-    v1::DatabasePlace { partition: partition.0, found: Some(place(found)) }
+    v1::DatabasePlace { partition: partition.0, found: Some(wire_point(found)) }
 }
 
 fn fault(kind: Kind) -> v1::DatabaseFault {
@@ -28,7 +28,7 @@ fn fault(kind: Kind) -> v1::DatabaseFault {
 }
 
 fn history_lost(partition: PartitionId, point: LogPoint, end: LogPoint) -> v1::DatabaseFault {
-    let (point, end) = (Some(place(point)), Some(place(end)));
+    let (point, end) = (Some(wire_point(point)), Some(wire_point(end)));
     fault(Kind::HistoryLost(v1::DatabaseHistoryLost { partition: partition.0, point, end }))
 }
 
@@ -43,7 +43,7 @@ impl From<DatabaseError> for v1::DatabaseFault {
                 Kind::Refused(reason)
             }
             DatabaseError::Damaged { detail } => Kind::Damaged(detail),
-            DatabaseError::NoGraph { place } => Kind::NoGraph(place),
+            DatabaseError::NoGraph { address } => Kind::NoGraph(address),
             DatabaseError::Newer { found, known } => Kind::Newer(numbers(found.into(), known.into())),
             DatabaseError::OtherGraph { found, expected } => Kind::OtherGraph(numbers(found, expected)),
             DatabaseError::OtherPartitions { found, expected } => {
@@ -78,7 +78,7 @@ impl From<LogError> for v1::DatabaseFault {
     fn from(error: LogError) -> Self {
         match error {
             LogError::Trimmed { partition, after, first } => {
-                let after = Some(place(after));
+                let after = Some(wire_point(after));
                 fault(Kind::Trimmed(v1::DatabaseTrimmed { partition: partition.0, after, first: first.0 }))
             }
             LogError::HistoryLost { partition, point, end } => history_lost(partition, point, end),
@@ -108,7 +108,7 @@ impl From<v1::DatabaseFault> for DatabaseError {
             Some(Kind::ReadOnly(reason)) => DatabaseError::ReadOnly { reason },
             Some(Kind::Refused(reason)) => DatabaseError::Refused { reason },
             Some(Kind::Damaged(detail)) => DatabaseError::Damaged { detail },
-            Some(Kind::NoGraph(place)) => DatabaseError::NoGraph { place },
+            Some(Kind::NoGraph(address)) => DatabaseError::NoGraph { address },
             Some(Kind::Newer(it)) => {
                 DatabaseError::Newer { found: narrow(it.found), known: narrow(it.expected) }
             }
@@ -181,7 +181,7 @@ mod tests {
             DatabaseError::ReadOnly { reason: text() },
             DatabaseError::Refused { reason: text() },
             DatabaseError::Damaged { detail: text() },
-            DatabaseError::NoGraph { place: text() },
+            DatabaseError::NoGraph { address: text() },
             DatabaseError::Newer { found: 7, known: 1 },
             DatabaseError::OtherGraph { found: u64::MAX, expected: 1 },
             DatabaseError::OtherPartitions { found: u64::MAX, expected: 4 },

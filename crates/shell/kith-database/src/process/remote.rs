@@ -2,7 +2,7 @@
 
 use super::{
     call::{Caller, Failed, RemoteTarget},
-    fault::{place, point},
+    fault::{point, wire_point},
     portions::portions,
 };
 use crate::{
@@ -144,7 +144,7 @@ impl Database for RemoteDatabase {
 
     fn changes(&self, partition: PartitionId, after: LogPoint, bytes_max: usize) -> LogReply<'_> {
         Box::pin(async move {
-            let after = Some(place(after));
+            let after = Some(wire_point(after));
             let asked = v1::DatabaseChanges { partition: partition.0, after, bytes_max: bytes_max as u64 };
             let part = call!(self.caller, Call::Changes(asked), Outcome::LogPart);
             let changes = part.changes.into_iter().map(entry).collect::<Result<_, _>>()?;

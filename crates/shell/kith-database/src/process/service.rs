@@ -1,7 +1,7 @@
 //! Serves the graphs of a database process to nodes and routers, in frames.
 
 use super::{
-    fault::{place, point},
+    fault::{point, wire_point},
     files::GraphFiles,
 };
 use crate::{
@@ -141,7 +141,7 @@ async fn of_graph(database: &SqliteDatabase, call: Call) -> Result<Outcome, Call
         Call::Create(_) | Call::Open(_) | Call::Drop(_) => Ok(done()),
         Call::BeginTerm(v1::DatabaseBeginTerm { partition, term, leader }) => {
             let begin = BeginTerm { partition: PartitionId(partition), term: Term(term), leader };
-            Ok(Outcome::Began(place(database.begin_term(begin).await?)))
+            Ok(Outcome::Began(wire_point(database.begin_term(begin).await?)))
         }
         Call::Commit(v1::DatabaseCommit { batch }) => {
             database.commit(Batch::from_bytes(&batch).map_err(unreadable)?).await?;
@@ -150,17 +150,17 @@ async fn of_graph(database: &SqliteDatabase, call: Call) -> Result<Outcome, Call
         Call::Read(read) => rows(database, read).await,
         Call::Points(v1::DatabasePoints { partitions }) => {
             let ends = database.points(partitions.into_iter().map(PartitionId).collect()).await?;
-            Ok(Outcome::Ends(v1::DatabaseEnds { ends: ends.into_iter().map(place).collect() }))
+            Ok(Outcome::Ends(v1::DatabaseEnds { ends: ends.into_iter().map(wire_point).collect() }))
         }
         Call::Changes(changes) => log_part(database, changes).await,
         Call::ScanObjects(v1::DatabaseScanObjects { partition, after, limit }) => {
             let page = database.scan_objects(PartitionId(partition), after, limit).await?;
-            page_of(place(page.at), objects_to_bytes(&page.objects))
+            page_of(wire_point(page.at), objects_to_bytes(&page.objects))
         }
         Call::ScanAssociations(v1::DatabaseScanAssociations { partition, after, limit }) => {
             let after = after.map(association_key).transpose()?;
             let page = database.scan_associations(PartitionId(partition), after, limit).await?;
-            page_of(place(page.at), associations_to_bytes(&page.associations))
+            page_of(wire_point(page.at), associations_to_bytes(&page.associations))
         }
         Call::Trim(trim) => removed(database, trim).await,
     }
@@ -183,7 +183,7 @@ async fn log_part(database: &SqliteDatabase, changes: v1::DatabaseChanges) -> Re
     let bytes_max = usize::try_from(bytes_max).unwrap_or(usize::MAX).min(CHANGES_BYTES_MAX);
     let part = database.changes(PartitionId(partition), point(after), bytes_max).await?;
     let changes = part.changes.into_iter().map(change).collect();
-    Ok(Outcome::LogPart(v1::DatabaseLogPart { changes, end: Some(place(part.end)) }))
+    Ok(Outcome::LogPart(v1::DatabaseLogPart { changes, end: Some(wire_point(part.end)) }))
 }
 
 async fn removed(database: &SqliteDatabase, trim: v1::DatabaseTrim) -> Result<Outcome, CallFault> {
@@ -259,7 +259,7 @@ fn check_length(length: usize) -> Result<(), DatabaseError> {
 
 fn change(entry: LogEntry) -> v1::DatabaseChange {
     let LogEntry { at, written_ms, change } = entry;
-    v1::DatabaseChange { at: Some(place(at)), written_ms, change: change.to_bytes().into() }
+    v1::DatabaseChange { at: Some(wire_point(at)), written_ms, change: change.to_bytes().into() }
 }
 
 fn association_key(key: v1::DatabaseAssociationKey) -> Result<AssociationKey, DatabaseError> {

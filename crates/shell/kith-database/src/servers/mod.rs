@@ -328,8 +328,8 @@ mod tests {
             ("tls = \"on\"", "required"),
             ("pasword-file = \"f\"", "password-file"),
         ] {
-            let told = entry(&format!("{good}{more}")).expect_err(more);
-            assert!(told.contains(why), "{told}");
+            let message = entry(&format!("{good}{more}")).expect_err(more);
+            assert!(message.contains(why), "{message}");
         }
         assert!(entry("address = \"db:1\"\nuser = \"\"\n").is_err());
         assert!(entry("address = \"mysql://db\"\nuser = \"kith\"\n").is_err());

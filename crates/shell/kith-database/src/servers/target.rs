@@ -49,7 +49,7 @@ impl MysqlTarget {
     }
 
     /// Returns the name of the database for messages.
-    pub fn place(&self) -> String {
+    pub fn address(&self) -> String {
         format!("{} at {}", self.url.database, self.url.server)
     }
 }

@@ -217,8 +217,8 @@ mod tests {
         let long = refusal(&format!("mysql://kith@h/{}", "x".repeat(1 << 20)));
         assert!(long.contains("has 1048591 bytes"), "{long}");
         for parameters in ["?tls=off", "?ca=/etc/shadow", "?", "?x", "#x"] {
-            let told = refusal(&format!("mysql://kith@h/social{parameters}"));
-            assert!(told.contains("has parameters") && !told.contains("shadow"), "{told}");
+            let message = refusal(&format!("mysql://kith@h/social{parameters}"));
+            assert!(message.contains("has parameters") && !message.contains("shadow"), "{message}");
         }
     }
 

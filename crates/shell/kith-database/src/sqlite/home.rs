@@ -46,9 +46,9 @@ impl Home {
         let opened = connect(&self.file, SqliteOptions::default(), OpenFlags::empty());
         match opened.and_then(|connection| check(&connection, &self.file, self.identity)) {
             Ok(_) => {
-                let place = self.file.display();
+                let path = self.file.display();
                 DatabaseError::unavailable(format!(
-                    "{place} was replaced while it was open: start the process again"
+                    "{path} was replaced while it was open: start the process again"
                 ))
             }
             Err(error) => error,

@@ -117,7 +117,7 @@ impl SqliteDatabase {
 }
 
 fn no_graph(file: &Path) -> DatabaseError {
-    DatabaseError::NoGraph { place: file.display().to_string() }
+    DatabaseError::NoGraph { address: file.display().to_string() }
 }
 
 fn begin(connection: &mut Connection) -> Result<rusqlite::Transaction<'_>, DatabaseError> {
@@ -136,8 +136,8 @@ fn connect(file: &Path, options: SqliteOptions, flags: OpenFlags) -> Result<Conn
     };
     let (connection, mode) = open().map_err(|error| failure(&error))?;
     if mode != "wal" {
-        let place = file.display();
-        let reason = format!("{place} is on a file system on which SQLite cannot keep a write-ahead log");
+        let path = file.display();
+        let reason = format!("{path} is on a file system on which SQLite cannot keep a write-ahead log");
         return Err(DatabaseError::Refused { reason });
     }
     Ok(connection)

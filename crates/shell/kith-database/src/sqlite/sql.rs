@@ -112,7 +112,7 @@ pub(super) const VALUE_HOLDER: &str = "SELECT id FROM unique_values WHERE index_
 /// Inserts a row. With `replace`, the row replaces an existing row with the same key; without it, an existing row is an
 /// error.
 pub(super) fn insert(table: &'static Table, replace: bool) -> String {
-    let places: Vec<_> = (1..=table.columns().count()).map(|place| format!("?{place}")).collect();
+    let places: Vec<_> = (1..=table.columns().count()).map(|index| format!("?{index}")).collect();
     let columns = names(table.columns());
     let mut sql = format!("INSERT INTO {} ({columns}) VALUES ({})", table.name, places.join(", "));
     if replace && table.rest.is_empty() {

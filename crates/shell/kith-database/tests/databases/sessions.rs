@@ -70,8 +70,11 @@ async fn a_server_that_logs_statements_is_refused_before_anything_is_written() {
     let server = MariaDb::start(&options).await;
     let error = refused(&server, "wrong").await;
     assert_eq!(error.code(), ErrorCode::DatabaseRefused);
-    let told = error.to_string();
-    assert!(told.contains("binlog_format") && told.contains("1665") && told.contains("ROW"), "{told}");
+    let message = error.to_string();
+    assert!(
+        message.contains("binlog_format") && message.contains("1665") && message.contains("ROW"),
+        "{message}"
+    );
     assert!(server.rows("SHOW TABLES FROM wrong").await.is_empty(), "no tables were made");
 }
 

@@ -50,14 +50,15 @@ impl From<Ended> for Stop {
 
 /// Answers a request of `guest`, once one of the `places` of its connection is free.
 pub(super) async fn answer(guest: Arc<Guest>, incoming: Incoming, outbox: Outbox, places: Arc<Semaphore>) {
-    let _under_way = guest.place().request();
+    let _under_way = guest.connected().request();
     let (id, coding) = (incoming.id, incoming.coding);
     let Ok(Ok(_place)) = timeout(QUEUE_PATIENCE, places.acquire()).await else {
         // If the connection has ended, nobody wants the answer.
         let _ = outbox.fail(id, &too_many(), coding).await;
         return;
     };
-    if let Err(Stop::Failed(error)) = guest.place().share().scope(served(&guest, incoming, &outbox)).await {
+    if let Err(Stop::Failed(error)) = guest.connected().share().scope(served(&guest, incoming, &outbox)).await
+    {
         // If the connection has ended, nobody wants the answer.
         let _ = outbox.fail(id, &error, coding).await;
     }

@@ -32,11 +32,11 @@ const REASON_BYTES_MAX: usize = 123;
 /// Errors of the stream.
 pub(super) async fn serve(stream: &mut Stream, guest: Guest) -> io::Result<()> {
     let guest = Arc::new(guest);
-    let unfinished = Unfinished::new(guest.place());
+    let unfinished = Unfinished::new(guest.connected());
     let Some(socket) = http::serve(stream, &guest, unfinished.clone()).await? else { return Ok(()) };
     let (sink, source) = socket.split();
     let (outbox, sending) = outbox::new();
-    let share = guest.place().share().clone();
+    let share = guest.connected().share().clone();
     let connection = Connection {
         source,
         outbox,

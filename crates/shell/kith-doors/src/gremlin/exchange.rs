@@ -97,7 +97,7 @@ pub(super) async fn answer(guest: &Guest, request: Request<Incoming>) -> Reply {
     let text = |name| request.headers().get(name).and_then(|value: &HeaderValue| value.to_str().ok());
     let accepted = http::accepted(text(header::ACCEPT), text(header::CONTENT_TYPE));
     let coding = accepted.unwrap_or(http::DEFAULT);
-    let share = guest.place().share().clone();
+    let share = guest.connected().share().clone();
     match share.scope(answered(&mut guest, id, request, accepted)).await {
         Ok(Some(response)) => Reply::Answer(response),
         Ok(None) => Reply::NothingAsked,
@@ -130,7 +130,7 @@ async fn answered(
     let (is_get, body, room) = match *request.method() {
         Method::GET => {
             let query = request.uri().query().unwrap_or_default().to_owned().into_bytes();
-            let room = inlet::room(guest.place().charge(), query.len());
+            let room = inlet::room(guest.connected().charge(), query.len());
             (true, query, room)
         }
         _ => {
@@ -207,7 +207,7 @@ fn introduce(guest: &mut Guest, header: Option<&str>) -> Result<(), QueryError> 
 
 /// Reads a body, which is charged as it arrives.
 async fn whole(guest: &Guest, mut body: Incoming) -> Result<(Vec<u8>, Charge), Failed> {
-    let mut arrival = Arrival::new(guest.place());
+    let mut arrival = Arrival::new(guest.connected());
     let mut bytes = Vec::new();
     loop {
         let frame = tokio::select! {
@@ -252,7 +252,7 @@ async fn results(
     received: Instant,
     (media_type, serializer): Coding,
 ) -> Result<HttpResponse<Body>, QueryError> {
-    let _under_way = guest.place().request();
+    let _under_way = guest.connected().request();
     let Asking { id, asked, is_get } = asking;
     if is_get && asked.query.writes {
         let detail = "a traversal in the address of a GET may not change a graph; send it with POST";
@@ -297,7 +297,7 @@ async fn encoded(
 
 /// Bytes of an answer, which are charged until they are sent.
 fn charged(guest: &Guest, bytes: Vec<u8>) -> Result<Bytes, QueryError> {
-    let charge = guest.place().charge_reply(bytes.len());
+    let charge = guest.connected().charge_reply(bytes.len());
     let charge = charge.map_err(|status| QueryError::from_status(&status))?;
     Ok(charge.pay_for(bytes.into()))
 }

@@ -105,7 +105,7 @@ pub(super) async fn serve<'s>(
 
 /// Answers one request. Notes if a WebSocket begins after it.
 async fn answer(guest: &Guest, request: Request<Incoming>, begins: &AtomicBool) -> Response<Body> {
-    if let Err(foreign) = hosts::admit(guest.place(), &request, Some(guest.peer())) {
+    if let Err(foreign) = hosts::admit(guest.connected(), &request, Some(guest.peer())) {
         return text(StatusCode::FORBIDDEN, format!("permission_denied: {foreign}\n"));
     }
     let path = request.uri().path();
@@ -159,8 +159,9 @@ fn explanation() -> Response<Body> {
 }
 
 fn not_found(path: &str) -> Response<Body> {
-    let told = format!("there is nothing at {path:.200?}; Gremlin drivers connect to ws://HOST:PORT{PATH}\n");
-    text(StatusCode::NOT_FOUND, told)
+    let message =
+        format!("there is nothing at {path:.200?}; Gremlin drivers connect to ws://HOST:PORT{PATH}\n");
+    text(StatusCode::NOT_FOUND, message)
 }
 
 fn text(status: StatusCode, text: String) -> Response<Body> {

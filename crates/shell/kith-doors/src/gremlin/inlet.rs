@@ -37,8 +37,8 @@ struct Received {
 
 impl Unfinished {
     /// Nothing was received yet.
-    pub fn new(place: &Arc<Connected>) -> Self {
-        Self(Arc::new(Mutex::new(Received { frames: Frames::default(), arrival: Arrival::new(place) })))
+    pub fn new(connected: &Arc<Connected>) -> Self {
+        Self(Arc::new(Mutex::new(Received { frames: Frames::default(), arrival: Arrival::new(connected) })))
     }
 
     /// Notes that these bytes have come. Returns `false` if there is no memory for them.

@@ -49,18 +49,18 @@ const STALLED: Duration = Duration::from_secs(60);
 /// Errors of the stream; `TimedOut` if the client does not read its replies.
 pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     stream: S,
-    connected: Connected,
-    place: Arc<connections::Connected>,
+    listed: Connected,
+    connected: Arc<connections::Connected>,
     endpoint: Arc<Endpoint>,
     visitor: Visitor,
     stop: CancellationToken,
 ) -> io::Result<()> {
-    let dialogue = Dialogue::new(Arc::clone(&connected.client), visitor);
+    let dialogue = Dialogue::new(Arc::clone(&listed.client), visitor);
     let connection = Connection {
         stream,
-        connected,
-        arrival: Arrival::new(&place),
-        place: Arc::clone(&place),
+        listed,
+        arrival: Arrival::new(&connected),
+        connected: Arc::clone(&connected),
         endpoint,
         dialogue,
         decoder: Decoder::new(Limits::UNAUTHENTICATED),
@@ -75,8 +75,8 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
 
 struct Connection<S> {
     stream: S,
-    connected: Connected,
-    place: Arc<connections::Connected>,
+    listed: Connected,
+    connected: Arc<connections::Connected>,
     /// The command that has begun to arrive.
     arrival: Arrival,
     endpoint: Arc<Endpoint>,
@@ -142,7 +142,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             if read == 0 {
                 return Ok(());
             }
-            self.connected.asks();
+            self.listed.asks();
         }
     }
 
@@ -205,7 +205,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             self.arrival.finished();
         }
         if self.dialogue.limits() == Limits::USUAL {
-            self.place.is_known_now();
+            self.connected.is_known_now();
         }
         (round, next)
     }
@@ -247,13 +247,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     /// Charges the memory of answers until the last of them is sent. If there is none left, they become errors.
     fn charge(&self, answers: &mut [Result<Answer, QueryError>]) -> Charge {
         let bytes = answers.iter().flatten().map(Answer::bytes).sum();
-        self.place.charge_reply(bytes).unwrap_or_else(|refused| {
+        self.connected.charge_reply(bytes).unwrap_or_else(|refused| {
             let refused = QueryError::from_status(&refused);
             answers
                 .iter_mut()
                 .filter(|answer| answer.is_ok())
                 .for_each(|answer| *answer = Err(refused.clone()));
-            self.place.no_reply()
+            self.connected.no_reply()
         })
     }
 
@@ -267,7 +267,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             }
             left = &left[written..];
             self.sent += written as u64;
-            self.place.has_taken(self.sent);
+            self.connected.has_taken(self.sent);
         }
         // TLS buffers the little that the socket did not take.
         in_time(&self.endpoint, self.stream.flush()).await?;
@@ -284,7 +284,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     async fn hang_up_on(&mut self, why: &str) -> io::Result<()> {
         self.out.error(why);
         self.send().await?;
-        let most = if self.place.is_known() { LINGER_BYTES } else { STRANGER_LINGER_BYTES };
+        let most = if self.connected.is_known() { LINGER_BYTES } else { STRANGER_LINGER_BYTES };
         part(&mut self.stream, most).await
     }
 

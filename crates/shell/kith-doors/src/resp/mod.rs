@@ -50,10 +50,10 @@ impl Door for Resp {
     }
 
     fn serve<'a>(self: Arc<Self>, stream: &'a mut Stream, guest: Guest) -> BoxFuture<'a, io::Result<()>> {
-        let connected = self.0.connect(guest.peer());
-        let (place, visitor) = (Arc::clone(guest.place()), guest.visitor().clone().into());
+        let listed = self.0.connect(guest.peer());
+        let (connected, visitor) = (Arc::clone(guest.connected()), guest.visitor().clone().into());
         let (endpoint, stop) = (Arc::clone(&self.0), guest.end().clone());
-        connection::serve(stream, connected, place, endpoint, visitor, stop).boxed()
+        connection::serve(stream, listed, connected, endpoint, visitor, stop).boxed()
     }
 
     /// The connection enforces its own limits, because it says why in error replies of Redis.

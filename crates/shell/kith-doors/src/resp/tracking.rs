@@ -165,8 +165,8 @@ mod tests {
     fn a_change_is_told_several_times_and_then_no_more() {
         let mut known = Known::default();
         let of = |version| vec![("ids".to_owned(), version)];
-        let told: Vec<bool> =
+        let changes: Vec<bool> =
             [1, 1, 2, 2, 2, 2, 2, 2, 2, 3].into_iter().map(|version| known.look(of(version))).collect();
-        assert_eq!(told, [false, false, true, true, true, true, true, false, false, true]);
+        assert_eq!(changes, [false, false, true, true, true, true, true, false, false, true]);
     }
 }

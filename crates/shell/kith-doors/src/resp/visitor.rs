@@ -113,16 +113,16 @@ mod tests {
         assert!(!visitor.is_known());
         assert_eq!(visitor.check(&read("pages")).unwrap_err(), "NOAUTH Authentication required.");
         for (user, token) in [("default", "guess"), ("ops", "ads-token"), ("", "ads-token"), ("ads", "")] {
-            let told = visitor.authenticate(user.as_bytes(), token.as_bytes());
-            assert_eq!(told, Err(AuthError::Wrong), "{user}");
+            let outcome = visitor.authenticate(user.as_bytes(), token.as_bytes());
+            assert_eq!(outcome, Err(AuthError::Wrong), "{user}");
             assert!(!visitor.is_known());
         }
         for user in ["ads", "default"] {
             visitor.authenticate(user.as_bytes(), b"ads-token").unwrap();
             assert_eq!(visitor.name().as_deref(), Some("ads"));
             visitor.check(&read("pages-2")).unwrap();
-            let told = visitor.check(&read("secrets")).unwrap_err();
-            assert!(told.starts_with("NOPERM ads may not read store \"secrets\" (ask "), "{told}");
+            let error = visitor.check(&read("secrets")).unwrap_err();
+            assert!(error.starts_with("NOPERM ads may not read store \"secrets\" (ask "), "{error}");
             // An authenticated client keeps its identity when it presents an unknown token.
             assert_eq!(visitor.authenticate(b"default", b"guess"), Err(AuthError::Wrong));
             assert!(visitor.is_known());
@@ -145,8 +145,8 @@ mod tests {
         ops.reset();
         ops.check(&read("secrets")).unwrap();
         let eve = let_in(gate, certificate("CN=eve"));
-        let told = eve.check(&Need::Known).unwrap_err();
-        assert!(told.starts_with("NOPERM the certificate of CN=eve has no rights ("), "{told}");
+        let error = eve.check(&Need::Known).unwrap_err();
+        assert!(error.starts_with("NOPERM the certificate of CN=eve has no rights ("), "{error}");
     }
 
     #[test]
@@ -168,8 +168,8 @@ mod tests {
         for mut visitor in [Visitor::anybody(), open] {
             visitor.check(&read("anything")).unwrap();
             assert!(visitor.is_known());
-            let told = visitor.authenticate(b"default", b"x");
-            assert_eq!(told, Err(AuthError::NothingToProve));
+            let outcome = visitor.authenticate(b"default", b"x");
+            assert_eq!(outcome, Err(AuthError::NothingToProve));
         }
     }
 }

@@ -34,9 +34,9 @@ impl Call {
         deadline_us: u32,
         body: &impl Message,
     ) -> Result<Self, Status> {
-        let (told, receiver) = oneshot::channel();
+        let (sender, receiver) = oneshot::channel();
         let header = Header { deadline_us, ..Header::request(0, op) };
-        let sent = connection.request(header, body, Replying::Whole { pieces: Pieces::new(), told })?;
+        let sent = connection.request(header, body, Replying::Whole { pieces: Pieces::new(), sender })?;
         Ok(Self { sent, receiver })
     }
 }
@@ -45,11 +45,11 @@ impl Future for Call {
     type Output = Result<Pieces, Status>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let told = ready!(Pin::new(&mut self.receiver).poll(cx));
+        let reply = ready!(Pin::new(&mut self.receiver).poll(cx));
         self.sent.end();
         // The connection keeps the sender for as long as it keeps the request.
         Poll::Ready(
-            told.unwrap_or_else(|_| {
+            reply.unwrap_or_else(|_| {
                 Err(Status::internal("the connection dropped the request without a reply"))
             }),
         )

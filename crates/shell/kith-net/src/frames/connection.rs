@@ -198,7 +198,7 @@ impl Connection {
         // The body is read first, so that its slot is given back even if nobody waits for the reply.
         let shared = match (&self.shared, header.flags.has(Flags::SHARED), SlotPlace::decode(&frame.body)) {
             (_, false, _) => None,
-            (Some(shared), true, Some(place)) => Some(shared.body(place)?),
+            (Some(shared), true, Some(slot)) => Some(shared.body(slot)?),
             _ => return Err(Lost::new("the peer sent a body without a valid place in shared memory")),
         };
         let mut state = self.lock();

@@ -41,11 +41,11 @@ pub(super) async fn greet(addr: &str, dialer: &Dialer, locally: bool) -> Result<
         let shared = share(&mut stream).await?;
         return Ok(Greeted { stream, cipher: None, shared });
     };
-    let told = |error: io::Error| match TlsFailure::of_handshake(&error) {
+    let lost = |error: io::Error| match TlsFailure::of_handshake(&error) {
         Some(failure) => ConnectError::Lost(Lost::new(failure.reason)),
         None => error.into(),
     };
-    let mut stream = secured.for_frames(addr).await.map_err(told)?;
+    let mut stream = secured.for_frames(addr).await.map_err(lost)?;
     if let Err(error) = exchange(&mut stream).await {
         let Some(failure) = TlsFailure::of(&error) else { return Err(error.into()) };
         secured.note(addr, failure.clone());

@@ -76,7 +76,7 @@ impl Lost {
     }
 
     /// The loss of a connection that the peer closed with this status.
-    fn told(status: &Status) -> Self {
+    fn closed_by_peer(status: &Status) -> Self {
         let reason = format!("the peer closed the connection: {}", status.message()).into();
         Self { reason, is_idle: kith_wire::code_of(status) == ErrorCode::Idle }
     }
@@ -162,7 +162,7 @@ impl Frames {
     /// Returns the addresses whose connections were lost since the last call and have not been opened again.
     pub fn take_cut(&self) -> Vec<String> {
         let places = self.places();
-        let cut = places.iter().filter(|(_, place)| place.is_cut());
+        let cut = places.iter().filter(|(_, slot)| slot.is_cut());
         cut.map(|(addr, _)| addr.clone()).collect()
     }
 
@@ -194,21 +194,21 @@ impl Frames {
     }
 
     async fn connection(&self, addr: &str, op: Op) -> Result<Arc<Connection>, Status> {
-        let place = self.place(addr);
-        match place.standing() {
+        let slot = self.slot(addr);
+        match slot.standing() {
             ConnectionState::Connected(connection) => Ok(connection),
-            ConnectionState::Unconnected => place.connect(addr, op, self).await,
+            ConnectionState::Unconnected => slot.connect(addr, op, self).await,
         }
     }
 
-    fn place(&self, addr: &str) -> Arc<PeerSlot> {
+    fn slot(&self, addr: &str) -> Arc<PeerSlot> {
         let mut places = self.places();
-        if let Some(place) = places.get(addr) {
-            return Arc::clone(place);
+        if let Some(slot) = places.get(addr) {
+            return Arc::clone(slot);
         }
-        let place = Arc::<PeerSlot>::default();
-        places.insert(addr.to_owned(), Arc::clone(&place));
-        place
+        let slot = Arc::<PeerSlot>::default();
+        places.insert(addr.to_owned(), Arc::clone(&slot));
+        slot
     }
 }
 

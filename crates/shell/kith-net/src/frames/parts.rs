@@ -43,9 +43,9 @@ impl Parts {
         deadline_us: u32,
         body: &impl Message,
     ) -> Result<Self, Status> {
-        let (told, receiver) = mpsc::unbounded_channel();
+        let (sender, receiver) = mpsc::unbounded_channel();
         let header = Header { deadline_us, ..Header::request(0, op) }.credited();
-        let sent = connection.request(header, body, Replying::Parts(told))?;
+        let sent = connection.request(header, body, Replying::Parts(sender))?;
         Ok(Self { sent, receiver, taken: 0 })
     }
 
@@ -65,9 +65,9 @@ impl Stream for Parts {
             return Poll::Ready(None);
         }
         // The connection keeps the sender for as long as it keeps the request.
-        let told = ready!(self.receiver.poll_recv(cx))
+        let part = ready!(self.receiver.poll_recv(cx))
             .unwrap_or_else(|| Err(Status::internal("the connection dropped the request without a reply")));
-        match told {
+        match part {
             Ok((body, is_last)) => {
                 match is_last {
                     true => self.sent.end(),

@@ -154,7 +154,7 @@ impl Reader {
             }
             let Some(frame) = frame::decode(&mut self.buffer).map_err(unreadable)? else { return Ok(()) };
             if frame.header.id == 0 {
-                return Err(Lost::told(&frame.status()));
+                return Err(Lost::closed_by_peer(&frame.status()));
             }
             connection.hand_out(frame)?;
         }

@@ -54,7 +54,7 @@ impl From<Lost> for Untaken {
 #[derive(Debug)]
 pub(super) enum Replying {
     /// The receiver waits for the whole reply.
-    Whole { pieces: Pieces, told: oneshot::Sender<Result<Pieces, Status>> },
+    Whole { pieces: Pieces, sender: oneshot::Sender<Result<Pieces, Status>> },
     /// The receiver takes one message after the other. The length of the channel is bounded by the granted credit.
     Parts(mpsc::UnboundedSender<PartMessage>),
 }
@@ -160,15 +160,15 @@ impl Replying {
         match self {
             Replying::Whole { pieces, .. } => pieces.push(body),
             // The receiver may be gone, which is not an error; likewise below.
-            Replying::Parts(told) => drop(told.send(Ok((body, is_last)))),
+            Replying::Parts(sender) => drop(sender.send(Ok((body, is_last)))),
         }
     }
 
     /// Ends the reply.
     fn end(self, ended: Result<(), Status>) {
         match (self, ended) {
-            (Replying::Whole { pieces, told }, ended) => drop(told.send(ended.map(|()| pieces))),
-            (Replying::Parts(told), Err(status)) => drop(told.send(Err(status))),
+            (Replying::Whole { pieces, sender }, ended) => drop(sender.send(ended.map(|()| pieces))),
+            (Replying::Parts(sender), Err(status)) => drop(sender.send(Err(status))),
             // The last message was marked as the last one.
             (Replying::Parts(_), Ok(())) => {}
         }

@@ -134,7 +134,7 @@ pub(super) struct SharedReplies {
 #[derive(Debug)]
 struct Lent {
     replies: Arc<SharedReplies>,
-    place: SlotPlace,
+    span: SlotPlace,
 }
 
 impl SharedReplies {
@@ -161,11 +161,11 @@ impl SharedReplies {
     ///
     /// # Errors
     /// [`Lost`] if the place is outside of the memory.
-    pub fn body(self: &Arc<Self>, place: SlotPlace) -> Result<Bytes, Lost> {
-        if self.offer.slots <= place.slot || self.offer.slot_bytes < place.bytes {
+    pub fn body(self: &Arc<Self>, slot: SlotPlace) -> Result<Bytes, Lost> {
+        if self.offer.slots <= slot.slot || self.offer.slot_bytes < slot.bytes {
             return Err(Lost::new("the peer sent a body without a valid place in shared memory"));
         }
-        Ok(Bytes::from_owner(Lent { replies: Arc::clone(self), place }))
+        Ok(Bytes::from_owner(Lent { replies: Arc::clone(self), span: slot }))
     }
 
     /// Removes and returns the slots that are to be given back.
@@ -176,14 +176,14 @@ impl SharedReplies {
 
 impl AsRef<[u8]> for Lent {
     fn as_ref(&self) -> &[u8] {
-        let start = self.place.slot as usize * self.replies.offer.slot_bytes as usize;
-        &self.replies.map[start..][..self.place.bytes as usize]
+        let start = self.span.slot as usize * self.replies.offer.slot_bytes as usize;
+        &self.replies.map[start..][..self.span.bytes as usize]
     }
 }
 
 impl Drop for Lent {
     fn drop(&mut self) {
-        self.replies.spent.lock().push(self.place.slot);
+        self.replies.spent.lock().push(self.span.slot);
     }
 }
 
@@ -242,8 +242,8 @@ mod tests {
         let mut held = Vec::new();
         for number in 0..SLOTS {
             let bytes = SLOT_BYTES - number as usize;
-            let place = memory.put(&body(number as u8, bytes)).expect("a slot is free");
-            held.push((number as u8, bytes, replies.body(place).expect("it lies there")));
+            let reply_slot = memory.put(&body(number as u8, bytes)).expect("a slot is free");
+            held.push((number as u8, bytes, replies.body(reply_slot).expect("it lies there")));
         }
         assert_eq!(memory.put(&body(0, 1)), None, "all are taken");
         assert!(
@@ -280,15 +280,15 @@ mod tests {
         let body = kith_api::convert::records_to_wire(&sent.finish());
         let mut memory = ReplyMemory::new().expect("few are open");
         let replies = seen(&memory);
-        let place = memory.put(std::slice::from_ref(&body)).expect("a slot is free");
-        let came = || kith_api::convert::records_from_wire(&replies.body(place).expect("it lies there"), 2);
+        let slot = memory.put(std::slice::from_ref(&body)).expect("a slot is free");
+        let came = || kith_api::convert::records_from_wire(&replies.body(slot).expect("it lies there"), 2);
         assert!(came().expect("records").prove(key).is_empty());
         let held = came().expect("records");
         // The server writes to the slot again while somebody still reads it.
-        assert!(memory.take_back(place.slot));
+        assert!(memory.take_back(slot.slot));
         let mut other = body.to_vec();
         *other.last_mut().expect("a value") ^= 1;
-        assert_eq!(memory.put(&[other.into()]), Some(place));
+        assert_eq!(memory.put(&[other.into()]), Some(slot));
         assert_eq!(held.clone().prove(key), [1]);
     }
 
@@ -296,14 +296,14 @@ mod tests {
     fn slots_that_are_not_taken_cannot_be_given_back_and_long_bodies_have_none() {
         let mut memory = ReplyMemory::new().expect("few are open");
         assert_eq!(memory.put(&body(0, SLOT_BYTES + 1)), None);
-        let place = memory.put(&body(1, SLOT_BYTES)).expect("it fits");
-        for slot in [place.slot + 1, SLOTS, u32::MAX] {
+        let reply_slot = memory.put(&body(1, SLOT_BYTES)).expect("it fits");
+        for slot in [reply_slot.slot + 1, SLOTS, u32::MAX] {
             assert!(!memory.take_back(slot), "{slot}");
         }
-        assert!(memory.take_back(place.slot) && !memory.take_back(place.slot));
+        assert!(memory.take_back(reply_slot.slot) && !memory.take_back(reply_slot.slot));
         assert_eq!(
             memory.put(&[]),
-            Some(SlotPlace { slot: place.slot, bytes: 0 }),
+            Some(SlotPlace { slot: reply_slot.slot, bytes: 0 }),
             "it is taken again first"
         );
     }

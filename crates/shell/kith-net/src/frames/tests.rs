@@ -47,18 +47,18 @@ impl Planned {
             let message = Bytes::from(message);
             let part = rng.random_range(1.max(bytes / 9)..=bytes.max(1));
             let parts: Vec<&[u8]> = if bytes == 0 { vec![&[]] } else { message.chunks(part).collect() };
-            for (place, part) in parts.iter().enumerate() {
-                let flags = match (place + 1 < parts.len(), index + 1 < count || fails) {
+            for (number, part) in parts.iter().enumerate() {
+                let flags = match (number + 1 < parts.len(), index + 1 < count || fails) {
                     (true, _) => Flags::PART,
                     (false, true) => Flags(0),
                     (false, false) => Flags::LAST,
                 };
-                let place = match rng.random_range(0..3) {
+                let slot = match rng.random_range(0..3) {
                     0 => memory.put(&[message.slice_ref(part)]),
                     _ => None,
                 };
-                frames.push(match place {
-                    Some(place) => framed(id, flags.with(Flags::SHARED), &place.encode()),
+                frames.push(match slot {
+                    Some(slot) => framed(id, flags.with(Flags::SHARED), &slot.encode()),
                     None => framed(id, flags, part),
                 });
             }

@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn an_option_that_lacks_another_is_refused() {
         let file = || Some("x".into());
-        for (ca, cert, key, token, told) in [
+        for (ca, cert, key, token, expected) in [
             (None, None, None, file(), "in the clear"),
             (None, file(), file(), None, "needs tls-ca"),
             (None, None, file(), None, "needs tls-ca"),
@@ -154,7 +154,7 @@ mod tests {
             (file(), None, file(), None, "needs tls-cert"),
         ] {
             let error = Dialer::open(SecurityOptions { ca, cert, key, token }).unwrap_err();
-            assert!(error.to_string().contains(told) && error.code() == ErrorCode::Usage, "{error}");
+            assert!(error.to_string().contains(expected) && error.code() == ErrorCode::Usage, "{error}");
         }
         assert!(Dialer::open(SecurityOptions::default()).unwrap().secured().is_none());
     }

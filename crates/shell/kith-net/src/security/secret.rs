@@ -92,8 +92,8 @@ mod tests {
             (0o644, false, Some("every user of this machine")),
             (0o602, false, Some("every user of this machine")),
         ] {
-            let told = check(mode, is_own).err().map(|exposed| exposed.whom);
-            assert_eq!(told, whom, "{mode:o} {is_own}");
+            let exposed_to = check(mode, is_own).err().map(|exposed| exposed.whom);
+            assert_eq!(exposed_to, whom, "{mode:o} {is_own}");
         }
     }
 
@@ -106,9 +106,9 @@ mod tests {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
         let refused = read(&path).unwrap_err();
         assert_eq!(refused.kind(), io::ErrorKind::PermissionDenied);
-        let told = refused.to_string();
+        let message = refused.to_string();
         assert_eq!(
-            told,
+            message,
             "it holds a secret, and every user of this machine can open it (mode 0644): chmod 600 it"
         );
         testing::write(&path, vec![b'a'; BYTES_MAX as usize + 1]);

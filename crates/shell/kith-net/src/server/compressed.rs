@@ -295,8 +295,8 @@ mod tests {
             let plain =
                 [message(false, b"one"), message(false, b"two"), message(false, &long), message(false, b"")];
             for piece in [7, 4_096, 1 << 20] {
-                let told = read(&connected, encoding, &body.concat(), piece).await;
-                assert!(told == Ok(plain.concat()), "{encoding:?} in pieces of {piece}");
+                let outcome = read(&connected, encoding, &body.concat(), piece).await;
+                assert!(outcome == Ok(plain.concat()), "{encoding:?} in pieces of {piece}");
             }
         }
         assert_eq!(connected.request_bytes(), 0);

@@ -81,8 +81,8 @@ mod tests {
     fn a_terminal_is_shown_every_port_and_path() {
         let text = page().lines(str::to_owned);
         let (router, gremlin) = ("--router 127.0.0.1:7000", "ws://127.0.0.1:7182/gremlin");
-        for told in ["router 0. It answers queries.", router, "-p 7379", gremlin, "/metrics", DOCS] {
-            assert!(text.contains(told), "{told}: {text}");
+        for expected in ["router 0. It answers queries.", router, "-p 7379", gremlin, "/metrics", DOCS] {
+            assert!(text.contains(expected), "{expected}: {text}");
         }
     }
 

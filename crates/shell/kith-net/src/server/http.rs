@@ -56,7 +56,7 @@ impl Readiness {
         self.behind.store(behind, Ordering::Release);
     }
 
-    fn told(&self) -> (StatusCode, &'static str) {
+    fn status(&self) -> (StatusCode, &'static str) {
         match (self.get(), self.behind.load(Ordering::Acquire)) {
             (true, false) => (StatusCode::OK, "ready\n"),
             (true, true) => (StatusCode::SERVICE_UNAVAILABLE, "metadata is stale\n"),
@@ -105,7 +105,7 @@ pub fn serve(bound: Bound, front: FrontPage, readiness: Readiness, stop: Cancell
     let app = Router::new()
         .route("/", get(move |headers: HeaderMap| async move { front.answer(&headers) }))
         .route("/healthz", get(|| async { "ok\n" }))
-        .route("/readyz", get(move || async move { readiness.told() }))
+        .route("/readyz", get(move || async move { readiness.status() }))
         .route(
             "/metrics",
             get(move || async move {
@@ -122,8 +122,8 @@ pub fn serve(bound: Bound, front: FrontPage, readiness: Readiness, stop: Cancell
             tokio::spawn(answer(stream, peer, connected, app.clone(), stop.clone()));
         };
         let refuse = |(stream, _)| {
-            let told = farewell::in_http1(room.open_max());
-            room.refuse(async move { farewell::at_once(stream, &told).await });
+            let farewells = farewell::in_http1(room.open_max());
+            room.refuse(async move { farewell::at_once(stream, &farewells).await });
         };
         listen::each(bound.listener, &room, &stop, welcome, refuse).await;
     });

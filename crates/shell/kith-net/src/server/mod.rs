@@ -218,7 +218,7 @@ pub fn spawn(
         Some(gate) => behind(routes.routes(), Arc::clone(gate)),
         None => routes.routes(),
     };
-    let routes = compressed::accepted(undecoded::told(routes));
+    let routes = compressed::accepted(undecoded::corrected(routes));
     let routes = Routes::from(routes.into_axum_router().layer(axum::middleware::from_fn(requests::of_peer)));
     let (tasks, addr) = (TaskTracker::new(), bound.addr);
     let accepted = accept::spawn(bound, Served { frames, gate }, &tasks, stop.clone());

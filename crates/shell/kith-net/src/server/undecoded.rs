@@ -9,7 +9,7 @@ use tonic::{Code, Status, service::Routes};
 const DECODE_FAILED: &str = "failed to decode Protobuf message";
 
 /// Wraps routes so that requests that cannot be decoded are answered with `bad_request`.
-pub(crate) fn told(routes: Routes) -> Routes {
+pub(crate) fn corrected(routes: Routes) -> Routes {
     Routes::from(routes.into_axum_router().layer(axum::middleware::map_response(tell)))
 }
 

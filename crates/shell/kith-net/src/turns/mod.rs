@@ -5,7 +5,7 @@ mod queue;
 pub use queue::Share;
 
 use parking_lot::{Mutex, MutexGuard};
-use queue::{LONG, Place, Queue};
+use queue::{LONG, Queue, QueuePosition};
 use std::{
     pin::Pin,
     sync::OnceLock,
@@ -54,7 +54,7 @@ fn turns() -> MutexGuard<'static, Queue<Waker>> {
 ///
 /// The work must not contain another `in_turns`, which would wait for the turn that it holds.
 pub async fn in_turns<T>(work: impl Future<Output = T> + Send) -> T {
-    InTurns { work: Some(Box::pin(work)), share: Share::here(), place: None, spent: Duration::ZERO }.await
+    InTurns { work: Some(Box::pin(work)), share: Share::here(), position: None, spent: Duration::ZERO }.await
 }
 
 /// Yields, so that others get their turn.
@@ -76,7 +76,7 @@ struct InTurns<'a, T> {
     work: Option<Pin<Box<dyn Future<Output = T> + Send + 'a>>>,
     share: Share,
     /// The place in the queue, while it waits for a turn.
-    place: Option<Place>,
+    position: Option<QueuePosition>,
     /// What its turns took.
     spent: Duration,
 }
@@ -99,12 +99,12 @@ impl<T> InTurns<'_, T> {
     fn poll_turn(&mut self, context: &Context<'_>) -> Poll<bool> {
         let waker = || context.waker().clone();
         let mut turns = turns();
-        match self.place {
-            None => self.place = turns.take(&self.share, waker),
-            Some(place) if turns.is_called(place, waker) => self.place = None,
+        match self.position {
+            None => self.position = turns.take(&self.share, waker),
+            Some(waiting) if turns.is_called(waiting, waker) => self.position = None,
             Some(_) => {}
         }
-        match self.place {
+        match self.position {
             None => Poll::Ready(LONG <= self.spent || turns.is_wary()),
             Some(_) => Poll::Pending,
         }
@@ -130,8 +130,8 @@ impl<T> Future for InTurns<'_, T> {
 
 impl<T> Drop for InTurns<'_, T> {
     fn drop(&mut self) {
-        if let Some(place) = self.place {
-            let next = turns().leave(place);
+        if let Some(waiting) = self.position {
+            let next = turns().leave(waiting);
             next.into_iter().for_each(Waker::wake);
         }
         if let Some(work) = self.work.take() {

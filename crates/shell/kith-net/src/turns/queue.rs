@@ -22,7 +22,7 @@ const WARY_FOR: u32 = 1_000;
 pub struct Share(Arc<AtomicU64>);
 
 /// A place in the queue: lower ones come first.
-pub(super) type Place = (u64, u64);
+pub(super) type QueuePosition = (u64, u64);
 
 /// Those that wait, each with what wakes it. Each caller gets the same share of the time of all turns, however many turns it
 /// waits for: a turn begins, on the clock of the queue, when the last one of its caller has ended, but not in the past.
@@ -35,9 +35,9 @@ pub(super) struct Queue<W> {
     next: u64,
     /// How many of the next turns may be long.
     wary: u32,
-    waiting: BTreeMap<Place, W>,
+    waiting: BTreeMap<QueuePosition, W>,
     /// Those whose turn it is, but who have not noticed yet.
-    called: HashSet<Place>,
+    called: HashSet<QueuePosition>,
 }
 
 impl<W> Queue<W> {
@@ -46,7 +46,7 @@ impl<W> Queue<W> {
     }
 
     /// Takes a turn for a caller, or else a place in the queue.
-    pub fn take(&mut self, share: &Share, waker: impl FnOnce() -> W) -> Option<Place> {
+    pub fn take(&mut self, share: &Share, waker: impl FnOnce() -> W) -> Option<QueuePosition> {
         let begin = share.0.load(Ordering::Relaxed).max(self.now);
         share.0.store(begin.saturating_add(EXPECTED_US), Ordering::Relaxed);
         if 0 < self.free {
@@ -54,26 +54,26 @@ impl<W> Queue<W> {
             self.now = begin;
             return None;
         }
-        let place = (begin, self.next);
+        let position = (begin, self.next);
         self.next += 1;
-        self.waiting.insert(place, waker());
-        Some(place)
+        self.waiting.insert(position, waker());
+        Some(position)
     }
 
-    /// Whether it is the turn of the one at `place`; it must then take it. Otherwise `waker` is what wakes it.
-    pub fn is_called(&mut self, place: Place, waker: impl FnOnce() -> W) -> bool {
-        if self.called.remove(&place) {
+    /// Whether it is the turn of the one at `position`; it must then take it. Otherwise `waker` is what wakes it.
+    pub fn is_called(&mut self, position: QueuePosition, waker: impl FnOnce() -> W) -> bool {
+        if self.called.remove(&position) {
             return true;
         }
-        self.waiting.insert(place, waker());
+        self.waiting.insert(position, waker());
         false
     }
 
-    /// The one at `place` does not wait any more. Returns whom to wake.
-    pub fn leave(&mut self, place: Place) -> Option<W> {
-        match self.waiting.remove(&place) {
+    /// The one at `position` does not wait any more. Returns whom to wake.
+    pub fn leave(&mut self, position: QueuePosition) -> Option<W> {
+        match self.waiting.remove(&position) {
             Some(_) => None,
-            None => self.called.remove(&place).then(|| self.call_next()).flatten(),
+            None => self.called.remove(&position).then(|| self.call_next()).flatten(),
         }
     }
 
@@ -92,12 +92,12 @@ impl<W> Queue<W> {
     }
 
     fn call_next(&mut self) -> Option<W> {
-        let Some((place, waker)) = self.waiting.pop_first() else {
+        let Some((position, waker)) = self.waiting.pop_first() else {
             self.free += 1;
             return None;
         };
-        self.now = self.now.max(place.0);
-        self.called.insert(place);
+        self.now = self.now.max(position.0);
+        self.called.insert(position);
         Some(waker)
     }
 }
@@ -123,9 +123,9 @@ mod tests {
         let mut next = queue.end(&Share::default(), TURN).expect("they wait");
         let mut served = Vec::new();
         for _ in 0..turns {
-            let place = *queue.called.iter().next().expect("one is called");
-            assert_eq!(places.remove(&place), Some(next));
-            assert!(queue.is_called(place, || next));
+            let position = *queue.called.iter().next().expect("one is called");
+            assert_eq!(places.remove(&position), Some(next));
+            assert!(queue.is_called(position, || next));
             served.push(next);
             // It waits again before its turn ends, as a task that gives way.
             places.insert(queue.take(&shares[next], || next).expect("none is free"), next);

@@ -94,8 +94,8 @@ async fn more_connections_than_allowed_are_told_so_and_the_others_go_on() {
         assert_eq!(count_of(transport.evaluate(&server.addr, asking(ECHO, 1)).await.unwrap()), 1);
     }
     let mut other = by_hand::Raw::connect(&server.addr).await;
-    let told = other.receive().await.expect("an error").status();
-    assert_eq!(kith_wire::code_of(&told), ErrorCode::TooManyConnections, "{told:?}");
+    let status = other.receive().await.expect("an error").status();
+    assert_eq!(kith_wire::code_of(&status), ErrorCode::TooManyConnections, "{status:?}");
     assert_eq!(other.receive().await, None);
     let grpc = TransportKind::Grpc.build(&Dialer::default());
     let refused = grpc.evaluate(&server.addr, asking(ECHO, 1)).await.unwrap_err();

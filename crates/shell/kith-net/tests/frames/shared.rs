@@ -51,12 +51,12 @@ impl Local {
             let frame = self.raw.receive_frame().await.unwrap();
             assert_eq!(frame.header.id, self.last_id);
             if frame.header.flags.has(Flags::SHARED) {
-                let place = SlotPlace::decode(&frame.body).expect("a place");
-                let mut body = vec![0; place.bytes as usize];
-                let at = u64::from(place.slot) * u64::from(self.offer.slot_bytes);
+                let slot = SlotPlace::decode(&frame.body).expect("a place");
+                let mut body = vec![0; slot.bytes as usize];
+                let at = u64::from(slot.slot) * u64::from(self.offer.slot_bytes);
                 self.memory.read_exact_at(&mut body, at).unwrap();
                 came.body.extend(body);
-                came.slots.push(place.slot);
+                came.slots.push(slot.slot);
             } else {
                 came.inline += frame.body.len();
                 came.body.extend_from_slice(&frame.body);

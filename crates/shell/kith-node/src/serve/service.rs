@@ -33,7 +33,7 @@ impl NodeService {
             return Err(kith_wire::status(ErrorCode::Leaving, message, "ask another replica"));
         }
         if !request.waits.is_empty() {
-            reads.told(&request.waits);
+            reads.take_report(&request.waits);
         }
         let served = held.served(&topology.borrow()).into_iter();
         let served = served.map(|(name, version)| v1::Served::of_version(name, version)).collect();

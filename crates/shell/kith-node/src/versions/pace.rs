@@ -4,7 +4,7 @@
 
 use super::HeldStores;
 use crate::versions::throttle::Throttle;
-use kith_routing::{Latencies, Pace, PaceOptions, PaceSample, SeenFrom, ToldReads};
+use kith_routing::{Latencies, Pace, PaceOptions, PaceSample, ReportedReads, SeenFrom};
 use kith_types::Timestamp;
 use parking_lot::{Mutex, MutexGuard};
 use std::{
@@ -24,7 +24,7 @@ pub(crate) struct Reads(Mutex<Seen>);
 #[derive(Debug, Default)]
 struct Seen {
     here: Latencies,
-    at_routers: ToldReads,
+    at_routers: ReportedReads,
 }
 
 impl Reads {
@@ -36,7 +36,7 @@ impl Reads {
     }
 
     /// Records how long a router waited for reads of this node, as the router reports it ([`Latencies::counts`]).
-    pub fn told(&self, waits: &[u64]) {
+    pub fn take_report(&self, waits: &[u64]) {
         let believed = if self.lock().at_routers.tell(waits) { "true" } else { "false" };
         metrics::counter!("kith_node_waits_told_total", "believed" => believed).increment(1);
     }
@@ -76,11 +76,12 @@ impl Pacer {
                 () = tokio::time::sleep(LOOK_INTERVAL) => {}
             }
             let (bytes, is_fetching) = self.moved();
-            let (reads, told) = self.reads.take();
+            let (reads, reported) = self.reads.take();
             if is_fetching {
                 metrics::counter!("kith_node_reads_beside_fetch_total").increment(reads.count());
             }
-            let sample = PaceSample { reads: &reads, told: &told, fetched: bytes - moved, is_fetching };
+            let sample =
+                PaceSample { reads: &reads, reported: &reported, fetched: bytes - moved, is_fetching };
             moved = bytes;
             let before = pace.limit();
             pace.on(&sample, Timestamp(started.elapsed()));

@@ -39,11 +39,11 @@ pub async fn run(target: &TargetFlags, format: Format, flags: &GraphBenchFlags) 
     let rates = slices.run().await;
     let (workload, mut answers) = (slices.workload, slices.answers);
     if let Some(population) = &population {
-        for (ask, place) in workload.pool.iter().zip(0..) {
-            if answers.is_known(place)
+        for (ask, index) in workload.pool.iter().zip(0..) {
+            if answers.is_known(index)
                 && let Some(expected) = twin::expected(population, &ask.query.operand)?
             {
-                answers.expect(place, expected);
+                answers.expect(index, expected);
             }
         }
     }

@@ -48,10 +48,10 @@ impl Slices<'_> {
         }
         let length = Duration::from_secs_f64(self.flags.seconds / f64::from(self.flags.rounds));
         let mut all = Vec::new();
-        for (place, rate) in rates.into_iter().enumerate() {
+        for (index, rate) in rates.into_iter().enumerate() {
             let mut slices = vec![Vec::new(); self.settings.len()];
             for round in 0..self.flags.rounds {
-                let seed = self.flags.seed ^ ((place as u64) << 32) ^ u64::from(round);
+                let seed = self.flags.seed ^ ((index as u64) << 32) ^ u64::from(round);
                 let mut order: Vec<usize> = (0..self.settings.len()).collect();
                 // The order alternates, so that drift favours no setting.
                 if round % 2 == 1 {
@@ -90,12 +90,12 @@ impl Slices<'_> {
     fn count(&mut self, driven: Driven<Result<Answered, QueryError>>, places: &[usize]) -> Slice {
         let mut slice = Slice { wall: driven.wall, ..Slice::default() };
         for observation in driven.observations {
-            let place = places[observation.index];
-            let tally = slice.kinds.entry(self.workload.pool[place].kind).or_default();
+            let index = places[observation.index];
+            let tally = slice.kinds.entry(self.workload.pool[index].kind).or_default();
             match observation.outcome {
                 Some(Ok(answered)) => {
                     tally.on_answer(observation.latency, observation.lag, answered.profile.as_ref());
-                    if !answered.complete || !self.answers.note(place, fingerprint(&answered.answer)) {
+                    if !answered.complete || !self.answers.note(index, fingerprint(&answered.answer)) {
                         tally.wrong += 1;
                     }
                 }
@@ -128,22 +128,22 @@ impl Answers {
     }
 
     /// Whether an answer is equal to the first one to this query.
-    pub fn note(&mut self, place: usize, answer: u64) -> bool {
+    pub fn note(&mut self, index: usize, answer: u64) -> bool {
         self.checked += 1;
-        let same = *self.first[place].get_or_insert(answer) == answer;
+        let same = *self.first[index].get_or_insert(answer) == answer;
         self.wrong += u64::from(!same);
         same
     }
 
     /// Whether this query was answered.
-    pub fn is_known(&self, place: usize) -> bool {
-        self.first[place].is_some()
+    pub fn is_known(&self, connected: usize) -> bool {
+        self.first[connected].is_some()
     }
 
     /// Compares the first answer with the correct one.
-    pub fn expect(&mut self, place: usize, right: u64) {
+    pub fn expect(&mut self, index: usize, right: u64) {
         self.computed += 1;
-        self.wrong += u64::from(self.first[place] != Some(right));
+        self.wrong += u64::from(self.first[index] != Some(right));
     }
 }
 

@@ -101,7 +101,7 @@ impl Drawn {
 
     /// The keys of a request.
     pub fn request(&self, index: usize) -> BatchKeys {
-        let place = index * self.keys % self.indices.len();
-        self.known.request(&self.indices[place..place + self.keys])
+        let start = index * self.keys % self.indices.len();
+        self.known.request(&self.indices[start..start + self.keys])
     }
 }

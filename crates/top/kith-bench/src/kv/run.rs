@@ -60,8 +60,8 @@ impl Run<'_> {
         self.at(self.flags.rate[0], WARM_UP, u64::MAX).await;
         let length = Duration::from_secs_f64(self.flags.seconds);
         let mut all = Vec::new();
-        for (place, rate) in (0u64..).zip(&self.flags.rate) {
-            all.push(self.at(*rate, length, self.flags.seed ^ (place << 32)).await);
+        for (index, rate) in (0u64..).zip(&self.flags.rate) {
+            all.push(self.at(*rate, length, self.flags.seed ^ (index << 32)).await);
         }
         all
     }

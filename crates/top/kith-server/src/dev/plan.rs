@@ -140,14 +140,14 @@ fn database_options(
 fn node_options(options: &DevOptions, folder: &Path, topology: &TopologyDocument, node: u32) -> NodeOptions {
     let known = topology.nodes.iter().find(|document| document.node == node);
     let listed = topology.cluster.listed.iter().find(|listed| listed.node == node);
-    let place = listed.map(|listed| Labels {
+    let labels = listed.map(|listed| Labels {
         zone: listed.zone.clone(),
         rack: listed.rack.clone(),
         region: listed.region.clone(),
     });
     NodeOptions {
         node,
-        place: place.unwrap_or_default(),
+        labels: labels.unwrap_or_default(),
         listen: ports::previous(known.map(|document| document.addr.as_str())),
         http: ports::previous(known.map(|document| document.http.as_str())),
         resp: Some(ports::previous(known.map(|document| document.resp.as_str()))),

@@ -65,10 +65,10 @@ fn spawn(role: &Role, at: Option<&Addresses>) -> Result<Running, StartError> {
     let mut arguments = role.arguments.clone();
     if let Some(at) = at {
         for (flag, value) in ["--listen", "--http", "--resp", "--gremlin"].into_iter().zip(at) {
-            if let Some(place) = arguments.iter().position(|argument| argument == flag)
+            if let Some(index) = arguments.iter().position(|argument| argument == flag)
                 && !value.is_empty()
             {
-                arguments[place + 1].clone_from(value);
+                arguments[index + 1].clone_from(value);
             }
         }
     }

@@ -93,7 +93,7 @@ fn node_role(options: &NodeOptions, metadata: SocketAddr) -> Result<Role, StartE
     arguments.extend(["--fetch-p99".to_owned(), fetch_p99]);
     let retention = format!("{}ms", options.log_retention.as_millis());
     arguments.extend(["--log-retention".to_owned(), retention]);
-    let Labels { zone, rack, region } = &options.place;
+    let Labels { zone, rack, region } = &options.labels;
     for (flag, label) in [("--zone", zone), ("--rack", rack), ("--region", region)] {
         if !label.is_empty() {
             arguments.extend([flag.to_owned(), label.clone()]);

@@ -117,8 +117,11 @@ mod tests {
         };
         let line = StreamFooterLine::from(cut);
         assert!(!line.is_complete());
-        let told = serde_json::to_value(line).unwrap();
+        let value = serde_json::to_value(line).unwrap();
         let failures = json!([{"class": "deadline_exceeded", "keys": 1, "partitions": [3, 9], "nodes": [5]}]);
-        assert_eq!((&told["footer"]["failures"], &told["footer"]["crc32c"]), (&failures, &json!("0000001f")));
+        assert_eq!(
+            (&value["footer"]["failures"], &value["footer"]["crc32c"]),
+            (&failures, &json!("0000001f"))
+        );
     }
 }

@@ -125,11 +125,11 @@ mod tests {
     fn what_does_not_fit_is_left_out_and_named_and_a_pipe_gets_all() {
         let (whole, left_out) = fitted(&COLUMNS, rows(), &["requests/s"], None);
         assert!(whole.contains("requests/s") && left_out.is_empty(), "{whole}");
-        let told = fitted_and_told(&COLUMNS, rows(), &["requests/s"], Some(32));
-        let lines: Vec<&str> = told.lines().collect();
+        let table = fitted_and_told(&COLUMNS, rows(), &["requests/s"], Some(32));
+        let lines: Vec<&str> = table.lines().collect();
         assert_eq!(lines[0], "node  serves");
         assert_eq!(lines[1], "   1  a store with a long name");
-        assert!(told.ends_with("requests/s\n") && lines.iter().all(|line| line.chars().count() <= 32));
+        assert!(table.ends_with("requests/s\n") && lines.iter().all(|line| line.chars().count() <= 32));
         let (narrow, _) = fitted(&COLUMNS, rows(), &["requests/s"], Some(20));
         assert_eq!(narrow, "node  serves\n   1  a store with …\n");
     }

@@ -65,9 +65,10 @@ impl<'a> Sampler<'a> {
             let known = self.routers.get(&router.addr).cloned();
             ask(router.addr.clone(), known, &self.dialer)
         });
-        let told = join_all(asked).await;
-        self.routers = told.iter().filter_map(|told| Some((told.0.clone(), told.1.clone()?))).collect();
-        let routers = told.into_iter().map(|(addr, _, counters)| (addr, counters)).collect();
+        let answers = join_all(asked).await;
+        self.routers =
+            answers.iter().filter_map(|answer| Some((answer.0.clone(), answer.1.clone()?))).collect();
+        let routers = answers.into_iter().map(|(addr, _, counters)| (addr, counters)).collect();
         Ok(Sample { at, status, routers })
     }
 }
@@ -78,7 +79,7 @@ async fn ask(
     known: Option<RouterClient>,
     dialer: &Dialer,
 ) -> (String, Option<RouterClient>, Option<v1::RouterCounters>) {
-    let told = async {
+    let answer = async {
         let client = match known {
             Some(client) => client,
             None => RouterClient::connect_by(std::slice::from_ref(&addr), dialer).await?,
@@ -86,7 +87,7 @@ async fn ask(
         let status = client.counted(v1::StatusRequest { counters: true, own: true }).await?;
         Ok::<_, kith_client::QueryError>((client, status.counters))
     };
-    match tokio::time::timeout(ROUTER_PATIENCE, told).await {
+    match tokio::time::timeout(ROUTER_PATIENCE, answer).await {
         Ok(Ok((client, counters))) => (addr, Some(client), counters),
         Ok(Err(_)) | Err(_) => (addr, None, None),
     }

@@ -6,7 +6,7 @@ use super::{
     rig::Edges,
     servers,
     support::cluster::Cluster,
-    turns::{Amount, Side, take_turns, told},
+    turns::{Amount, Side, interval_text, take_turns},
 };
 use kith_api::{GremlinQuery, GremlinTraversal};
 use kith_client::{CacheMode, QueryOptions, Question, Reply, Request, RouterClient, Service};
@@ -87,8 +87,8 @@ impl Asker {
             ];
             let seen = take_turns(&mut sides, amount);
             let [gremlin, own] = &seen[..] else { unreachable!("there are two sides") };
-            let (time, cpu) = (told(gremlin.time_to(own)), told(gremlin.cpu_to(own)));
-            let of_servers = told(gremlin.server_cpu_to(own));
+            let (time, cpu) = (interval_text(gremlin.time_to(own)), interval_text(gremlin.cpu_to(own)));
+            let of_servers = interval_text(gremlin.server_cpu_to(own));
             println!("  {name}: Gremlin / own query {time}; CPU {cpu}, of the servers {of_servers}");
             for side in [gremlin, own] {
                 println!("    {}: {}", side.name, side.describe());

@@ -8,7 +8,7 @@ use super::{
     server::{Kind, Server},
     servers,
     support::{cluster::Cluster, driver::Driver},
-    turns::{Amount, Side, take_turns, told},
+    turns::{Amount, Side, interval_text, take_turns},
 };
 use serde_json::{Value, json};
 use std::{path::Path, time::Instant};
@@ -72,7 +72,7 @@ fn measure(task: &Task, amount: Amount, cluster: &Cluster, graph: &Edges, rivals
     println!("  Kith: {}", seen[0].describe());
     for rival in &seen[1..] {
         println!("  {}: {}", rival.name, rival.describe());
-        let (time, cpu) = (told(seen[0].time_to(rival)), told(seen[0].cpu_to(rival)));
+        let (time, cpu) = (interval_text(seen[0].time_to(rival)), interval_text(seen[0].cpu_to(rival)));
         println!("    Kith / {}: time {time}, CPU {cpu}", rival.name);
     }
 }
@@ -107,26 +107,30 @@ impl Place {
 fn side<'a>(
     task: &'a Task,
     name: &'static str,
-    mut place: Place,
+    mut target: Place,
     members: &'a [(u64, u64)],
     right: &'a [u64],
 ) -> Side<'a> {
-    let parts = vec![("client", vec![std::process::id()]), ("server", place.processes.clone())];
+    let parts = vec![("client", vec![std::process::id()]), ("server", target.processes.clone())];
     let ask = move |question: usize, _| {
         let (x, y) = members[question];
         let id = |id: u64| {
-            if place.has_text_ids { json!(id.to_string()) } else { json!({"@type": "g:Int64", "@value": id}) }
+            if target.has_text_ids {
+                json!(id.to_string())
+            } else {
+                json!({"@type": "g:Int64", "@value": id})
+            }
         };
         let mut bindings = json!({"x": id(x)});
         if task.gremlin.contains("(y)") {
             bindings["y"] = id(y);
         }
         let started = Instant::now();
-        let told = place.driver.ask_bound(&place.source, task.gremlin, bindings);
+        let reply = target.driver.ask_bound(&target.source, task.gremlin, bindings);
         let took = started.elapsed();
         let found: Vec<u64> =
-            told.values.iter().filter_map(|value: &Value| value["@value"].as_u64()).collect();
-        assert_eq!(found, [right[question]], "{name}, {} of {x} and {y}: {told:?}", task.name);
+            reply.values.iter().filter_map(|value: &Value| value["@value"].as_u64()).collect();
+        assert_eq!(found, [right[question]], "{name}, {} of {x} and {y}: {reply:?}", task.name);
         took
     };
     Side { name, parts, ask: Box::new(ask) }

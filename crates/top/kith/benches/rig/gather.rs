@@ -129,8 +129,8 @@ impl Gather {
 
     /// The value of the id at `index` in the last answer.
     pub fn value(&self, index: usize) -> &[u8] {
-        let (server, place) = self.places[index];
-        let at = self.servers[server].start + place * VALUE_BYTES;
+        let (server, index_there) = self.places[index];
+        let at = self.servers[server].start + index_there * VALUE_BYTES;
         &self.buffer[at..at + VALUE_BYTES]
     }
 }

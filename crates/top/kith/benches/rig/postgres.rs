@@ -101,7 +101,7 @@ impl Postgres {
                 *least = started.elapsed().min(*least);
             }
         }
-        self.chosen = (0..least.len()).min_by_key(|place| least[*place]).expect("there are queries");
+        self.chosen = (0..least.len()).min_by_key(|index| least[*index]).expect("there are queries");
         self.statements[self.chosen].0
     }
 

@@ -72,8 +72,8 @@ impl Store {
         let mut latencies = Latencies::default();
         for seen in drive(schedule, ask).await.observations {
             let answer = seen.outcome.expect("the cluster keeps up with the rate").expect("an answer");
-            for (place, id) in keys[seen.index].iter().enumerate() {
-                let got = answer.records.value(place).unwrap_or_else(|| panic!("key {id} has no value"));
+            for (position, id) in keys[seen.index].iter().enumerate() {
+                let got = answer.records.value(position).unwrap_or_else(|| panic!("key {id} has no value"));
                 assert!(got == value(*id), "{} answered key {id} wrongly", self.name);
             }
             latencies.record(seen.latency, seen.lag);

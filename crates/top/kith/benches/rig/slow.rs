@@ -21,9 +21,9 @@ impl Slow {
     pub fn start(pid: u32, stopped: Duration, running: Duration) -> Self {
         let pid = Pid::from_raw(pid.cast_signed()).expect("0 is nobody's");
         let over = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&over);
+        let stop = Arc::clone(&over);
         let thread = thread::spawn(move || {
-            while !told.load(Ordering::Relaxed) {
+            while !stop.load(Ordering::Relaxed) {
                 for (signal, pause) in [(Signal::STOP, stopped), (Signal::CONT, running)] {
                     kill_process(pid, signal).expect("the process lives");
                     thread::sleep(pause);

@@ -119,7 +119,7 @@ impl Seen {
 }
 
 /// Formats an interval, such as `1.25 (1.20 to 1.31)`.
-pub fn told(interval: Interval) -> String {
+pub fn interval_text(interval: Interval) -> String {
     format!("{:.2} ({:.2} to {:.2})", interval.median, interval.low, interval.high)
 }
 

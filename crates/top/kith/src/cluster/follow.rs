@@ -41,14 +41,14 @@ pub async fn begin(
     shape: v1::ShapeRequest,
     wait: Option<u64>,
 ) -> anyhow::Result<(RebalanceStatusDocument, String)> {
-    let (started, mut told) = (Instant::now(), String::new());
+    let (started, mut last_reason) = (Instant::now(), String::new());
     loop {
         match ask(router, Ask::Apply(shape.clone())).await {
             Err(error) if patience(&error, wait).is_some_and(|patience| started.elapsed() < patience) => {
                 let why = error.to_string();
-                if why != told {
+                if why != last_reason {
                     eprintln!("waiting: {why}");
-                    told = why;
+                    last_reason = why;
                 }
                 tokio::time::sleep(LOOK_INTERVAL).await;
             }

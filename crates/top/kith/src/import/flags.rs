@@ -146,11 +146,11 @@ impl ImportFlags {
             return Err(Failure::usage(message, format!("name them in this order: {names}")));
         }
         let columns = self.columns();
-        if (1..count).any(|place| columns[..place].contains(&columns[place])) {
+        if (1..count).any(|index| columns[..index].contains(&columns[index])) {
             return Err(Failure::usage("--columns names a column twice", "name each column once"));
         }
         let mut units = self.columns.iter().enumerate().filter(|(_, column)| column.unit.is_some());
-        if units.any(|(place, _)| self.target() == Target::Objects || place != TIME_PLACE) {
+        if units.any(|(index, _)| self.target() == Target::Objects || index != TIME_PLACE) {
             let message = "--columns gives a unit of time to a column that is not the time of associations";
             return Err(Failure::usage(message, "give the unit to the third column of --assocs"));
         }

@@ -118,7 +118,7 @@ impl Flow {
         self.save_and_tell()?;
         self.line.clear();
         match self.end.take() {
-            Some(failure) => Err(self.told(failure).into()),
+            Some(failure) => Err(self.with_rows_done(failure).into()),
             None => Ok(()),
         }
     }
@@ -159,15 +159,15 @@ impl Flow {
         }
     }
 
-    fn refuse(&mut self, told: String) {
+    fn refuse(&mut self, message: String) {
         self.refused.count += 1;
         if self.refused.first.len() < REFUSED_SHOWN {
-            self.line.note(&told);
-            self.refused.first.push(told.clone());
+            self.line.note(&message);
+            self.refused.first.push(message.clone());
         }
         if self.refused_max < self.refused.count {
             let help = "correct the line, or allow some with --max-errors";
-            self.stop(Failure::new(ErrorCode::BadLines, told, help));
+            self.stop(Failure::new(ErrorCode::BadLines, message, help));
         }
     }
 
@@ -191,7 +191,7 @@ impl Flow {
     }
 
     /// Adds to a failure how many rows are done and how to continue.
-    pub fn told(&self, failure: Failure) -> Failure {
+    pub fn with_rows_done(&self, failure: Failure) -> Failure {
         let done = count(self.window.done());
         let of = if self.total == 0 { String::new() } else { format!(" of {}", count(self.total)) };
         let message = format!("{}; the first {done}{of} rows are done", failure.message);

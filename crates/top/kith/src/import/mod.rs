@@ -16,7 +16,7 @@ pub use flags::ImportFlags;
 
 use crate::{
     connect::{self, TargetFlags},
-    failure::{Exit, Failure, told},
+    failure::{Exit, Failure, report_failure},
     output::{self, Format},
     publish::Meter,
 };
@@ -79,7 +79,7 @@ fn check(rows: &Rows) -> Result<Checked, Failure> {
     let mut meter = Meter::default();
     let checked = rows.check(&mut |progress| tell(&mut meter, progress));
     meter.clear();
-    checked.map_err(|error| told(error.into()))
+    checked.map_err(|error| report_failure(error.into()))
 }
 
 fn tell(meter: &mut Meter, progress: &ReadProgress) {
@@ -105,7 +105,7 @@ async fn import(
     let read = read.map_err(|_| Failure::new(ErrorCode::Internal, "the reading of the file panicked", ""))?;
     let (report, read_checksum) = match read {
         Ok(read) => read,
-        Err(ReadEnd::File(error)) => return Err(flow.told(told(error.into())).into()),
+        Err(ReadEnd::File(error)) => return Err(flow.with_rows_done(report_failure(error.into())).into()),
         Err(ReadEnd::Stopped) => unreachable!("all rows were wanted"),
     };
     if checksum.is_some_and(|checksum| checksum != read_checksum) {

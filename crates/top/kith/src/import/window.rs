@@ -59,8 +59,8 @@ impl Window {
 
     /// Ends a row that has begun.
     pub fn end(&mut self, index: u64, outcome: Outcome) {
-        let place = index.checked_sub(self.done).and_then(|place| usize::try_from(place).ok());
-        if let Some(slot) = place.and_then(|place| self.ahead.get_mut(place)) {
+        let position = index.checked_sub(self.done).and_then(|position| usize::try_from(position).ok());
+        if let Some(slot) = position.and_then(|position| self.ahead.get_mut(position)) {
             *slot = Some(outcome);
         }
         while let Some(Some(outcome)) = self.ahead.front().copied() {

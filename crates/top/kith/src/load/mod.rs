@@ -17,7 +17,7 @@ pub use summary::{LoadReply, ReadFile};
 
 use crate::{
     connect::{self, TargetFlags},
-    failure::{Exit, Failure, told},
+    failure::{Exit, Failure, report_failure},
     output::{self, Format},
     publish::{check_thawed, lock, metered},
     store, table,
@@ -137,15 +137,15 @@ async fn clear(router: &RouterClient, graph: &str, store: &LockedStore) {
 
 /// Builds the components and shows the progress. Errors quote the invalid lines of the files.
 fn build(options: &LoadOptions) -> Result<LoadReport, Failure> {
-    metered(|progress| load_graph(options, progress)).map_err(told)
+    metered(|progress| load_graph(options, progress)).map_err(report_failure)
 }
 
 fn upload(store: &LockedStore, report: &LoadReport) -> Result<(), Failure> {
-    let sent = metered(|told| {
+    let sent = metered(|on_progress| {
         report.components.iter().try_for_each(|(manifest, _)| {
             let (name, version) = (&manifest.component, manifest.version.0);
             let folder = store.component(name).join(version.to_string());
-            store.upload(None, name, version, &folder, told)
+            store.upload(None, name, version, &folder, on_progress)
         })
     });
     Ok(sent?)

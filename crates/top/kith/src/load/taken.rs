@@ -3,7 +3,8 @@
 use super::publish::Offered;
 use crate::{failure::Failure, publish::metered};
 use kith_build::{
-    BuildSummary, FoundComponent, LoadReport, LockedStore, find_graph, place, remove_folder, take_version,
+    BuildSummary, FoundComponent, LoadReport, LockedStore, find_graph, open_objects, remove_folder,
+    take_version,
 };
 use kith_engine::Manifest;
 use kith_types::{ErrorCode, PartitionCount};
@@ -22,7 +23,7 @@ pub fn take(
     built: &str,
     partitions: PartitionCount,
 ) -> Result<(LoadReport, Vec<Offered>), Failure> {
-    let found = find_graph(&place(built)?, graph, partitions)?;
+    let found = find_graph(&open_objects(built)?, graph, partitions)?;
     let offered = found.iter().map(|component| take_one(store, document, component));
     let offered = offered.collect::<Result<Vec<_>, _>>()?;
     let components = found.into_iter().map(|component| {
@@ -37,7 +38,7 @@ fn take_one(
     document: Option<&StoreDocument>,
     found: &FoundComponent,
 ) -> Result<Offered, Failure> {
-    let FoundComponent { place, manifest } = found;
+    let FoundComponent { objects, manifest } = found;
     let (name, version) = (&manifest.component, manifest.version.0);
     if let Some(known) = known(document, name, version) {
         if known.manifest_hash == manifest.hash() {
@@ -47,8 +48,8 @@ fn take_one(
             format!("the graph has another version of {name:?} that was built under the number {version}");
         return Err(Failure::new(ErrorCode::VersionTaken, message, "build it again under another number"));
     }
-    let Some(folder) = place.folder() else {
-        return Ok(Offered { folder: None, url: Some(place.location().to_string()) });
+    let Some(folder) = objects.folder() else {
+        return Ok(Offered { folder: None, url: Some(objects.location().to_string()) });
     };
     store.mark_unfinished(version)?;
     remove_folder(&store.component(name).join(version.to_string()))?;

@@ -133,13 +133,15 @@ mod tests {
             message: "error reading a body from connection: broken pipe".to_owned(),
             help: String::new(),
         };
-        let told = lost("people", "push-1", Some(&broken));
-        assert_eq!(told.code, ErrorCode::PublicationLost);
+        let failure = lost("people", "push-1", Some(&broken));
+        assert_eq!(failure.code, ErrorCode::PublicationLost);
         assert!(
-            told.message.contains("push-1 of store \"people\"") && told.message.ends_with("broken pipe)")
+            failure.message.contains("push-1 of store \"people\"")
+                && failure.message.ends_with("broken pipe)")
         );
-        assert!(told.help.contains("`kith store versions people`") && told.help.contains("repeat it"));
-        let named = Unpublished::perhaps(told.clone()).named("people", || unreachable!("it names the store"));
-        assert_eq!(named.to_string(), told.message);
+        assert!(failure.help.contains("`kith store versions people`") && failure.help.contains("repeat it"));
+        let named =
+            Unpublished::perhaps(failure.clone()).named("people", || unreachable!("it names the store"));
+        assert_eq!(named.to_string(), failure.message);
     }
 }

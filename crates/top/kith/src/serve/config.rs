@@ -330,8 +330,8 @@ mod tests {
             ("[[database]]\nid = 1\nresp = \"a:1\"\n", "resp", "listen"),
             ("[cache]\nbites = 3\n", "bites", "bytes"),
         ] {
-            let told = file(text).unwrap_err();
-            assert!(told.contains(wrong) && told.contains(right), "{told}");
+            let error = file(text).unwrap_err();
+            assert!(error.contains(wrong) && error.contains(right), "{error}");
         }
         assert!(file("[session]\npolicy = \"nearest\"\n").unwrap_err().contains("nearest"));
     }

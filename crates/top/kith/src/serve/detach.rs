@@ -73,9 +73,9 @@ pub fn detach(
     let log = log_of(ready_file);
     let mut child = start_again(&log)?;
     let mut line = String::new();
-    let told = child.stdout.take().expect("its output is piped");
+    let stdout = child.stdout.take().expect("its output is piped");
     // If reading fails, the line is incomplete, which is treated like a process that exits without a report.
-    let _ = BufReader::new(told).read_line(&mut line);
+    let _ = BufReader::new(stdout).read_line(&mut line);
     match serde_json::from_str(&line) {
         Ok(StartReport::Ready(ready)) => {
             let mut input = child.stdin.take().expect("its input is piped");

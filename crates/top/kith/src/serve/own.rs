@@ -26,7 +26,7 @@ pub struct Own {
     pub fetch_p99: Option<FetchP99>,
     pub warm_bytes: Option<WarmBytes>,
     pub log_retention: Option<LogRetention>,
-    pub place: Labels,
+    pub labels: Labels,
 }
 
 /// A `[[node]]` entry of the file.
@@ -86,10 +86,10 @@ pub struct DatabaseEntry {
 impl NodeEntry {
     /// Returns the node's id and labels.
     pub fn labels(&self) -> (u32, Labels) {
-        (self.node, self.place())
+        (self.node, self.own_labels())
     }
 
-    fn place(&self) -> Labels {
+    fn own_labels(&self) -> Labels {
         Labels { zone: self.zone.clone(), rack: self.rack.clone(), region: self.region.clone() }
     }
 }
@@ -97,7 +97,7 @@ impl NodeEntry {
 impl From<NodeEntry> for Own {
     fn from(entry: NodeEntry) -> Self {
         Self {
-            place: entry.place(),
+            labels: entry.own_labels(),
             id: entry.node,
             listen: entry.listen,
             http: entry.http,

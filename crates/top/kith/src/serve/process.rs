@@ -331,10 +331,10 @@ impl Serving for NodeArgs {
         let ending = Ending::listen(process.end_with_stdin);
         let options = NodeOptions {
             node: own.id,
-            place: Labels {
-                zone: self.zone.unwrap_or(own.place.zone),
-                rack: self.rack.unwrap_or(own.place.rack),
-                region: self.region.unwrap_or(own.place.region),
+            labels: Labels {
+                zone: self.zone.unwrap_or(own.labels.zone),
+                rack: self.rack.unwrap_or(own.labels.rack),
+                region: self.region.unwrap_or(own.labels.region),
             },
             listen: process.listen,
             http: process.http,

@@ -71,7 +71,7 @@ fn nodes(status: &StatusReply, screen: Option<usize>) -> String {
         let graphs: Vec<String> =
             node.graphs.iter().map(|graph| format!("{} v{}", graph.graph, graph.version)).collect();
         vec![
-            node.group.map_or_else(|| "spare".to_owned(), |group| place(group, status)),
+            node.group.map_or_else(|| "spare".to_owned(), |group| group_cell(group, status)),
             node.node.to_string(),
             node.state.clone(),
             node.addr.clone(),
@@ -131,7 +131,7 @@ fn routers(routers: &[RouterReply], screen: Option<usize>) -> String {
 }
 
 /// Returns a node's group, with the group's state if it does not serve.
-fn place(group: u32, status: &StatusReply) -> String {
+fn group_cell(group: u32, status: &StatusReply) -> String {
     let known = status.groups.iter().find(|known| known.group == group);
     match known.map(|known| known.state.as_str()) {
         None | Some("serving") => group.to_string(),

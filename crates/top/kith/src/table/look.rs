@@ -96,7 +96,7 @@ fn verified(
             shown.map(|damage| format!("{}: {}", damage.file, damage.fault)).collect();
         let more = component.damages.len().saturating_sub(DAMAGES_SHOWN);
         notes.extend((0 < more).then(|| format!("{more} more")));
-        notes.extend(component.place.clone().filter(|_| component.state != "ok"));
+        notes.extend(component.location.clone().filter(|_| component.state != "ok"));
         let cells = [
             component.component.clone(),
             component.state.to_owned(),

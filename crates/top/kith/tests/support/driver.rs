@@ -69,25 +69,25 @@ impl Driver {
             "args": {"gremlin": gremlin, "bindings": bindings, "aliases": {"g": graph}},
         });
         self.send(request.to_string().as_bytes());
-        let mut told = Told::default();
+        let mut reply = Told::default();
         loop {
             let answer = self.receive();
             let status = &answer["status"];
-            told.code = status["code"].as_u64().expect("a code");
-            told.message = status["message"].as_str().unwrap_or_default().to_owned();
-            told.values.extend(list(&answer["result"]["data"]));
-            if told.code != 206 {
-                told.attributes = list(&status["attributes"]);
-                return told;
+            reply.code = status["code"].as_u64().expect("a code");
+            reply.message = status["message"].as_str().unwrap_or_default().to_owned();
+            reply.values.extend(list(&answer["result"]["data"]));
+            if reply.code != 206 {
+                reply.attributes = list(&status["attributes"]);
+                return reply;
             }
         }
     }
 
     /// The values of a traversal that must succeed, in GraphSON.
     pub fn must(&mut self, graph: &str, gremlin: &str) -> Told {
-        let told = self.ask(graph, gremlin);
-        assert!([200, 204].contains(&told.code), "{gremlin}: {told:?}");
-        told
+        let reply = self.ask(graph, gremlin);
+        assert!([200, 204].contains(&reply.code), "{gremlin}: {reply:?}");
+        reply
     }
 
     /// Sends a text message. Its mask is zero, so its bytes stay as they are.

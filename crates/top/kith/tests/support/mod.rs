@@ -39,7 +39,7 @@ pub fn wait_until(what: &str, holds: impl FnMut() -> bool) {
 }
 
 /// As [`wait_until`]; what went on is told if it never holds.
-pub fn wait_until_or_tell(what: &str, mut holds: impl FnMut() -> bool, told: impl Fn() -> String) {
+pub fn wait_until_or_tell(what: &str, mut holds: impl FnMut() -> bool, describe: impl Fn() -> String) {
     let held = in_time().any(|()| {
         let holds = holds();
         if !holds {
@@ -47,7 +47,7 @@ pub fn wait_until_or_tell(what: &str, mut holds: impl FnMut() -> bool, told: imp
         }
         holds
     });
-    assert!(held, "waited too long until {what}\n{}", told());
+    assert!(held, "waited too long until {what}\n{}", describe());
 }
 
 /// Goes on for as long as one may wait: for tests that bring about themselves what they wait for.

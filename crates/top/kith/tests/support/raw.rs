@@ -149,18 +149,18 @@ pub async fn frames(
     stream.write_all(&out).await.expect("it reads");
     let mut preface = [0; PREFACE_BYTES];
     stream.read_exact(&mut preface).await.expect("it greets");
-    let (mut buffer, mut told) = (BytesMut::new(), Vec::new());
-    while told.len() < asked.len() {
+    let (mut buffer, mut received) = (BytesMut::new(), Vec::new());
+    while received.len() < asked.len() {
         match kith_wire::frame::decode(&mut buffer).expect("frames") {
-            Some(frame) if frame.header.flags.has(Flags::ERROR) => told.push(Err(frame.status())),
-            Some(_) => told.push(Ok(())),
+            Some(frame) if frame.header.flags.has(Flags::ERROR) => received.push(Err(frame.status())),
+            Some(_) => received.push(Ok(())),
             None => {
                 let read = stream.read_buf(&mut buffer).await.expect("it answers");
                 assert!(0 < read, "closed without a word");
             }
         }
     }
-    told
+    received
 }
 
 /// How a call ended: `ok`, or the code of its error.

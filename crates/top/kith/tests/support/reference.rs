@@ -167,7 +167,7 @@ fn network_cases(record: &Value, ask: &dyn Fn(&str, Value) -> Value) -> Vec<Case
 
 /// The distances of all pairs of target and distance.
 fn distance_case(pairs: &[Value], ask: &dyn Fn(&str, Value) -> Value) -> Case {
-    let of = |place: usize| pairs.iter().map(|pair| pair[place].clone()).collect::<Vec<Value>>();
+    let of = |index: usize| pairs.iter().map(|pair| pair[index].clone()).collect::<Vec<Value>>();
     Case { request: ask("distance", json!({"to": of(0)})), check: Check::Fields(json!({"distances": of(1)})) }
 }
 

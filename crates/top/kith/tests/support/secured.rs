@@ -320,7 +320,7 @@ pub fn must(mut command: Command) -> String {
 pub fn refused(mut command: Command) -> (String, String, String) {
     let output: Output = command.args(["-o", "json"]).output().expect("kith runs");
     assert!(!output.status.success(), "{}", text(&output));
-    let told: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output)));
-    let field = |name: &str| told["error"][name].as_str().expect("text").to_owned();
+    let error: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output)));
+    let field = |name: &str| error["error"][name].as_str().expect("text").to_owned();
     (field("code"), field("message"), field("help"))
 }

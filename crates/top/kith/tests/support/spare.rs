@@ -60,7 +60,7 @@ impl Spare {
         let (node, pid) = (self.node, self.pid());
         let addr = &mut self.addr;
         cluster.wait_until("the node has registered", |cluster| {
-            let status = told(cluster, &["cluster", "status"]);
+            let status = run_json(cluster, &["cluster", "status"]);
             let mut nodes = status["nodes"].as_array().expect("a list").iter();
             let found = nodes.find(|it| it["node"] == node && it["pid"] == pid && it["state"] == "up");
             found.map(|it| *addr = it["addr"].as_str().expect("text").to_owned()).is_some()
@@ -99,7 +99,7 @@ impl Drop for Spare {
 }
 
 /// What a command that must succeed says.
-pub fn told(cluster: &Cluster, arguments: &[&str]) -> Value {
+pub fn run_json(cluster: &Cluster, arguments: &[&str]) -> Value {
     let arguments: Vec<&str> = arguments.iter().copied().chain(["-o", "json"]).collect();
     serde_json::from_str(&cluster.must(&arguments)).expect("JSON")
 }
@@ -109,7 +109,7 @@ pub fn refused(cluster: &Cluster, arguments: &[&str]) -> (String, String) {
     let arguments: Vec<&str> = arguments.iter().copied().chain(["-o", "json"]).collect();
     let output = cluster.kith(&arguments).output().expect("kith runs");
     assert!(!output.status.success(), "{}", text(&output));
-    let told: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    let field = |name: &str| told["error"][name].as_str().expect("text").to_owned();
+    let error: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let field = |name: &str| error["error"][name].as_str().expect("text").to_owned();
     (field("code"), field("message"))
 }

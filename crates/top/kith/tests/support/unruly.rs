@@ -50,12 +50,12 @@ impl Unruly {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let addr = listener.local_addr().expect("an address").to_string();
         let manner = watch::Sender::new(Manner::Orderly);
-        let told = manner.subscribe();
+        let orders = manner.subscribe();
         let accepting = tokio::spawn(async move {
             // Dropped with this task: nobody is connected then.
             let mut connections = JoinSet::new();
             while let Ok((client, _)) = listener.accept().await {
-                connections.spawn(relay(client, node.clone(), told.clone()));
+                connections.spawn(relay(client, node.clone(), orders.clone()));
             }
         });
         Self { addr, manner, accepting: accepting.abort_handle() }

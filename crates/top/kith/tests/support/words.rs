@@ -61,8 +61,8 @@ pub fn assert_reads(cluster: &Cluster, store: &str, people: u64, version: u64) {
 
 /// The versions of a store and their states.
 pub fn states(cluster: &Cluster, store: &str) -> Vec<(u64, String)> {
-    let told = cluster.must(&["store", "versions", store, "-o", "json"]);
-    let versions: Vec<Value> = serde_json::from_str(&told).expect("JSON");
+    let output = cluster.must(&["store", "versions", store, "-o", "json"]);
+    let versions: Vec<Value> = serde_json::from_str(&output).expect("JSON");
     let state = |it: &Value| it["state"].as_str().expect("text").to_owned();
     versions.iter().map(|it| (it["version"].as_u64().expect("a number"), state(it))).collect()
 }

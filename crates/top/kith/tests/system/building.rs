@@ -4,7 +4,7 @@ use crate::support;
 use kith_build::{
     BuildSummary, ColumnValue, Destination, Duplicates, Failure, GraphBuilder, GraphOptions, LoadOptions,
     LoadReport, RowKey, RowSettings, RowValue, Rows, SchemaFrom, Shape, StoreBuilder, Target, load_graph,
-    place,
+    open_objects,
 };
 use kith_schema::{KeyType, KindRole, ValueType};
 use kith_types::{ErrorCode, PartitionCount, StoreVersion};
@@ -71,7 +71,7 @@ fn check_store(
     put: impl Fn(u64, &mut StoreBuilder) -> Result<String, Failure>,
 ) {
     let folder = tempfile::tempdir().expect("a folder");
-    let shape = Shape::told(Some(key), Some(value), partitions());
+    let shape = Shape::stated(Some(key), Some(value), partitions());
     let library = folder.path().join("library");
     let target = Target { store: "pages", version: StoreVersion(7), out_dir: library.clone() };
     let mut builder = StoreBuilder::new(&target, &shape, &settings).expect("it begins");
@@ -97,9 +97,9 @@ fn check_store(
 
     // By files, in the library.
     let files = folder.path().join("files");
-    let out = place(files.to_str().expect("text")).expect("a folder");
+    let out = open_objects(files.to_str().expect("text")).expect("a folder");
     let opened = Rows::open(&[rows.to_owned()], &settings, &shape, false).expect("it is there");
-    let into = Destination { store: "pages", version: Some(StoreVersion(7)), place: &out };
+    let into = Destination { store: "pages", version: Some(StoreVersion(7)), objects: &out };
     opened.build_into(&into, None, &mut |_| {}).expect("it is built");
     assert_same(&files.join("7"), &command.join("7"));
 }
@@ -135,7 +135,7 @@ fn stores_of_records_are_built_alike() {
 #[test]
 fn wrong_rows_of_a_program_are_refused_in_the_words_of_files() {
     let folder = tempfile::tempdir().expect("a folder");
-    let shape = Shape::told(Some(KeyType::Id), None, partitions());
+    let shape = Shape::stated(Some(KeyType::Id), None, partitions());
     let target = Target { store: "pages", version: StoreVersion(1), out_dir: folder.path().join("out") };
     let build = |settings: &RowSettings, rows: &[(RowKey<'_>, RowValue<'_>)]| {
         let mut builder = StoreBuilder::new(&target, &shape, settings)?;
@@ -162,7 +162,7 @@ fn wrong_rows_of_a_program_are_refused_in_the_words_of_files() {
     );
     assert_eq!(build(&lenient, &rows[..2]).expect("one wrong row is allowed").records(), 1);
     assert_eq!(build(&lenient, &rows[..1]).unwrap_err().code, ErrorCode::BuildFailed, "it exists already");
-    let records = Shape::told(None, Some(ValueType::Record), partitions());
+    let records = Shape::stated(None, Some(ValueType::Record), partitions());
     let unknown = StoreBuilder::new(&target, &records, &lenient).err().expect("no schema");
     assert_eq!(unknown.code, ErrorCode::BadSchema);
 }
@@ -174,7 +174,7 @@ fn a_build_that_is_stopped_leaves_nothing() {
     fs::write(&rows, "key,value\na,b\n").expect("written");
     let settings = RowSettings::default();
     let inputs = [rows.to_str().expect("text").to_owned()];
-    let shape = Shape::told(None, None, partitions());
+    let shape = Shape::stated(None, None, partitions());
     let opened = Rows::open(&inputs, &settings, &shape, false).expect("it is there");
     settings.stop.stop();
     let target = Target { store: "pages", version: StoreVersion(1), out_dir: out.clone() };

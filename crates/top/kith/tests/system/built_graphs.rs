@@ -27,17 +27,17 @@ fn build(out: &Path, version: u64, partitions: u32, components: &[Built<'_>]) {
     graph.finish().expect("it has components");
 }
 
-fn load_of<'a>(place: &'a str, graph: &'a str) -> [&'a str; 8] {
-    ["load", "graph", "--built", place, "--graph", graph, "-o", "json"]
+fn load_of<'a>(path: &'a str, graph: &'a str) -> [&'a str; 8] {
+    ["load", "graph", "--built", path, "--graph", graph, "-o", "json"]
 }
 
-fn load(cluster: &Cluster, place: &str) -> Value {
-    serde_json::from_str(&cluster.must(&load_of(place, "village"))).expect("one line of JSON")
+fn load(cluster: &Cluster, path: &str) -> Value {
+    serde_json::from_str(&cluster.must(&load_of(path, "village"))).expect("one line of JSON")
 }
 
 /// A load that must fail with this code.
-fn assert_refused(cluster: &Cluster, place: &str, graph: &str, code: &str) {
-    let output = cluster.kith(&load_of(place, graph)).output().expect("kith runs");
+fn assert_refused(cluster: &Cluster, path: &str, graph: &str, code: &str) {
+    let output = cluster.kith(&load_of(path, graph)).output().expect("kith runs");
     assert!(
         !output.status.success() && text(&output).contains(code),
         "{code} was expected: {}",
@@ -63,8 +63,8 @@ fn a_folder_with_a_built_graph_is_loaded_like_files_and_replaces_what_it_has() {
     let cluster = Cluster::start(&["--groups", "1", "--nodes", "1", "--partitions", &PARTITIONS.to_string()]);
     let folder = tempfile::tempdir().expect("a folder");
     let (out, other) = (folder.path().join("out"), folder.path().join("other"));
-    let (place, other_place) = (out.to_str().expect("UTF-8"), other.to_str().expect("UTF-8"));
-    assert_refused(&cluster, place, "village", "nothing_to_load");
+    let (path, other_place) = (out.to_str().expect("UTF-8"), other.to_str().expect("UTF-8"));
+    assert_refused(&cluster, path, "village", "nothing_to_load");
 
     let connection = KindRole::Undirected;
     build(
@@ -73,22 +73,22 @@ fn a_folder_with_a_built_graph_is_loaded_like_files_and_replaces_what_it_has() {
         PARTITIONS,
         &[("connection", connection, &[(1, 2), (2, 3)]), ("school", KindRole::Entity, &[(1, 70)])],
     );
-    let first = load(&cluster, place);
+    let first = load(&cluster, path);
     assert_eq!(names(&first), ["connection", "school"]);
     assert_eq!((&first["components"][0]["edges"], &first["files"]), (&json!(2), &json!([])));
     assert_eq!(connections(&cluster, "connection", 2), json!([1, 3]));
     let copy = cluster.data().join("objects/village/connection/5");
     assert!(copy.join("manifest.json").is_file(), "the cluster has a copy of its own");
-    assert_refused(&cluster, place, "hamlet", "nothing_to_load");
+    assert_refused(&cluster, path, "hamlet", "nothing_to_load");
 
     // The same version again changes nothing.
-    let again = load(&cluster, place);
+    let again = load(&cluster, path);
     assert!(first["version"].as_u64() < again["version"].as_u64(), "{again}");
     assert_eq!(connections(&cluster, "connection", 2), json!([1, 3]));
 
     // A newer version replaces the components that it has, and leaves the others.
     build(&out, 6, PARTITIONS, &[("connection", connection, &[(2, 9)])]);
-    assert_eq!(names(&load(&cluster, place)), ["connection"]);
+    assert_eq!(names(&load(&cluster, path)), ["connection"]);
     assert_eq!(connections(&cluster, "connection", 2), json!([9]));
     assert!(cluster.must(&["graph", "describe", "village"]).contains("school"));
 

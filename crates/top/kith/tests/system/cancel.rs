@@ -43,8 +43,8 @@ impl World {
     /// Pushes to the end.
     fn pushed(&self, word: &str) -> u64 {
         let rows = self.rows(word);
-        let told = self.cluster.must(&["store", "push", STORE, path(&rows), "-o", "json"]);
-        number(&parsed(told.as_bytes())["version"])
+        let output = self.cluster.must(&["store", "push", STORE, path(&rows), "-o", "json"]);
+        number(&parsed(output.as_bytes())["version"])
     }
 
     /// Begins a push that both nodes wait in.
@@ -63,8 +63,8 @@ impl World {
 
     fn wait_until_waiting(&mut self, nodes: usize) {
         self.cluster.wait_until("so many nodes wait for their fetch", |cluster| {
-            let told = parsed(cluster.must(&["cluster", "fetch-rate", "-o", "json"]).as_bytes());
-            let waiting = told["nodes"].as_array().expect("a list").iter();
+            let answer = parsed(cluster.must(&["cluster", "fetch-rate", "-o", "json"]).as_bytes());
+            let waiting = answer["nodes"].as_array().expect("a list").iter();
             waiting.filter(|node| node["waiting"] != 0).count() == nodes
         });
     }
@@ -133,10 +133,10 @@ fn a_push_that_is_cancelled_leaves_nothing_and_is_in_nobodys_way() {
 
     let push = world.pushing("second");
     let running = world.described(STORE)["running"].clone();
-    let told = world.as_bob(&["store", "push", STORE, "--cancel", "-o", "json"]);
-    assert!(told.status.success(), "{}", text(&told));
+    let answer = world.as_bob(&["store", "push", STORE, "--cancel", "-o", "json"]);
+    assert!(answer.status.success(), "{}", text(&answer));
     assert_eq!(
-        parsed(&told.stdout),
+        parsed(&answer.stdout),
         json!({"store": STORE, "push": running["push"], "version": running["version"], "cancelled": true,
             "serves": world.first})
     );
@@ -147,8 +147,8 @@ fn a_push_that_is_cancelled_leaves_nothing_and_is_in_nobodys_way() {
     let id = world.described(STORE)["running"]["push"].as_str().expect("text").to_owned();
     let cancel = format!("--cancel={id}");
     for _ in 0..2 {
-        let told = world.as_bob(&["store", "push", STORE, &cancel, "-o", "json"]);
-        assert_eq!(parsed(&told.stdout)["push"], *id, "{}", text(&told));
+        let answer = world.as_bob(&["store", "push", STORE, &cancel, "-o", "json"]);
+        assert_eq!(parsed(&answer.stdout)["push"], *id, "{}", text(&answer));
     }
     world.assert_cancelled(push, "bob cancelled it");
     assert_eq!(number(&world.described(STORE)["version"]), world.first);

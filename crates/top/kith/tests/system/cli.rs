@@ -41,10 +41,10 @@ fn without_a_cluster_every_client_command_says_how_to_start_one() {
     ] {
         let output = kith(folder.path(), arguments);
         assert_eq!(output.status.code(), Some(1), "{arguments}");
-        let told = text(&output.stderr);
+        let stderr = text(&output.stderr);
         assert!(
-            told.starts_with("error[no_cluster]: ") && told.contains("\nhelp: start one with `kith dev`"),
-            "{told}"
+            stderr.starts_with("error[no_cluster]: ") && stderr.contains("\nhelp: start one with `kith dev`"),
+            "{stderr}"
         );
         assert!(output.stdout.is_empty(), "{arguments}");
     }
@@ -161,15 +161,15 @@ fn wrong_lines_are_shown_with_their_numbers() {
     fs::write(folder.path().join("edges.csv"), lines).unwrap();
     let output = kith(folder.path(), "load graph edges.csv --graph v --dry-run --max-errors 15 --no-header");
     assert_eq!(output.status.code(), Some(1));
-    let told = text(&output.stderr);
-    assert_eq!(told.lines().filter(|line| line.starts_with("edges.csv: line ")).count(), 10, "{told}");
-    assert!(told.contains("error[bad_lines]: ") && told.contains("help: "), "{told}");
+    let stderr = text(&output.stderr);
+    assert_eq!(stderr.lines().filter(|line| line.starts_with("edges.csv: line ")).count(), 10, "{stderr}");
+    assert!(stderr.contains("error[bad_lines]: ") && stderr.contains("help: "), "{stderr}");
 }
 
 #[test]
 fn a_flag_that_is_no_number_is_told_with_what_was_expected() {
     let folder = tempfile::tempdir().unwrap();
-    for (arguments, told) in [
+    for (arguments, expected) in [
         (
             "store swap s one",
             "invalid value 'one' for '<VERSION>': expected a whole number in decimal digits",
@@ -185,7 +185,7 @@ fn a_flag_that_is_no_number_is_told_with_what_was_expected() {
     ] {
         let output = kith(folder.path(), arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments}");
-        assert!(text(&output.stderr).contains(told), "{arguments}: {}", text(&output.stderr));
+        assert!(text(&output.stderr).contains(expected), "{arguments}: {}", text(&output.stderr));
     }
 }
 
@@ -210,10 +210,10 @@ fn on_a_terminal(folder: &Path, arguments: &str, environment: &[(&str, &str)]) -
 fn errors_are_coloured_on_a_terminal_and_nowhere_else() {
     let folder = tempfile::tempdir().unwrap();
     let colored = "\u{1b}[31m\u{1b}[1merror[no_cluster]\u{1b}[0m: ";
-    let told = on_a_terminal(folder.path(), "graph list", &[]);
-    assert!(told.contains(colored) && told.contains("\u{1b}[1mhelp\u{1b}[0m: "), "{told:?}");
-    let told = on_a_terminal(folder.path(), "graph list", &[("NO_COLOR", "1")]);
-    assert!(told.contains("error[no_cluster]: ") && !told.contains('\u{1b}'), "{told:?}");
+    let output = on_a_terminal(folder.path(), "graph list", &[]);
+    assert!(output.contains(colored) && output.contains("\u{1b}[1mhelp\u{1b}[0m: "), "{output:?}");
+    let output = on_a_terminal(folder.path(), "graph list", &[("NO_COLOR", "1")]);
+    assert!(output.contains("error[no_cluster]: ") && !output.contains('\u{1b}'), "{output:?}");
     let piped = text(&kith(folder.path(), "graph list").stderr);
     assert!(piped.starts_with("error[no_cluster]: ") && !piped.contains('\u{1b}'), "{piped:?}");
 }

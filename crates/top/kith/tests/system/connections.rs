@@ -5,7 +5,7 @@ use kith_engine::{KeyType, ValueType};
 use std::{fs, path::Path};
 use support::{
     cluster::{Cluster, signal},
-    spare::{Spare, told},
+    spare::{Spare, run_json},
     values::{create, push},
 };
 
@@ -92,7 +92,7 @@ fn nodes_that_join_are_connected_to(cluster: &mut Cluster, folder: &Path) {
     let mut state = String::new();
     while state != "finished" {
         read(cluster, folder);
-        let status = told(cluster, &["cluster", "rebalance", "--status"]);
+        let status = run_json(cluster, &["cluster", "rebalance", "--status"]);
         state = status["state"].as_str().expect("text").to_owned();
         assert!(["planned", "running", "finished"].contains(&state.as_str()), "{status}");
     }

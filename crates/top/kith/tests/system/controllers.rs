@@ -122,7 +122,7 @@ fn settings_that_name_what_there_is_not_are_refused_with_what_there_is() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let config = folder.path().join("kith.toml");
     let ready = folder.path().join("ready.json");
-    for (selector, told) in [
+    for (selector, expected) in [
         (
             "netwrk",
             "operations: connections, entities, members, degree, edges, object_get, object_find, assoc_get",
@@ -137,7 +137,11 @@ fn settings_that_name_what_there_is_not_are_refused_with_what_there_is() {
         dev.arg("--config").arg(&config).arg("--ready-file").arg(&ready);
         let output = dev.arg("--data").arg(folder.path().join("data")).stdin(Stdio::null()).output();
         let output = output.expect("kith runs");
-        assert!(!output.status.success() && text(&output).contains(told), "{selector}: {}", text(&output));
+        assert!(
+            !output.status.success() && text(&output).contains(expected),
+            "{selector}: {}",
+            text(&output)
+        );
     }
 }
 
@@ -196,12 +200,12 @@ fn a_caller_limits_groups_by_kind_of_round_and_is_told_when_there_are_fewer() {
     assert_eq!(decided[1], [caller("single-key", 1, 1), caller("sync-union", 3, 3)]);
     assert_eq!(decided[2], [caller("single-key", 99, 3), caller("sync-union", 99, 3)]);
     let hub = HUB.to_string();
-    let told = "3 groups by the caller (99 asked for, but there are no more)";
+    let note = "3 groups by the caller (99 asked for, but there are no more)";
     let question =
         ["network-size", &hub, "-g", "kith-village", "--fan-out", "groups=99", "--cache", "bypass"];
     for (command, flags) in [(&["graph"][..], &["--profile"][..]), (&["explain"], &[])] {
         let printed = cluster.must(&[command, &question, flags].concat());
-        assert!(printed.contains(told), "{printed}");
+        assert!(printed.contains(note), "{printed}");
     }
     let (refused, exit) = cluster.run(&[network(&json!({"fan_out": "first-degree=1"}))], 1);
     let message = refused[0]["error"]["message"].as_str().expect("a message");
@@ -214,19 +218,19 @@ fn explain_names_the_controller_and_its_inputs_and_profiles_say_what_names_mean(
     let hub = HUB.to_string();
     let question = ["network-size", &hub, "-g", "kith-village", "--cache", "bypass"];
     let explained = cluster.must(&[&["explain"][..], &question].concat());
-    for told in [
+    for expected in [
         "decided by client-qps(900), which the settings choose for network\n",
         "inputs: operation network, kind sync-union, workflow interactive, 666 keys; 3 groups of 2 nodes\n",
         "load: this client makes ",
         "controller client-qps: as many groups as keep this client within its requests per second\n",
         "policy n-groups: keys in turn over as many groups as the limit says\n",
     ] {
-        assert!(explained.contains(told), "no {told:?} in\n{explained}");
+        assert!(explained.contains(expected), "no {expected:?} in\n{explained}");
     }
     let mixed = cluster.kith(&[&["explain", "--fan-out", "max"][..], &question].concat()).output();
     let mixed = mixed.expect("kith runs");
-    let told = String::from_utf8_lossy(&mixed.stderr);
-    assert!(!mixed.status.success() && told.contains("follow its name"), "{told}");
+    let stderr = String::from_utf8_lossy(&mixed.stderr);
+    assert!(!mixed.status.success() && stderr.contains("follow its name"), "{stderr}");
     let json: Value =
         serde_json::from_str(&cluster.must(&[&["explain", "-o", "json"][..], &question].concat()))
             .expect("JSON");

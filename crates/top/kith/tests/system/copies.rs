@@ -29,19 +29,19 @@ fn push(cluster: &Cluster, store: &str) -> u64 {
     let rows: String = (0..3_000).map(|key| format!("{store} {key},{}\n", "x".repeat(4_000))).collect();
     fs::write(&csv, format!("key,value\n{rows}")).expect("written");
     cluster.must(&["store", "create", store, "--key", "string", "--value", "text"]);
-    let told = cluster.must(&["store", "push", store, csv.to_str().expect("UTF-8"), "-o", "json"]);
-    let told: Value = serde_json::from_str(told.lines().last().expect("a line")).expect("JSON");
-    told["version"].as_u64().expect("a number")
+    let output = cluster.must(&["store", "push", store, csv.to_str().expect("UTF-8"), "-o", "json"]);
+    let report: Value = serde_json::from_str(output.lines().last().expect("a line")).expect("JSON");
+    report["version"].as_u64().expect("a number")
 }
 
 /// What `kith store verify` says, and its exit code; that of nodes must be that they are whole.
 fn verify(cluster: &Cluster, store: &str, depth: &[&str]) -> (Value, Option<i32>) {
     let all = [&["store", "verify", store, "-o", "json"], depth].concat();
     let output = cluster.kith(&all).output().expect("kith runs");
-    let told: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    let nodes = told["nodes"].as_array().expect("nodes");
-    assert!(nodes.len() == 2 && nodes.iter().all(|node| node["state"] == "ok"), "{told}");
-    (told["object_store"].clone(), output.status.code())
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let nodes = report["nodes"].as_array().expect("nodes");
+    assert!(nodes.len() == 2 && nodes.iter().all(|node| node["state"] == "ok"), "{report}");
+    (report["object_store"].clone(), output.status.code())
 }
 
 /// The folder of the only version of a store of values in an object store.
@@ -72,27 +72,27 @@ impl<'a> Fault<'a> {
 /// A whole copy is told to be whole, with all its objects; only a deep look reads their bytes.
 fn assert_whole(cluster: &Cluster, packs: &[PathBuf]) {
     for depth in [QUICK, DEEP] {
-        let (told, code) = verify(cluster, "words", depth);
-        assert_eq!((&told["state"], code), (&json!("ok"), Some(0)), "{told}");
-        let component = &told["components"][0];
-        assert_eq!(component["files"], packs.len() + 1, "{told}");
-        assert!(component["place"].as_str().expect("a place").contains("words/values/"), "{told}");
+        let (report, code) = verify(cluster, "words", depth);
+        assert_eq!((&report["state"], code), (&json!("ok"), Some(0)), "{report}");
+        let component = &report["components"][0];
+        assert_eq!(component["files"], packs.len() + 1, "{report}");
+        assert!(component["place"].as_str().expect("a place").contains("words/values/"), "{report}");
         let bytes: u64 = packs.iter().map(|pack| fs::metadata(pack).expect("it is there").len()).sum();
-        assert_eq!(component["bytes"], if depth.is_empty() { 0 } else { bytes }, "{told}");
+        assert_eq!(component["bytes"], if depth.is_empty() { 0 } else { bytes }, "{report}");
     }
 }
 
 /// A broken copy is told to be broken.
 fn assert_found(cluster: &Cluster, &Fault { what, state, file, quick, .. }: &Fault<'_>, flipped: u64) {
-    let (told, code) = verify(cluster, "words", QUICK);
-    assert_eq!(code, Some(if quick { 3 } else { 0 }), "{what}: {told}");
-    let (told, code) = verify(cluster, "words", DEEP);
-    assert_eq!((&told["state"], code), (&json!(state), Some(3)), "{what}: {told}");
-    let damage = &told["components"][0]["damages"][0];
-    assert_eq!(damage["file"].as_str(), file, "{what}: {told}");
+    let (report, code) = verify(cluster, "words", QUICK);
+    assert_eq!(code, Some(if quick { 3 } else { 0 }), "{what}: {report}");
+    let (report, code) = verify(cluster, "words", DEEP);
+    assert_eq!((&report["state"], code), (&json!(state), Some(3)), "{what}: {report}");
+    let damage = &report["components"][0]["damages"][0];
+    assert_eq!(damage["file"].as_str(), file, "{what}: {report}");
     if what == "a flipped byte" {
         let offset = damage["offset"].as_u64().expect("an offset");
-        assert!((offset..offset + (64 << 10)).contains(&flipped), "{told}");
+        assert!((offset..offset + (64 << 10)).contains(&flipped), "{report}");
     }
 }
 
@@ -127,8 +127,8 @@ fn break_and_verify(cluster: &Cluster, copy: &Path, other: &Path) {
         fs::write(&manifest, &listed).expect("written");
     }
     fs::remove_dir_all(copy).expect("removed");
-    let (told, code) = verify(cluster, "words", QUICK);
-    assert_eq!((&told["state"], code), (&json!("missing"), Some(3)), "{told}");
+    let (report, code) = verify(cluster, "words", QUICK);
+    assert_eq!((&report["state"], code), (&json!("missing"), Some(3)), "{report}");
     let text = cluster.kith(&["store", "verify", "words"]).output().expect("kith runs");
     let text = String::from_utf8(text.stdout).expect("UTF-8");
     assert!(text.contains("every replica is whole, but the object store's copy is not"), "{text}");
@@ -143,9 +143,9 @@ fn verify_finds_what_a_bucket_lost_and_calls_one_that_is_away_unreachable() {
     let objects = server.file("cluster");
     break_and_verify(&cluster, &version_in(&objects, "words"), &version_in(&objects, "others"));
     server.kill();
-    let (told, code) = verify(&cluster, "others", QUICK);
-    assert_eq!((&told["state"], code), (&json!("unreachable"), Some(3)), "{told}");
-    assert_eq!(told["error"]["code"], "object_store_unreachable", "{told}");
+    let (report, code) = verify(&cluster, "others", QUICK);
+    assert_eq!((&report["state"], code), (&json!("unreachable"), Some(3)), "{report}");
+    assert_eq!(report["error"]["code"], "object_store_unreachable", "{report}");
     server.restart();
     assert_eq!(verify(&cluster, "others", DEEP).1, Some(0));
 }
@@ -160,9 +160,9 @@ fn verify_finds_what_a_folder_lost_and_calls_one_that_is_not_there_unreachable()
     // As a volume that is not mounted.
     let aside = cluster.data().join("aside");
     fs::rename(&objects, &aside).expect("renamed");
-    let (told, code) = verify(&cluster, "others", QUICK);
-    assert_eq!((&told["state"], code), (&json!("unreachable"), Some(3)), "{told}");
-    assert_eq!(told["error"]["code"], "object_store_unreachable", "{told}");
+    let (report, code) = verify(&cluster, "others", QUICK);
+    assert_eq!((&report["state"], code), (&json!("unreachable"), Some(3)), "{report}");
+    assert_eq!(report["error"]["code"], "object_store_unreachable", "{report}");
     fs::rename(&aside, &objects).expect("renamed");
     assert_eq!(verify(&cluster, "others", DEEP).1, Some(0));
 }
@@ -181,16 +181,16 @@ fn verify_looks_where_a_version_was_built_and_at_every_component_of_a_graph() {
     let rows = write("rows.csv", "key,value\na,1\nb,2\n");
     cluster.must(&["store", "build", "words", &rows, "--out", "s3://bucket/built", "--version", "7"]);
     cluster.must(&["store", "push", "words", "s3://bucket/built/7"]);
-    let (told, code) = verify(&cluster, "words", DEEP);
-    assert_eq!(code, Some(0), "{told}");
-    assert_eq!(told["components"][0]["place"], "s3://bucket/built/7", "{told}");
+    let (report, code) = verify(&cluster, "words", DEEP);
+    assert_eq!(code, Some(0), "{report}");
+    assert_eq!(report["components"][0]["place"], "s3://bucket/built/7", "{report}");
     let edges = write("edges.csv", "src,dst\n1,2\n2,3\n");
     cluster.must(&["load", "graph", &edges, "--graph", "tiny"]);
-    let (told, code) = verify(&cluster, "tiny", DEEP);
-    let components = told["components"].as_array().expect("components");
-    assert!(code == Some(0) && !components.is_empty(), "{told}");
-    let place = components[0]["place"].as_str().expect("a place");
-    let copy = server.file(place.strip_prefix("s3://bucket/").expect("in the bucket"));
+    let (report, code) = verify(&cluster, "tiny", DEEP);
+    let components = report["components"].as_array().expect("components");
+    assert!(code == Some(0) && !components.is_empty(), "{report}");
+    let url = components[0]["place"].as_str().expect("a place");
+    let copy = server.file(url.strip_prefix("s3://bucket/").expect("in the bucket"));
     fs::remove_file(&disk::packs(&copy)[0]).expect("removed");
     assert_eq!(verify(&cluster, "tiny", QUICK).1, Some(3));
 }
@@ -202,9 +202,9 @@ fn a_check_of_the_copy_keeps_to_the_rate_of_fetches() {
     let mut cluster = on_bucket(&server);
     push(&cluster, "words");
     let fetches = |cluster: &Cluster, rate: &[&str]| {
-        let told = cluster.must(&[&["cluster", "fetch-rate", "-o", "json"], rate].concat());
-        let told: Value = serde_json::from_str(&told).expect("JSON");
-        let nodes = told["nodes"].as_array().expect("nodes");
+        let output = cluster.must(&[&["cluster", "fetch-rate", "-o", "json"], rate].concat());
+        let answer: Value = serde_json::from_str(&output).expect("JSON");
+        let nodes = answer["nodes"].as_array().expect("nodes");
         nodes.iter().filter_map(|node| node["waiting"].as_u64()).sum::<u64>()
     };
     fetches(&cluster, &["1"]);

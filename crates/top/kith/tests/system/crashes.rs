@@ -139,8 +139,8 @@ impl World {
             let all_up = |addr: &str| {
                 let status = kith(&["cluster", "status", "--router", addr, "-o", "json"]).output();
                 let status = status.expect("kith runs");
-                let told: Value = serde_json::from_slice(&status.stdout).unwrap_or_default();
-                let nodes = told["nodes"].as_array().cloned().unwrap_or_default();
+                let answer: Value = serde_json::from_slice(&status.stdout).unwrap_or_default();
+                let nodes = answer["nodes"].as_array().cloned().unwrap_or_default();
                 nodes.iter().filter(|node| node["state"] == "up").count() == NODES
             };
             routers.len() == ROUTERS

@@ -65,8 +65,8 @@ fn apply(cluster: &Cluster, graph: &str) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let types = folder.path().join("types.toml");
     fs::write(&types, TYPES).expect("written");
-    let told = cluster.must(&["schema", "apply", types.to_str().expect("UTF-8"), "--graph", graph]);
-    assert!(told.contains("database:0"), "{told}");
+    let output = cluster.must(&["schema", "apply", types.to_str().expect("UTF-8"), "--graph", graph]);
+    assert!(output.contains("database:0"), "{output}");
 }
 
 #[test]

@@ -20,9 +20,9 @@ fn commands_refuse(cluster: &Cluster, folder: &Path, depth: usize) {
     fs::write(&lines, request).expect("written");
     for way in WAYS {
         let mut command = cluster.kith(&["run", "--input", lines.to_str().expect("UTF-8")]);
-        let told = command.args(way).output().expect("kith runs");
-        let told = String::from_utf8_lossy(&told.stdout).into_owned();
-        assert!(told.contains("\"bad_request\""), "{depth} {way:?}: {told}");
+        let output = command.args(way).output().expect("kith runs");
+        let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(stdout.contains("\"bad_request\""), "{depth} {way:?}: {stdout}");
     }
 }
 

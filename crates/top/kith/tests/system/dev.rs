@@ -78,9 +78,9 @@ fn pids(ready: &Value) -> Vec<u32> {
 }
 
 fn error_code(output: &Output) -> String {
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     // Lines of the log may come before.
-    let code = told.lines().find_map(|line| line.strip_prefix("error[")?.split_once(']'));
+    let code = stderr.lines().find_map(|line| line.strip_prefix("error[")?.split_once(']'));
     code.unwrap_or_else(|| panic!("no error: {}", text(output))).0.to_owned()
 }
 
@@ -100,32 +100,32 @@ fn the_usual_ports_are_served_while_they_are_free_and_others_where_they_are_take
     // What this test cannot take, somebody else has taken.
     let taken: Vec<TcpListener> =
         USUAL.iter().filter_map(|port| TcpListener::bind(("127.0.0.1", *port)).ok()).collect();
-    let place = ClusterFolder::new();
-    let told = place.must(detached());
-    for (usual, port) in USUAL.iter().zip(ports(&place.ready())) {
+    let folder = ClusterFolder::new();
+    let output = folder.must(detached());
+    for (usual, port) in USUAL.iter().zip(ports(&folder.ready())) {
         assert_ne!(*usual, port);
         assert!(
-            told.contains(&format!("127.0.0.1:{port}")) && told.contains(&format!("{usual} is taken")),
-            "{told}"
+            output.contains(&format!("127.0.0.1:{port}")) && output.contains(&format!("{usual} is taken")),
+            "{output}"
         );
     }
-    assert!(place.stop(&[]).status.success());
+    assert!(folder.stop(&[]).status.success());
     drop(taken);
-    let told = place.must(detached());
-    for (usual, port) in USUAL.iter().zip(ports(&place.ready())) {
+    let output = folder.must(detached());
+    for (usual, port) in USUAL.iter().zip(ports(&folder.ready())) {
         let is_others = || TcpStream::connect(("127.0.0.1", *usual)).is_ok();
         assert!(*usual == port || is_others(), "{usual} is free, and {port} is served");
-        assert_eq!(told.contains(&format!("{usual} is taken")), *usual != port, "{told}");
+        assert_eq!(output.contains(&format!("{usual} is taken")), *usual != port, "{output}");
     }
 }
 
 #[test]
 fn the_front_page_of_a_process_says_what_it_is_and_what_is_there() {
-    let place = ClusterFolder::new();
-    let ready = place.detach(&["--groups", "1", "--nodes", "1"]);
+    let folder = ClusterFolder::new();
+    let ready = folder.detach(&["--groups", "1", "--nodes", "1"]);
     let page = http_get(ready["http"].as_str().expect("an address"), "/");
-    for told in ["200 OK", "router 0", "/healthz", "/readyz", "/metrics", "Documentation: https://"] {
-        assert!(page.contains(told), "{told}: {page}");
+    for expected in ["200 OK", "router 0", "/healthz", "/readyz", "/metrics", "Documentation: https://"] {
+        assert!(page.contains(expected), "{expected}: {page}");
     }
     for key in ["router", "resp", "gremlin"] {
         assert!(page.contains(ready[key].as_str().expect("an address")), "{key}: {page}");
@@ -149,21 +149,21 @@ fn listens(pid: u32) -> Vec<SocketAddr> {
 }
 
 /// What a port answers; nothing if it does not speak HTTP.
-fn told(addr: SocketAddr, request: &str) -> String {
+fn response_to(addr: SocketAddr, request: &str) -> String {
     let mut stream = TcpStream::connect(addr).expect("it listens");
     stream.set_read_timeout(Some(Duration::from_millis(500))).expect("set");
     let _ = stream.write_all(request.as_bytes());
-    let mut told = [0; 1 << 10];
-    let bytes = stream.read(&mut told).unwrap_or(0);
-    String::from_utf8_lossy(&told[..bytes]).into_owned()
+    let mut answer = [0; 1 << 10];
+    let bytes = stream.read(&mut answer).unwrap_or(0);
+    String::from_utf8_lossy(&answer[..bytes]).into_owned()
 }
 
 #[test]
 fn web_pages_of_other_hosts_are_refused_on_every_port_of_every_process() {
-    let place = ClusterFolder::new();
-    fs::write(place.path().join("kith.toml"), "accepted-hosts = [\"console.example\"]\n").expect("written");
+    let folder = ClusterFolder::new();
+    fs::write(folder.path().join("kith.toml"), "accepted-hosts = [\"console.example\"]\n").expect("written");
     let shape = ["--processes", "--groups", "1", "--nodes", "1", "--config", "kith.toml", "--data", "data"];
-    let ready = place.detach(&shape);
+    let ready = folder.detach(&shape);
     let ports: Vec<SocketAddr> = pids(&ready).into_iter().flat_map(listens).collect();
     let body = r#"{"gremlin":"g.inject(1)"}"#;
     let socket = "connection: Upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n\
@@ -180,8 +180,10 @@ fn web_pages_of_other_hosts_are_refused_on_every_port_of_every_process() {
     let mut served = 0;
     for port in &ports {
         for (line, headers, body) in requests {
-            let send = |from: &str| told(*port, &format!("{line} HTTP/1.1\r\n{from}\r\n{headers}\r\n{body}"));
-            let is_served = |told: &str| told.starts_with("HTTP/1.1 2") || told.starts_with("HTTP/1.1 101");
+            let send =
+                |from: &str| response_to(*port, &format!("{line} HTTP/1.1\r\n{from}\r\n{headers}\r\n{body}"));
+            let is_served =
+                |response: &str| response.starts_with("HTTP/1.1 2") || response.starts_with("HTTP/1.1 101");
             for from in [
                 "host: evil.example",
                 "host: 127.0.0.1\r\norigin: https://evil.example",
@@ -189,8 +191,8 @@ fn web_pages_of_other_hosts_are_refused_on_every_port_of_every_process() {
                 "host: localhost\r\norigin: null",
                 "host: localhost\r\nsec-fetch-site: cross-site",
             ] {
-                let told = send(from);
-                assert!(!is_served(&told), "{port} {line} {from}: {told}");
+                let response = send(from);
+                assert!(!is_served(&response), "{port} {line} {from}: {response}");
             }
             let listed = send("host: console.example\r\norigin: https://console.example");
             assert_eq!(is_served(&listed), is_served(&send("host: localhost")), "{port} {line}: {listed}");
@@ -200,23 +202,23 @@ fn web_pages_of_other_hosts_are_refused_on_every_port_of_every_process() {
     // Health and metrics of three processes, and the WebSocket. A traversal names no graph that there is.
     assert!(7 <= served, "{served} of {ports:?}");
     for log in ["database-000", "node-000", "router-000"] {
-        let log = place.path().join("data").join(log).with_extension("log");
+        let log = folder.path().join("data").join(log).with_extension("log");
         let log = fs::read_to_string(&log).unwrap_or_else(|error| panic!("{}: {error}", log.display()));
         let audit: Vec<&str> = log.lines().filter(|line| line.contains("audit=true")).collect();
-        for told in ["a web page", "GET /metrics", "permission_denied", "evil.example", "127.0.0.1"] {
-            assert!(audit.iter().any(|line| line.contains(told)), "{told}: {log}");
+        for part in ["a web page", "GET /metrics", "permission_denied", "evil.example", "127.0.0.1"] {
+            assert!(audit.iter().any(|line| line.contains(part)), "{part}: {log}");
         }
     }
 }
 
 #[test]
 fn a_detached_cluster_goes_on_without_its_terminal_until_it_is_stopped() {
-    let place = ClusterFolder::new();
+    let folder = ClusterFolder::new();
     // Reading to the end of both outputs, as `detach` does, ends only if the cluster holds neither.
-    let told = place.detach(&["--processes", "--groups", "1", "--nodes", "2", "--data", "data"]);
-    assert_eq!(told["log"], ".kith/ready.log");
-    let ready = place.ready();
-    assert_eq!((&told["router"], &told["pid"]), (&ready["router"], &ready["pid"]));
+    let output = folder.detach(&["--processes", "--groups", "1", "--nodes", "2", "--data", "data"]);
+    assert_eq!(output["log"], ".kith/ready.log");
+    let ready = folder.ready();
+    assert_eq!((&output["router"], &output["pid"]), (&ready["router"], &ready["pid"]));
     let supervisor = pid(&ready["pid"]);
     let stat = fs::read_to_string(format!("/proc/{supervisor}/stat")).expect("it runs");
     let fields: Vec<&str> = stat.rsplit_once(')').expect("a name").1.split_whitespace().collect();
@@ -226,16 +228,16 @@ fn a_detached_cluster_goes_on_without_its_terminal_until_it_is_stopped() {
         (supervisor.to_string().as_str(), "0"),
         "a session without a terminal"
     );
-    place.must(kith(&["cluster", "status"]));
-    let stopped = place.stop(&["-o", "json"]);
+    folder.must(kith(&["cluster", "status"]));
+    let stopped = folder.stop(&["-o", "json"]);
     assert!(stopped.status.success(), "{}", text(&stopped));
     let reply: Value = serde_json::from_slice(&stopped.stdout).expect("JSON");
     assert_eq!(pid(&reply["stopped"]), supervisor);
     assert!(pids(&ready).iter().all(|pid| !is_running(*pid)), "all of it has ended");
-    assert!(!place.path().join(".kith/ready.json").exists());
+    assert!(!folder.path().join(".kith/ready.json").exists());
     // Its data is kept.
-    place.detach(&["--data", "data"]);
-    assert_eq!(place.ready()["nodes"].as_array().map(Vec::len), Some(2));
+    folder.detach(&["--data", "data"]);
+    assert_eq!(folder.ready()["nodes"].as_array().map(Vec::len), Some(2));
 }
 
 /// Whether a process runs; one that has ended and that nobody has waited for does not.
@@ -246,7 +248,7 @@ fn is_running(pid: u32) -> bool {
 
 #[test]
 fn a_cluster_is_stopped_by_its_folder_its_ready_file_or_its_data_directory() {
-    let place = ClusterFolder::new();
+    let folder = ClusterFolder::new();
     let small = ["--groups", "1", "--nodes", "1"];
     for how in [
         &[][..],
@@ -254,44 +256,44 @@ fn a_cluster_is_stopped_by_its_folder_its_ready_file_or_its_data_directory() {
         &["--data", "data"],
         &["--ready-file", "r", "--data", "data"],
     ] {
-        let ready = place.detach(&[&small, how].concat());
-        let stopped = place.stop(how);
+        let ready = folder.detach(&[&small, how].concat());
+        let stopped = folder.stop(how);
         assert!(stopped.status.success(), "{how:?}: {}", text(&stopped));
         assert!(!is_running(pid(&ready["pid"])), "{how:?}");
     }
-    let ready = place.detach(&[&small[..], &["--ready-file", "r", "--data", "data"]].concat());
-    let other = place.stop(&["--ready-file", "r", "--data", "other"]);
+    let ready = folder.detach(&[&small[..], &["--ready-file", "r", "--data", "data"]].concat());
+    let other = folder.stop(&["--ready-file", "r", "--data", "other"]);
     assert_eq!(error_code(&other), "usage");
     assert!(is_running(pid(&ready["pid"])));
-    assert!(place.stop(&["--data", "data"]).status.success());
+    assert!(folder.stop(&["--data", "data"]).status.success());
 }
 
 #[test]
 fn nothing_to_stop_is_a_clear_error() {
-    let place = ClusterFolder::new();
-    assert_eq!(error_code(&place.stop(&[])), "no_cluster");
-    assert_eq!(error_code(&place.stop(&["--data", "data"])), "not_running");
-    fs::write(place.path().join("no.json"), "{}").expect("written");
-    assert_eq!(error_code(&place.stop(&["--ready-file", "no.json"])), "ready_file_unreadable");
-    let ready = place.detach(&["--groups", "1", "--nodes", "1", "--data", "data"]);
+    let folder = ClusterFolder::new();
+    assert_eq!(error_code(&folder.stop(&[])), "no_cluster");
+    assert_eq!(error_code(&folder.stop(&["--data", "data"])), "not_running");
+    fs::write(folder.path().join("no.json"), "{}").expect("written");
+    assert_eq!(error_code(&folder.stop(&["--ready-file", "no.json"])), "ready_file_unreadable");
+    let ready = folder.detach(&["--groups", "1", "--nodes", "1", "--data", "data"]);
     let first = pid(&ready["pid"]);
     signal(first, "KILL");
     wait_until("the cluster is gone", || !is_running(first));
-    assert_eq!(error_code(&place.stop(&[])), "stale_ready_file");
-    assert_eq!(error_code(&place.stop(&["--data", "data"])), "not_running");
+    assert_eq!(error_code(&folder.stop(&[])), "stale_ready_file");
+    assert_eq!(error_code(&folder.stop(&["--data", "data"])), "not_running");
     // Another cluster with the same data is not the one that this file names.
-    let second = place.detach(&["--data", "data", "--ready-file", "second.json"]);
-    assert_eq!(error_code(&place.stop(&[])), "stale_ready_file");
+    let second = folder.detach(&["--data", "data", "--ready-file", "second.json"]);
+    assert_eq!(error_code(&folder.stop(&[])), "stale_ready_file");
     assert!(is_running(pid(&second["pid"])));
-    assert!(place.stop(&["--ready-file", "second.json"]).status.success());
+    assert!(folder.stop(&["--ready-file", "second.json"]).status.success());
 }
 
 #[test]
 fn a_port_in_use_is_a_clear_error() {
-    let place = ClusterFolder::new();
+    let folder = ClusterFolder::new();
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = taken.local_addr().expect("an address").port().to_string();
-    let failed = place.run(kith(&[
+    let failed = folder.run(kith(&[
         "dev",
         "--port",
         &port,
@@ -307,10 +309,10 @@ fn a_port_in_use_is_a_clear_error() {
 
 #[test]
 fn a_cluster_that_cannot_start_says_so_to_who_detaches_it() {
-    let place = ClusterFolder::new();
+    let folder = ClusterFolder::new();
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = taken.local_addr().expect("an address").port().to_string();
-    let failed = place.run(kith(&[
+    let failed = folder.run(kith(&[
         "dev",
         "--detach",
         "--port",
@@ -323,28 +325,28 @@ fn a_cluster_that_cannot_start_says_so_to_who_detaches_it() {
         "0",
     ]));
     assert_eq!((error_code(&failed).as_str(), failed.status.code()), ("port_in_use", Some(1)));
-    assert!(!place.path().join(".kith/ready.json").exists());
-    place.detach(&["--groups", "1", "--nodes", "1"]);
+    assert!(!folder.path().join(".kith/ready.json").exists());
+    folder.detach(&["--groups", "1", "--nodes", "1"]);
     let mut second = dev(&["--detach", "-o", "json"]);
     second.args(["--groups", "1"]);
-    let second = place.run(second);
-    let told: Value = serde_json::from_slice(&second.stdout).expect("an error as JSON");
-    assert_eq!(told["error"]["code"], "ready_file_in_use", "{}", text(&second));
+    let second = folder.run(second);
+    let error: Value = serde_json::from_slice(&second.stdout).expect("an error as JSON");
+    assert_eq!(error["error"]["code"], "ready_file_in_use", "{}", text(&second));
 }
 
 #[test]
 fn a_detached_start_that_is_interrupted_leaves_nothing() {
-    let place = ClusterFolder::new();
+    let folder = ClusterFolder::new();
     let mut command = dev(&["--detach", "--processes", "--data", "data"]);
-    let mut waiting = command.current_dir(place.path()).stdout(Stdio::null()).spawn().expect("kith runs");
-    let lock = place.path().join("data/lock");
+    let mut waiting = command.current_dir(folder.path()).stdout(Stdio::null()).spawn().expect("kith runs");
+    let lock = folder.path().join("data/lock");
     let started = || fs::read_to_string(&lock).ok()?.trim().parse().ok();
     wait_until("the cluster begins to start", || started().is_some());
     signal(waiting.id(), "KILL");
     waiting.wait().expect("it has ended");
     let supervisor: u32 = started().expect("a process id");
     wait_until("what was started has ended", || !is_running(supervisor));
-    assert!(!place.path().join(".kith/ready.json").exists());
+    assert!(!folder.path().join(".kith/ready.json").exists());
 }
 
 /// The temporary directories of clusters in `parent`.

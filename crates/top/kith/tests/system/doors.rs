@@ -103,7 +103,7 @@ async fn node(cluster: &Secured, stop: CancellationToken) -> Node {
     let local = SocketAddr::from(([127, 0, 0, 1], 0));
     let options = NodeOptions {
         node: 0,
-        place: Labels::default(),
+        labels: Labels::default(),
         listen: local,
         http: local,
         resp: None,
@@ -180,23 +180,23 @@ async fn answers(started: &Started<'_>) {
     assert_eq!(ads.say("auth ads-token").await, "ok");
     assert_eq!(ads.say("get pages 7").await, "value 7 of pages");
     assert_eq!(ads.say("get pages 777").await, "(none)");
-    let told: serde_json::Value = serde_json::from_str(&ads.say("get people ada").await).expect("JSON");
-    assert_eq!(told, serde_json::json!({"age": 36}));
+    let answer: serde_json::Value = serde_json::from_str(&ads.say("get people ada").await).expect("JSON");
+    assert_eq!(answer, serde_json::json!({"age": 36}));
     assert_eq!(ads.say("degree kith-village 9043").await, "666");
     let failures = "kith_router_query_errors_total{op=\"line\"}";
     assert_eq!(started.metric(failures).await, 0.0);
     assert_eq!(ads.say("degree kith-village 1").await, "(none)");
-    let told = ads.say("get kith-village 1").await;
-    assert!(told.starts_with("error not_values: "), "{told}");
+    let reply = ads.say("get kith-village 1").await;
+    assert!(reply.starts_with("error not_values: "), "{reply}");
     assert_eq!(started.metric(failures).await, 0.0, "what a door learns of a store's shape is no query");
-    let told = ads.say("degree people 1").await;
-    assert!(told.starts_with("error "), "{told}");
+    let reply = ads.say("degree people 1").await;
+    assert!(reply.starts_with("error "), "{reply}");
     assert_eq!(started.metric(failures).await, 1.0);
     for wrong in ["get pages x", "get pages", "degree kith-village x", "put pages 7 x"] {
-        let told = ads.say(wrong).await;
+        let reply = ads.say(wrong).await;
         assert!(
-            told.starts_with("error wrong_key_type: ") || told.starts_with("error bad_request: "),
-            "{told}"
+            reply.starts_with("error wrong_key_type: ") || reply.starts_with("error bad_request: "),
+            "{reply}"
         );
     }
     assert_eq!(started.metric("kith_router_query_seconds_count{op=\"line\"}").await, 6.0);
@@ -209,13 +209,13 @@ async fn rights(started: &Started<'_>) {
     let before = started.metric(queries).await;
     let mut nobody = started.connect().await.expect("it listens");
     for refused in ["get pages 7", "degree kith-village 9043", "auth guess"] {
-        let told = nobody.say(refused).await;
-        assert!(told.starts_with("error unauthenticated: "), "{told}");
+        let reply = nobody.say(refused).await;
+        assert!(reply.starts_with("error unauthenticated: "), "{reply}");
     }
     assert_eq!(nobody.say("auth eve-token").await, "ok");
     for refused in ["get pages 7", "degree kith-village 9043", "get nowhere 1"] {
-        let told = nobody.say(refused).await;
-        assert!(told.starts_with("error permission_denied: eve may not read store"), "{told}");
+        let reply = nobody.say(refused).await;
+        assert!(reply.starts_with("error permission_denied: eve may not read store"), "{reply}");
     }
     assert_eq!(started.metric(queries).await, before);
     assert_eq!(nobody.say("get secrets 1").await, "value 1 of secrets");
@@ -232,9 +232,9 @@ async fn rights(started: &Started<'_>) {
 
     let mut clear = TcpStream::connect(started.router.doors.addresses[0]).await.expect("it listens");
     clear.write_all(b"get pages 7\n").await.expect("it reads");
-    let mut told = String::new();
-    clear.read_to_string(&mut told).await.expect("it is told");
-    assert_eq!(told, "error tls_required\n");
+    let mut reply = String::new();
+    clear.read_to_string(&mut reply).await.expect("it is told");
+    assert_eq!(reply, "error tls_required\n");
 }
 
 /// A node by itself answers for the partitions that it holds, and refuses what it does not hold or do.
@@ -244,10 +244,10 @@ async fn of_a_node(started: &Started<'_>) {
     assert_eq!(ads.say("auth ads-token").await, "ok");
     let mut held = 0;
     for key in 0..20 {
-        let told = ads.say(&format!("get pages {key}")).await;
-        match told == format!("value {key} of pages") {
+        let reply = ads.say(&format!("get pages {key}")).await;
+        match reply == format!("value {key} of pages") {
             true => held += 1,
-            false => assert!(told.starts_with("error partitions_unavailable: "), "{told}"),
+            false => assert!(reply.starts_with("error partitions_unavailable: "), "{reply}"),
         }
     }
     assert!(0 < held && held < 20, "half of the partitions are here, not {held} of 20 keys");
@@ -255,13 +255,13 @@ async fn of_a_node(started: &Started<'_>) {
     for name in ["ada", "bob", "eve"] {
         people.push(ads.say(&format!("get people {name}")).await);
     }
-    let is_one = |told: &String| {
-        ["{\"age\":36}", "{\"age\":7}", "(none)"].contains(&told.as_str())
-            || told.starts_with("error partitions_unavailable: ")
+    let is_one = |reply: &String| {
+        ["{\"age\":36}", "{\"age\":7}", "(none)"].contains(&reply.as_str())
+            || reply.starts_with("error partitions_unavailable: ")
     };
     assert!(people.iter().all(is_one), "{people:?}");
-    let told = ads.say("degree kith-village 9043").await;
-    assert!(told.starts_with("error unsupported_operation: ") && told.contains("ask a router"), "{told}");
+    let reply = ads.say("degree kith-village 9043").await;
+    assert!(reply.starts_with("error unsupported_operation: ") && reply.contains("ask a router"), "{reply}");
     assert!(ads.say("get secrets 1").await.starts_with("error permission_denied: "));
     assert!(ads.say("get kith-village 1").await.starts_with("error not_values: "));
 }

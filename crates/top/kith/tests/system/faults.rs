@@ -76,10 +76,10 @@ fn is_whole(cluster: &Cluster, deep: bool) -> (bool, Value) {
     let depth: &[&str] = if deep { &["--deep"] } else { &[] };
     let arguments = [&["store", "verify", "words", "-o", "json"], depth].concat();
     let output = cluster.kith(&arguments).output().expect("kith runs");
-    let told: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let code = output.status.code();
-    assert_eq!(code, Some(if told["ok"] == true { 0 } else { 3 }), "{told}");
-    (told["ok"] == true, told)
+    assert_eq!(code, Some(if report["ok"] == true { 0 } else { 3 }), "{report}");
+    (report["ok"] == true, report)
 }
 
 fn restart(cluster: &mut Cluster, node: u64) {
@@ -142,10 +142,10 @@ fn no_fault_of_a_replica_makes_an_answer_wrong_and_each_is_repaired() {
         assert!(is_whole(&cluster, true).0, "before {what}");
         let folder = version_folder(&cluster, 0, "words", VERSION);
         fault(&folder);
-        let (ok, told) = is_whole(&cluster, true);
+        let (ok, report) = is_whole(&cluster, true);
         assert!(
-            !ok && told["nodes"][0]["state"] != "ok" && told["nodes"][1]["state"] == "ok",
-            "{what}: {told}"
+            !ok && report["nodes"][0]["state"] != "ok" && report["nodes"][1]["state"] == "ok",
+            "{what}: {report}"
         );
         // In turn from both groups: the damaged replica is met.
         for _ in 0..2 {
@@ -156,8 +156,8 @@ fn no_fault_of_a_replica_makes_an_answer_wrong_and_each_is_repaired() {
         let last = RefCell::new(Value::Null);
         let is_repaired = || {
             assert_eq!(read(&cluster, &what, false).right, KNOWN + UNKNOWN, "{what}");
-            let (ok, told) = is_whole(&cluster, true);
-            last.replace(told);
+            let (ok, report) = is_whole(&cluster, true);
+            last.replace(report);
             ok
         };
         wait_until_or_tell(&format!("it is repaired: {what}"), is_repaired, || {
@@ -189,9 +189,9 @@ fn damage_that_nothing_can_repair_is_an_error_and_never_an_absence() {
         assert!(0 < first.errors, "{kind}: {} right", first.right);
         restart(&mut cluster, at as u64);
         read(&cluster, kind, true);
-        let told = is_whole(&cluster, true).1;
-        for node in told["nodes"].as_array().expect("nodes") {
-            assert_eq!(node["state"], "damaged", "{told}");
+        let report = is_whole(&cluster, true).1;
+        for node in report["nodes"].as_array().expect("nodes") {
+            assert_eq!(node["state"], "damaged", "{report}");
         }
     }
     // The source comes back: every node heals itself.
@@ -215,6 +215,6 @@ fn the_scrubber_finds_what_nobody_reads_and_repairs_it() {
         let node = &status["nodes"][0];
         node["files_repaired"].as_u64().is_some_and(|files| 0 < files) && node["files_damaged"] == 0
     });
-    let told = cluster.must(&["store", "verify", "words", "--version", "1", "--deep", "-o", "json"]);
-    assert_eq!(serde_json::from_str::<Value>(&told).expect("JSON")["ok"], true, "{told}");
+    let output = cluster.must(&["store", "verify", "words", "--version", "1", "--deep", "-o", "json"]);
+    assert_eq!(serde_json::from_str::<Value>(&output).expect("JSON")["ok"], true, "{output}");
 }

@@ -30,9 +30,9 @@ const VALUE_BYTES: usize = 400;
 
 /// Each node's `fetch-rate`, after a change if there is one.
 fn rates(cluster: &Cluster, change: &[&str]) -> Vec<Value> {
-    let told = cluster.must(&[&["cluster", "fetch-rate", "-o", "json"], change].concat());
-    let told: Value = serde_json::from_str(&told).expect("JSON");
-    told["nodes"].as_array().expect("a list").clone()
+    let output = cluster.must(&[&["cluster", "fetch-rate", "-o", "json"], change].concat());
+    let answer: Value = serde_json::from_str(&output).expect("JSON");
+    answer["nodes"].as_array().expect("a list").clone()
 }
 
 fn waits(node: &Value) -> bool {
@@ -243,17 +243,17 @@ fn fetches_give_way_to_reads_that_are_slow_at_routers_alone() {
         waits && held_back(cluster).is_some()
     });
     assert!(4 << 20 <= held_back(&cluster).expect("it is held back"), "never below the floor");
-    let told =
+    let reported_waits =
         |believed: &str| cluster.metric(&format!("kith_node_waits_told_total{{believed=\"{believed}\"}}"));
-    assert!(told("true").is_some_and(|told| 0.0 < told));
+    assert!(reported_waits("true").is_some_and(|count| 0.0 < count));
 
     // Nobody is believed who tells of more reads than there were.
     let node = router.session.topology().table.nodes()[0].address.clone();
-    let before = told("false").unwrap_or_default();
+    let before = reported_waits("false").unwrap_or_default();
     let made_up = v1::PingRequest { waits: vec![u64::MAX], ..Default::default() };
     let transport = router.session.executor().fleet().transport();
     runtime.block_on(transport.ping(&node, made_up)).expect("a ping is answered, whatever it says");
-    assert!(told("false").is_some_and(|after| before < after));
+    assert!(reported_waits("false").is_some_and(|after| before < after));
 
     router.unruly.turn(Manner::Orderly);
     server.go_on();

@@ -11,7 +11,7 @@ use std::{
 use support::{
     cluster::{Cluster, http_get, kith, metric_at, signal, text},
     root,
-    spare::{Spare, metadata_address, refused, told},
+    spare::{Spare, metadata_address, refused, run_json},
     values::{create, push},
 };
 
@@ -160,20 +160,20 @@ fn a_dead_node_shows_in_metrics_and_so_do_reads_of_redis_clients_that_fail() {
 fn a_group_that_is_taken_out_shows_in_status_and_metrics() {
     let mut cluster = Cluster::start(&["--processes", "--groups", "2", "--nodes", "1"]);
     let states = |cluster: &Cluster| {
-        let status = told(cluster, &["cluster", "status"]);
+        let status = run_json(cluster, &["cluster", "status"]);
         let groups = status["groups"].as_array().expect("a list").clone();
         groups.iter().map(|it| it["state"].as_str().expect("text").to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(states(&cluster), ["serving", "serving"]);
     assert!(!cluster.must(&["cluster", "status"]).contains("taken out"));
-    told(&cluster, &["cluster", "drain-group", "0"]);
+    run_json(&cluster, &["cluster", "drain-group", "0"]);
     cluster.wait_until("the status says so", |cluster| states(cluster) == ["out", "serving"]);
     let table = cluster.must(&["cluster", "status"]);
     assert!(table.contains("group 0 is taken out") && table.contains("0 out"), "{table}");
     let out = |group: u32| format!("kith_router_group_out{{group=\"{group}\"}}");
     cluster.wait_until("the metric says so", |cluster| cluster.metric(&out(0)) == Some(1.0));
     assert_eq!(cluster.metric(&out(1)), Some(0.0));
-    told(&cluster, &["cluster", "restore-group", "0"]);
+    run_json(&cluster, &["cluster", "restore-group", "0"]);
     cluster.wait_until("it is back", |cluster| {
         states(cluster) == ["serving", "serving"] && cluster.metric(&out(0)) == Some(0.0)
     });
@@ -203,7 +203,7 @@ fn a_rebalance_that_has_stopped_shows_in_metrics() {
     let (code, reason) = refused(&cluster, &["cluster", "rebalance", "--continue"]);
     assert_eq!(code, "rebalance_stopped", "{reason}");
     fs::remove_file(&components).expect("the file");
-    let ended = told(&cluster, &["cluster", "rebalance", "--continue"]);
+    let ended = run_json(&cluster, &["cluster", "rebalance", "--continue"]);
     assert_eq!(ended["state"], "finished", "{ended}");
     cluster.wait_until("it goes on", |cluster| cluster.metric(metric) == Some(0.0));
 }

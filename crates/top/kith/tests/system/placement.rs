@@ -12,7 +12,7 @@ use std::{
 };
 use support::{
     cluster::{Cluster, signal},
-    spare::{Spare, refused, told},
+    spare::{Spare, refused, run_json},
     stream::Stream,
     words::{assert_reads, judge, mget, push_version, read_on},
 };
@@ -36,7 +36,7 @@ struct Disks(BTreeMap<u32, Vec<(u32, PathBuf)>>);
 
 impl Disks {
     fn of(cluster: &Cluster, root: &Path) -> Self {
-        let status = told(cluster, &["cluster", "status"]);
+        let status = run_json(cluster, &["cluster", "status"]);
         let mut disks: BTreeMap<u32, Vec<(u32, PathBuf)>> = BTreeMap::new();
         for it in status["nodes"].as_array().expect("a list") {
             let number = |name: &str| it[name].as_u64().expect("a number") as u32;
@@ -75,15 +75,15 @@ impl Disks {
 
 /// Deep verification finds the store whole on these groups, and asks no other.
 fn assert_whole(cluster: &Cluster, store: &str, groups: &BTreeSet<u32>) {
-    let told = told(cluster, &["store", "verify", store, "--deep"]);
-    assert_eq!(told["ok"], true, "{told}");
-    let nodes = told["nodes"].as_array().expect("a list").iter();
+    let report = run_json(cluster, &["store", "verify", store, "--deep"]);
+    assert_eq!(report["ok"], true, "{report}");
+    let nodes = report["nodes"].as_array().expect("a list").iter();
     let asked: BTreeSet<u32> = nodes.map(|it| it["group"].as_u64().expect("a number") as u32).collect();
     assert_eq!(asked, *groups, "{store}");
-    let place = self::told(cluster, &["store", "where", store, "17"]);
-    let replicas: Vec<&Value> = place["replicas"].as_array().expect("a list").iter().collect();
-    assert_eq!(replicas.len(), groups.len(), "{place}");
-    assert!(replicas.iter().all(|replica| replica["state"] == "FOUND"), "{place}");
+    let answer = self::run_json(cluster, &["store", "where", store, "17"]);
+    let replicas: Vec<&Value> = answer["replicas"].as_array().expect("a list").iter().collect();
+    assert_eq!(replicas.len(), groups.len(), "{answer}");
+    assert!(replicas.iter().all(|replica| replica["state"] == "FOUND"), "{answer}");
 }
 
 /// A node that does not hold a store is not waited for.
@@ -161,7 +161,7 @@ fn add_a_fourth_group(cluster: &mut Cluster, root: &Path, stores: &Stores) {
     read_on(cluster, &readers);
     cluster.must(&["cluster", "add-group", "100", "101", "--grace", "0"]);
     cluster.wait_until("what was given up is freed", |cluster| {
-        told(cluster, &["cluster", "rebalance", "--status"])["progress"]["reclaims_left"] == 0
+        run_json(cluster, &["cluster", "rebalance", "--status"])["progress"]["reclaims_left"] == 0
     });
     read_on(cluster, &readers);
     let disks = Disks::of(cluster, root);
@@ -189,11 +189,11 @@ fn remove_a_group(cluster: &mut Cluster, stores: &Stores, version: &dyn Fn(&str)
     let (code, message) = refused(cluster, &["cluster", "remove-group", &free]);
     assert!(code == "shape_refused" && message.contains("kith cluster drain-group"), "{message}");
     cluster.must(&["cluster", "drain-group", &free]);
-    let removed = told(cluster, &["cluster", "remove-group", &free, "--grace", "0"]);
+    let removed = run_json(cluster, &["cluster", "remove-group", &free, "--grace", "0"]);
     assert_eq!(removed["state"], "finished", "{removed}");
-    let status = told(cluster, &["cluster", "status"]);
+    let status = run_json(cluster, &["cluster", "status"]);
     assert_eq!(status["groups"].as_array().expect("a list").len(), 3, "{status}");
-    let again = told(cluster, &["cluster", "remove-group", &free]);
+    let again = run_json(cluster, &["cluster", "remove-group", &free]);
     assert_eq!((&again["state"], &again["progress"]["moves"]), (&json!("finished"), &json!(0)), "{again}");
     for (store, _) in stores.all() {
         assert_reads(cluster, store, PEOPLE, version(store));
@@ -230,19 +230,19 @@ fn a_store_lies_in_as_many_groups_as_it_asks_for() {
 fn nodes_with(cluster: &Cluster, store: &str, copies: usize) -> BTreeSet<u64> {
     let mut all = BTreeSet::new();
     for key in 0..40 {
-        let place = told(cluster, &["store", "where", store, &key.to_string()]);
-        let replicas = place["replicas"].as_array().expect("a list");
-        assert!(replicas.iter().all(|replica| replica["state"] == "FOUND"), "{place}");
+        let answer = run_json(cluster, &["store", "where", store, &key.to_string()]);
+        let replicas = answer["replicas"].as_array().expect("a list");
+        assert!(replicas.iter().all(|replica| replica["state"] == "FOUND"), "{answer}");
         let nodes: BTreeSet<u64> =
             replicas.iter().map(|replica| replica["node"].as_u64().expect("a number")).collect();
-        assert_eq!((nodes.len(), replicas.len()), (copies, copies), "{place}");
+        assert_eq!((nodes.len(), replicas.len()), (copies, copies), "{answer}");
         all.extend(nodes);
     }
     all
 }
 
 fn network(cluster: &Cluster) -> Value {
-    told(cluster, &["graph", "network-size", "9043", "-g", "village"])
+    run_json(cluster, &["graph", "network-size", "9043", "-g", "village"])
 }
 
 /// Nobody notices the death of a node, which comes back.
@@ -253,7 +253,7 @@ fn kill_a_node_and_read(cluster: &mut Cluster, before: &Value) {
     }
     assert_eq!(network(cluster), *before);
     cluster.wait_until("it is back", |cluster| {
-        let status = told(cluster, &["cluster", "status"]);
+        let status = run_json(cluster, &["cluster", "status"]);
         status["nodes"].as_array().expect("a list").iter().all(|node| node["state"] == "up")
     });
 }

@@ -16,7 +16,7 @@ use std::{
 use support::{
     cluster::{Cluster, kith, run_lines, signal},
     reference::{Case, Reference, differences},
-    spare::{Spare, refused, told},
+    spare::{Spare, refused, run_json},
     values::{create, push},
 };
 
@@ -32,7 +32,7 @@ fn value(key: u64, version: u64) -> String {
 }
 
 fn status(cluster: &Cluster) -> Value {
-    told(cluster, &["cluster", "rebalance", "--status"])
+    run_json(cluster, &["cluster", "rebalance", "--status"])
 }
 
 /// Waits until the last rebalance has ended and freed what it gave up; how it ended.
@@ -42,7 +42,7 @@ fn settled(cluster: &mut Cluster) -> Value {
         last = status(cluster);
         let is_over = ["finished", "aborted"].contains(&last["state"].as_str().unwrap_or_default());
         if last["state"] == "stopped" {
-            told(cluster, &["cluster", "rebalance", "--continue", "--detach"]);
+            run_json(cluster, &["cluster", "rebalance", "--continue", "--detach"]);
         }
         is_over && last["progress"]["reclaims_left"] == 0
     });
@@ -51,7 +51,7 @@ fn settled(cluster: &mut Cluster) -> Value {
 
 /// Node → partitions, by group.
 fn shape(cluster: &Cluster) -> Vec<(Option<u64>, u64, u64)> {
-    let status = told(cluster, &["cluster", "status"]);
+    let status = run_json(cluster, &["cluster", "status"]);
     let nodes = status["nodes"].as_array().expect("a list").iter();
     nodes
         .map(|it| {
@@ -179,7 +179,7 @@ fn a_cluster_changes_its_shape_while_it_is_read() {
 /// A node is added to each group; the driver is killed while a stealer does not move.
 fn grow(cluster: &mut Cluster, spares: &[Spare; 2], folder: &Path) {
     let add = ["cluster", "add-node", &spares[0].addr, "101", "--batch", "2", "--grace", "1"];
-    let plan = told(cluster, &add.iter().copied().chain(["--plan"]).collect::<Vec<_>>());
+    let plan = run_json(cluster, &add.iter().copied().chain(["--plan"]).collect::<Vec<_>>());
     assert_eq!((&plan["state"], &plan["progress"]["moves"]), (&json!("planned"), &json!(12)), "{plan}");
     assert!(
         plan["progress"]["bytes"].as_u64().is_some_and(|bytes| 500_000 < bytes),
@@ -192,7 +192,7 @@ fn grow(cluster: &mut Cluster, spares: &[Spare; 2], folder: &Path) {
     );
 
     signal(spares[0].pid(), "STOP");
-    let begun = told(cluster, &add.iter().copied().chain(["--detach"]).collect::<Vec<_>>());
+    let begun = run_json(cluster, &add.iter().copied().chain(["--detach"]).collect::<Vec<_>>());
     let star = star(folder).display().to_string();
     let (code, message) = refused(cluster, &["load", "graph", &star, "--graph", "star"]);
     assert_eq!(code, "rebalance_running", "{message}");
@@ -226,8 +226,8 @@ fn grow(cluster: &mut Cluster, spares: &[Spare; 2], folder: &Path) {
 
 fn abort_and_even_out(cluster: &mut Cluster) {
     let drain = ["cluster", "drain", "0", "--batch", "1", "--grace", "1", "--throttle", "1", "--detach"];
-    let begun = told(cluster, &drain);
-    let aborted = told(cluster, &["cluster", "rebalance", "--abort"]);
+    let begun = run_json(cluster, &drain);
+    let aborted = run_json(cluster, &["cluster", "rebalance", "--abort"]);
     assert_eq!((&aborted["state"], &aborted["id"]), (&json!("aborted"), &begun["id"]), "{aborted}");
     settled(cluster);
     let of_first = |cluster: &Cluster| -> u64 {
@@ -235,7 +235,7 @@ fn abort_and_even_out(cluster: &mut Cluster) {
     };
     assert_eq!(of_first(cluster), 24, "every partition has an owner, whatever was finished");
     // The next change waits until what this one gave up is freed.
-    let evened = told(cluster, &["cluster", "rebalance", "--apply", "--grace", "3"]);
+    let evened = run_json(cluster, &["cluster", "rebalance", "--apply", "--grace", "3"]);
     assert_eq!(evened["state"], "finished");
     assert!(shape(cluster).iter().all(|(.., partitions)| *partitions == 6), "{:?}", shape(cluster));
 }
@@ -243,12 +243,12 @@ fn abort_and_even_out(cluster: &mut Cluster) {
 /// As for an upgrade.
 fn groups_in_turn(cluster: &Cluster) {
     for group in ["0", "1"] {
-        let drained = told(cluster, &["cluster", "drain-group", group]);
+        let drained = run_json(cluster, &["cluster", "drain-group", group]);
         assert_eq!((&drained["state"], &drained["progress"]["moves"]), (&json!("finished"), &json!(0)));
         let other = if group == "0" { "1" } else { "0" };
         assert_eq!(refused(cluster, &["cluster", "drain-group", other]).0, "shape_refused");
         assert_eq!(refused(cluster, &["cluster", "drain-group", group]).0, "shape_refused");
-        let restored = told(cluster, &["cluster", "restore-group", group]);
+        let restored = run_json(cluster, &["cluster", "restore-group", group]);
         assert_eq!(restored["state"], "finished");
     }
     assert_eq!(refused(cluster, &["cluster", "drain-group", "9"]).0, "shape_refused");
@@ -258,7 +258,7 @@ fn groups_in_turn(cluster: &Cluster) {
 }
 
 fn leave(cluster: &mut Cluster) {
-    let removed = told(cluster, &["cluster", "remove-node", "1", "--grace", "0"]);
+    let removed = run_json(cluster, &["cluster", "remove-node", "1", "--grace", "0"]);
     assert_eq!(removed["state"], "finished", "{removed}");
     settled(cluster);
     let shape = shape(cluster);

@@ -133,9 +133,9 @@ fn redis_cli_is_answered_as_by_redis() {
 fn redis_benchmark_runs_unchanged_and_is_counted() {
     let cluster = started(&["--processes", "--groups", "2", "--nodes", "2"]);
     let redis = Redis::of_router(&cluster.ready());
-    let told = redis.benchmark(&["-t", "ping,get", "-n", "5000", "-c", "50", "-r", "3000", "-q"]);
+    let output = redis.benchmark(&["-t", "ping,get", "-n", "5000", "-c", "50", "-r", "3000", "-q"]);
     for test in ["PING_INLINE", "PING_MBULK", "GET"] {
-        assert!(told.contains(&format!("{test}: ")), "{told}");
+        assert!(output.contains(&format!("{test}: ")), "{output}");
     }
     redis.benchmark(&["-t", "get", "-n", "5000", "-c", "20", "-P", "50", "-r", "3000", "-q"]);
     redis.benchmark(&[
@@ -179,12 +179,12 @@ fn a_node_answers_for_what_it_holds_and_says_who_answers_for_the_rest() {
         };
         held[mine] += 1;
         assert_eq!(asked[mine], format!("{}\n", value(key)));
-        let told = format!("does not hold the partition of this key (ask a router: {router})");
-        assert!(asked[other].contains(&told), "{}", asked[other]);
+        let refusal = format!("does not hold the partition of this key (ask a router: {router})");
+        assert!(asked[other].contains(&refusal), "{}", asked[other]);
     }
     assert!(held.iter().all(|held| 10 < *held), "{held:?}");
     let people = [0, 1].map(|node| Redis::of_node(&ready, node).cli(&["get", "people:3"]));
-    assert!(people.iter().any(|told| told.contains(r#""name":"member \"3\"""#)), "{people:?}");
+    assert!(people.iter().any(|text| text.contains(r#""name":"member \"3\"""#)), "{people:?}");
     let script = "
 try:
     client.mget(['key:' + key for key in keys])
@@ -192,8 +192,8 @@ except redis.ResponseError as error:
     result = str(error)
 ";
     let words: Vec<String> = (0..60).map(word).collect();
-    let told = Redis::of_node(&ready, 0).python(script, &json!(words));
-    assert!(told.as_str().expect("never a part of an answer").starts_with("not_owner: "), "{told}");
+    let reply = Redis::of_node(&ready, 0).python(script, &json!(words));
+    assert!(reply.as_str().expect("never a part of an answer").starts_with("not_owner: "), "{reply}");
 }
 
 #[test]
@@ -225,7 +225,7 @@ for key, value in zip(keys, pipeline.execute(raise_on_error=False)):
     signal(frozen, "CONT");
     let read: BTreeMap<String, String> = serde_json::from_value(read).expect("texts");
     let failed =
-        read.values().filter(|told| told.starts_with("partitions_unavailable: no replica of partition "));
+        read.values().filter(|text| text.starts_with("partitions_unavailable: no replica of partition "));
     let failed = failed.count();
     let found = (100..140).filter(|key| read[&word(*key)] == value(*key)).count();
     assert_eq!((found + failed, read.len()), (40, 40), "{read:?}");
@@ -239,7 +239,7 @@ fn bytes_that_are_none_close_their_connection_and_no_other() {
     let redis = Redis::of_router(&cluster.ready());
     let mut other = redis.connect();
     other.send(b"PING\r\n");
-    for (bytes, told) in [
+    for (bytes, expected) in [
         (&b"*1\r\n:1\r\n"[..], "expected '$', got ':'"),
         (b"*2000000000\r\n", "invalid multibulk length"),
         (b"*1\r\n$536870912\r\n", "invalid bulk length"),
@@ -248,7 +248,7 @@ fn bytes_that_are_none_close_their_connection_and_no_other() {
         raw.send(b"PING\r\n");
         raw.send(bytes);
         let replies = String::from_utf8(raw.rest()).expect("text");
-        assert_eq!(replies, format!("+PONG\r\n-ERR Protocol error: {told}\r\n"));
+        assert_eq!(replies, format!("+PONG\r\n-ERR Protocol error: {expected}\r\n"));
     }
     // Cut in the middle of a command: nothing is answered, nothing hangs.
     let mut raw = redis.connect();

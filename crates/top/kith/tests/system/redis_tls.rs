@@ -35,8 +35,8 @@ fn assert_strangers_are_hung_up_on(cluster: &Secured, redis: &Redis) {
     let stranger = Authority::new(cluster.folder.path(), "other");
     let expired = cluster.authority.expired("eve");
     for papers in [None, Some(stranger.papers("mallory")), Some(expired)] {
-        let told = cluster.redis(papers.as_ref()).cli_all(&["get", "pages:7"]);
-        assert!(!told.contains("value") && !told.is_empty(), "{papers:?}: {told}");
+        let reply = cluster.redis(papers.as_ref()).cli_all(&["get", "pages:7"]);
+        assert!(!reply.contains("value") && !reply.is_empty(), "{papers:?}: {reply}");
     }
     // redis-cli tries again.
     assert!(before + 3.0 <= failures());
@@ -54,8 +54,8 @@ fn assert_plain_clients_are_told(cluster: &Secured, redis: &Redis) {
     assert!(plain.cli(&["get", "pages:7"]).starts_with("ERR tls_required: this port takes TLS only"));
     let mut raw = plain.connect();
     raw.send(b"PING\r\nGET pages:7\r\n");
-    let told = String::from_utf8(raw.rest()).expect("text");
-    assert!(told.starts_with("-ERR tls_required: ") && told.lines().count() == 1, "{told}");
+    let reply = String::from_utf8(raw.rest()).expect("text");
+    assert!(reply.starts_with("-ERR tls_required: ") && reply.lines().count() == 1, "{reply}");
     let log = cluster.router_log();
     assert!(log.contains("a Redis client does not use TLS, which this port requires"), "{log}");
 }
@@ -104,8 +104,8 @@ fn assert_passwords_open_pages(redis: &Redis) {
     for asked in [&["get", "pages:7"][..], &["ping"], &["info"], &["get", "nowhere:7"]] {
         assert_eq!(redis.cli(asked).trim_end(), NOAUTH, "{asked:?}");
     }
-    let told = redis.cli_all(&["--no-auth-warning", "-a", "guess", "get", "pages:7"]);
-    assert!(told.contains("WRONGPASS") && told.contains(NOAUTH), "{told}");
+    let reply = redis.cli_all(&["--no-auth-warning", "-a", "guess", "get", "pages:7"]);
+    assert!(reply.contains("WRONGPASS") && reply.contains(NOAUTH), "{reply}");
     let ads: [&[&str]; 3] =
         [&["-a", "ads-token"], &["--user", "ads", "--pass", "ads-token"], &["-3", "-a", "ads-token"]];
     for flags in ads {
@@ -128,9 +128,12 @@ fn assert_passwords_open_pages(redis: &Redis) {
     assert!(other.contains("WRONGPASS") && other.contains(NOAUTH), "{other}");
     let lines =
         "get pages:7\nhello 3 auth ads guess\nhello 3 auth ads ads-token\nget pages:7\nreset\nget pages:7\n";
-    let told = redis.cli_lines(&[], lines);
-    assert!(told.starts_with(NOAUTH) && told.contains("WRONGPASS") && told.contains("server kith"), "{told}");
-    assert!(told.contains("value 7 of pages\n") && told.trim_end().ends_with(NOAUTH), "{told}");
+    let reply = redis.cli_lines(&[], lines);
+    assert!(
+        reply.starts_with(NOAUTH) && reply.contains("WRONGPASS") && reply.contains("server kith"),
+        "{reply}"
+    );
+    assert!(reply.contains("value 7 of pages\n") && reply.trim_end().ends_with(NOAUTH), "{reply}");
 }
 
 #[test]
@@ -148,10 +151,10 @@ fn a_token_is_shown_as_a_password_and_opens_what_its_subject_may_read() {
     let ops = cluster.redis(Some(&cluster.authority.papers("ops")));
     assert_eq!(ops.cli(&["mget", "pages:1", "secrets:2"]), "value 1 of pages\nvalue 2 of secrets\n");
     let stranger = cluster.redis(Some(&cluster.authority.papers("stranger")));
-    let told = stranger.cli(&["get", "pages:7"]);
-    assert!(told.starts_with("NOPERM the certificate of CN=stranger has no rights"), "{told}");
-    let told = stranger.cli(&["--no-auth-warning", "-a", "ads-token", "get", "pages:7"]);
-    assert_eq!(told, "value 7 of pages\n");
+    let reply = stranger.cli(&["get", "pages:7"]);
+    assert!(reply.starts_with("NOPERM the certificate of CN=stranger has no rights"), "{reply}");
+    let reply = stranger.cli(&["--no-auth-warning", "-a", "ads-token", "get", "pages:7"]);
+    assert_eq!(reply, "value 7 of pages\n");
     // What others read with `kith get` is the same rights.
     let (code, ..) =
         secured::refused(with(cluster.kith(&["get", "pages", "7"]), &cluster.authority.papers("stranger")));
@@ -168,15 +171,15 @@ fn a_token_that_is_taken_back_works_no_longer_on_a_connection_that_is_open() {
     let rights = access(&[("ads", "new-token", "read = [\"secrets\"]")]);
     fs::write(cluster.folder.path().join("access.toml"), rights).expect("written");
     cluster.wait_until("the new rights are taken up", || {
-        let told = open.ask("get pages:7");
-        assert!(["value 7 of pages", NOAUTH].contains(&told.as_str()), "{told}");
-        told == NOAUTH
+        let reply = open.ask("get pages:7");
+        assert!(["value 7 of pages", NOAUTH].contains(&reply.as_str()), "{reply}");
+        reply == NOAUTH
     });
     assert!(open.ask("auth ads-token").starts_with("WRONGPASS"));
     assert_eq!(open.ask("auth ads new-token"), "OK");
     assert_eq!(open.ask("get secrets:7"), "value 7 of secrets");
-    let told = open.ask("mget secrets:1 pages:1");
-    assert!(told.starts_with("NOPERM ads may not read store \"pages\""), "{told}");
+    let reply = open.ask("mget secrets:1 pages:1");
+    assert!(reply.starts_with("NOPERM ads may not read store \"pages\""), "{reply}");
     assert_eq!(open.ask("client id"), connection, "it is the same connection");
     // As redis-py tells it: with the errors that its users catch.
     let script = "
@@ -187,9 +190,9 @@ for password, key in [('ads-token', 'secrets:7'), (None, 'secrets:7'), ('new-tok
     except redis.RedisError as error:
         result.append(type(error).__name__)
 ";
-    let told = redis.python(script, &json!([]));
+    let reply = redis.python(script, &json!([]));
     // As an error of AUTH itself, or in releases since 4.4 by its name.
-    assert!([json!("ResponseError"), json!("AuthenticationError")].contains(&told[0]), "{told}");
-    assert_eq!(told[1], "AuthenticationError");
-    assert_eq!((&told[2], &told[3]), (&json!("value 7 of secrets"), &json!("NoPermissionError")));
+    assert!([json!("ResponseError"), json!("AuthenticationError")].contains(&reply[0]), "{reply}");
+    assert_eq!(reply[1], "AuthenticationError");
+    assert_eq!((&reply[2], &reply[3]), (&json!("value 7 of secrets"), &json!("NoPermissionError")));
 }

@@ -75,8 +75,8 @@ fn verify_opens_only_what_the_metadata_names() {
     for object_store in [false, true] {
         assert_eq!(outcome(&verify(ask_of("pages", served + 1, object_store))), "version_not_kept");
         for store in ["secrets", "../secrets/values", "pages/../secrets", "/proc/self"] {
-            let told = verify(ask_of(store, served, object_store));
-            assert_eq!(outcome(&told), "permission_denied", "{store}");
+            let report = verify(ask_of(store, served, object_store));
+            assert_eq!(outcome(&report), "permission_denied", "{store}");
         }
     }
     // As readers could ask until nodes decided by themselves what a version is made of.
@@ -85,8 +85,8 @@ fn verify_opens_only_what_the_metadata_names() {
         record.components[0].name = name.to_owned();
         let record = String::from_utf8(record.encode()).expect("JSON");
         let message = v1::StoreNamed { store: record }.encode_to_vec();
-        let told = verify(message);
-        assert!(told.is_err(), "{name}: {told:?}");
+        let report = verify(message);
+        assert!(report.is_err(), "{name}: {report:?}");
     }
 }
 
@@ -145,9 +145,9 @@ fn a_connection_that_shows_an_unknown_token_is_nobodys_from_then_on() {
         (&["ads", ""], &["ok", "unauthenticated", "unauthenticated"]),
         (&["ads", "guessed", "ads"], &["ok", "unauthenticated", "ok", "ok"]),
     ] {
-        let told = frames(&cluster.authority.pem, &router, tokens, Op::MultiGet, &read);
-        let told: Vec<String> = runtime.block_on(told).iter().map(outcome).collect();
-        assert_eq!(told, expected, "{tokens:?}");
+        let answers = frames(&cluster.authority.pem, &router, tokens, Op::MultiGet, &read);
+        let answers: Vec<String> = runtime.block_on(answers).iter().map(outcome).collect();
+        assert_eq!(answers, expected, "{tokens:?}");
     }
 }
 
@@ -255,10 +255,10 @@ fn everybody_gets_what_their_rights_say_of_every_method_and_operation() {
             ["pages", "scores", "secrets"].iter().flat_map(|it| servers.iter().map(move |at| (*it, at)))
         {
             for call in calls(store) {
-                let told = runtime.block_on(begin(&dialer, server, &call.path, call.message));
-                let (told, expected) = (refusal(&told), walker.refused(call.needs, store));
+                let answer = runtime.block_on(begin(&dialer, server, &call.path, call.message));
+                let (answer, expected) = (refusal(&answer), walker.refused(call.needs, store));
                 assert_eq!(
-                    told.as_deref(),
+                    answer.as_deref(),
                     expected,
                     "{} {} {} of {store}",
                     walker.token,
@@ -268,9 +268,9 @@ fn everybody_gets_what_their_rights_say_of_every_method_and_operation() {
             }
             for op in &ops {
                 let Some((body, needs)) = framed(*op, store) else { continue };
-                let told = frame(&cluster.authority.pem, server, walker.token, *op, &body);
-                let (told, expected) = (refusal(&runtime.block_on(told)), walker.refused(needs, store));
-                assert_eq!(told.as_deref(), expected, "{} {} of {store}", walker.token, op.name());
+                let answer = frame(&cluster.authority.pem, server, walker.token, *op, &body);
+                let (answer, expected) = (refusal(&runtime.block_on(answer)), walker.refused(needs, store));
+                assert_eq!(answer.as_deref(), expected, "{} {} of {store}", walker.token, op.name());
             }
         }
     }
@@ -305,10 +305,10 @@ fn compressed_requests_are_answered_and_refused_as_plain_ones_are() {
                 let plain = outcome(&plain);
                 for sent in compressed(&call.message) {
                     let encoding = sent.0;
-                    let told = runtime.block_on(begin_compressed(&dialer, &server, &call.path, sent));
+                    let answer = runtime.block_on(begin_compressed(&dialer, &server, &call.path, sent));
                     let about = format!("{} {} of {store} by {encoding}", walker.token, call.path);
-                    assert_eq!(refusal(&told).as_deref(), walker.refused(call.needs, store), "{about}");
-                    assert_eq!(outcome(&told), plain, "{about}");
+                    assert_eq!(refusal(&answer).as_deref(), walker.refused(call.needs, store), "{about}");
+                    assert_eq!(outcome(&answer), plain, "{about}");
                 }
             }
         }
@@ -321,8 +321,8 @@ fn compressed_requests_are_answered_and_refused_as_plain_ones_are() {
         .map(|sent| (sent, "too_large"))
         .chain([(("deflate", vec![3, 0]), "unsupported_operation")])
     {
-        let told = runtime.block_on(begin_compressed(&reader, &cluster.router(0), path, sent));
-        assert_eq!(outcome(&told), code);
+        let answer = runtime.block_on(begin_compressed(&reader, &cluster.router(0), path, sent));
+        assert_eq!(outcome(&answer), code);
     }
 }
 
@@ -346,12 +346,12 @@ fn walk_redis(cluster: &Secured) {
             assert!(redis.cli(&[command, "pages:7"]).contains("NOAUTH"), "{command} of nobody");
             for walker in &WALKERS[1..] {
                 for store in ["pages", "scores", "secrets"] {
-                    let told = as_token(walker.token, &[command, &format!("{store}:7")]);
-                    let is_refused = told.contains("NOPERM");
+                    let reply = as_token(walker.token, &[command, &format!("{store}:7")]);
+                    let is_refused = reply.contains("NOPERM");
                     assert_eq!(
                         is_refused,
                         !walker.reads.contains(&store),
-                        "{} {command} {store}: {told}",
+                        "{} {command} {store}: {reply}",
                         walker.token
                     );
                 }
@@ -371,9 +371,9 @@ fn walk_http(cluster: &Secured) {
     for (path, status) in
         [("/healthz", "200"), ("/readyz", "200"), ("/metrics", "200"), ("/", "200"), ("/debug", "404")]
     {
-        let told = get(&http, path);
-        assert!(told.starts_with(&format!("HTTP/1.1 {status}")), "{path}: {told}");
-        assert!(!told.contains("value 7 of"), "{path}");
+        let response = get(&http, path);
+        assert!(response.starts_with(&format!("HTTP/1.1 {status}")), "{path}: {response}");
+        assert!(!response.contains("value 7 of"), "{path}");
     }
     // What alerts about certificates and the access file need.
     let metrics = get(&http, "/metrics");
@@ -387,7 +387,7 @@ fn get(addr: &str, path: &str) -> String {
     use std::io::Read;
     let mut stream = std::net::TcpStream::connect(addr).expect("it listens");
     write!(stream, "GET {path} HTTP/1.1\r\nHost: {addr}\r\nConnection: close\r\n\r\n").expect("it reads");
-    let mut told = String::new();
-    stream.read_to_string(&mut told).expect("text");
-    told
+    let mut response = String::new();
+    stream.read_to_string(&mut response).expect("text");
+    response
 }

@@ -24,8 +24,8 @@ fn readers(cluster: &Cluster, store: &str) -> [Stream; 2] {
 
 /// The versions of `words` that can be swapped to.
 fn kept_versions(cluster: &Cluster) -> Vec<u64> {
-    let told = cluster.must(&["store", "versions", "words", "-o", "json"]);
-    let versions: Vec<Value> = serde_json::from_str(&told).expect("JSON");
+    let output = cluster.must(&["store", "versions", "words", "-o", "json"]);
+    let versions: Vec<Value> = serde_json::from_str(&output).expect("JSON");
     versions.iter().map(|version| version["version"].as_u64().expect("a number")).collect()
 }
 

@@ -84,12 +84,12 @@ fn look_until(cluster: &Cluster, what: &str, shows: impl Fn(&Value) -> bool) -> 
     panic!("it never showed {what}: {last}");
 }
 
-fn number(view: &Value, place: &str) -> f64 {
-    view.pointer(place).and_then(Value::as_f64).unwrap_or_else(|| panic!("{place} of {view}"))
+fn number(view: &Value, pointer: &str) -> f64 {
+    view.pointer(pointer).and_then(Value::as_f64).unwrap_or_else(|| panic!("{pointer} of {view}"))
 }
 
-fn positive(view: &Value, place: &str) -> bool {
-    view.pointer(place).and_then(Value::as_f64).is_some_and(|number| 0.0 < number)
+fn positive(view: &Value, pointer: &str) -> bool {
+    view.pointer(pointer).and_then(Value::as_f64).is_some_and(|number| 0.0 < number)
 }
 
 #[test]
@@ -101,8 +101,8 @@ fn a_look_tells_of_every_node_group_and_router() {
     let view = look_until(&cluster, "reads on both groups", |view| {
         positive(view, "/groups/0/keys_per_second") && positive(view, "/groups/1/keys_per_second")
     });
-    let fields = |place: &str| -> Vec<&String> {
-        view.pointer(place).and_then(Value::as_object).expect("an object").keys().collect()
+    let fields = |pointer: &str| -> Vec<&String> {
+        view.pointer(pointer).and_then(Value::as_object).expect("an object").keys().collect()
     };
     let all = ["cluster", "databases", "groups", "interval_s", "live_graphs", "nodes", "routers"];
     assert_eq!(fields(""), all);
@@ -111,7 +111,7 @@ fn a_look_tells_of_every_node_group_and_router() {
     let nodes = view["nodes"].as_array().expect("a list");
     let places: Vec<_> = nodes.iter().map(|node| (&node["group"], &node["node"], &node["state"])).collect();
     assert_eq!(places.len(), 4);
-    assert!(places.iter().all(|place| place.2 == "up"), "{view}");
+    assert!(places.iter().all(|row| row.2 == "up"), "{view}");
     // Every number is rounded to a tenth, the sum as well as its parts.
     let rounding = 0.05 * (nodes.len() + 1) as f64 + 1e-6;
     for total in ["requests_per_second", "keys_per_second", "keys_pending", "in_flight"] {

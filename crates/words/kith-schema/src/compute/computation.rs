@@ -131,8 +131,8 @@ impl<'a> Building<'a> {
         if let Some(by) = self.ranking_field(plan) {
             self.project(by)?;
         }
-        for (place, operator) in (0..).zip(&plan.operators) {
-            self.operator(place, operator)?;
+        for (index, operator) in (0..).zip(&plan.operators) {
+            self.operator(index, operator)?;
         }
         let best = plan.top_k.as_ref().map(|top_k| self.best(top_k)).transpose()?;
         if self.fields.is_empty() {
@@ -149,7 +149,7 @@ impl<'a> Building<'a> {
         Ok(())
     }
 
-    fn operator(&mut self, place: u32, operator: &ComputeOperator) -> Result<(), ComputeError> {
+    fn operator(&mut self, index: u32, operator: &ComputeOperator) -> Result<(), ComputeError> {
         let input = self.input(&operator.field)?;
         let got = self.inputs[input].field_type();
         let wrong = |needs| ComputeError::WrongType {
@@ -163,11 +163,11 @@ impl<'a> Building<'a> {
         }
         let (source, gives) = match &operator.function {
             ComputeFunction::Dot(query) => (
-                Source::Dot { operator: place, query: Query::new(query) },
+                Source::Dot { operator: index, query: Query::new(query) },
                 FieldType::Scalar(ScalarType::F64),
             ),
             ComputeFunction::Cosine(query) => (
-                Source::Cosine { operator: place, query: Query::new(query) },
+                Source::Cosine { operator: index, query: Query::new(query) },
                 FieldType::Scalar(ScalarType::F64),
             ),
             ComputeFunction::Hadamard(query) => {
@@ -177,7 +177,7 @@ impl<'a> Building<'a> {
                     }
                     list => list,
                 };
-                (Source::Hadamard { operator: place, query: Query::new(query) }, gives)
+                (Source::Hadamard { operator: index, query: Query::new(query) }, gives)
             }
             ComputeFunction::Count => match got {
                 FieldType::Scalar(_) => return Err(wrong("a list, map or vector")),

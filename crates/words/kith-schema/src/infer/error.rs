@@ -22,9 +22,9 @@ pub enum InferError<P: Debug + Display> {
         then_place: P,
     },
     /// A row is not a JSON object, or has content that a record cannot have.
-    #[error("{place}: {fault}")]
+    #[error("{location}: {fault}")]
     Json {
-        place: P,
+        location: P,
         /// A description of the fault in the row.
         fault: JsonFault,
     },

@@ -27,7 +27,7 @@ struct Seen<P> {
     name: String,
     guess: Guess,
     /// The row that determined the current guess.
-    place: P,
+    location: P,
     /// The number of rows that had the field, null or not.
     rows: u64,
     /// The last row that had the field, to detect a repetition within one row.
@@ -61,21 +61,26 @@ impl<P: Clone + Debug + Display> Inference<P> {
     /// # Errors
     /// [`InferError::Json`] if the row is invalid; [`InferError::Conflict`] if its types are incompatible with earlier
     /// ones.
-    pub fn observe_json(&mut self, place: &P, object: &str, but: Option<&str>) -> Result<(), InferError<P>> {
+    pub fn observe_json(
+        &mut self,
+        location: &P,
+        object: &str,
+        but: Option<&str>,
+    ) -> Result<(), InferError<P>> {
         let members =
-            json::members(object).map_err(|fault| InferError::Json { place: place.clone(), fault })?;
+            json::members(object).map_err(|fault| InferError::Json { location: location.clone(), fault })?;
         self.rows += 1;
         for (name, guess) in members {
             if Some(&*name) == but {
                 continue;
             }
-            let index = self.seen(&name, place);
+            let index = self.seen(&name, location);
             if self.fields[index].last_row == self.rows {
                 let fault = JsonFault { detail: format!("field {name:?} is there twice"), column: 0 };
-                return Err(InferError::Json { place: place.clone(), fault });
+                return Err(InferError::Json { location: location.clone(), fault });
             }
             self.fields[index].last_row = self.rows;
-            self.saw(index, 1, guess, place)?;
+            self.saw(index, 1, guess, location)?;
         }
         Ok(())
     }
@@ -87,12 +92,12 @@ impl<P: Clone + Debug + Display> Inference<P> {
     /// [`InferError::Conflict`] if a row of another kind of file is incompatible.
     pub fn observe_cells<'c>(
         &mut self,
-        place: &P,
+        location: &P,
         cells: impl IntoIterator<Item = (&'c str, &'c str)>,
     ) -> Result<(), InferError<P>> {
         self.rows += 1;
         for (name, cell) in cells {
-            let index = self.seen(name, place);
+            let index = self.seen(name, location);
             let field = &mut self.fields[index];
             field.spelled |= field.rows == 0;
             if cell.is_empty() {
@@ -106,7 +111,7 @@ impl<P: Clone + Debug + Display> Inference<P> {
                 field.guess = Guess::Unknown;
             }
             let spelled = field.spelled;
-            self.saw(index, 1, Some(if as_text { guess::TEXT } else { guess }), place)?;
+            self.saw(index, 1, Some(if as_text { guess::TEXT } else { guess }), location)?;
             self.fields[index].spelled = spelled;
         }
         Ok(())
@@ -118,16 +123,16 @@ impl<P: Clone + Debug + Display> Inference<P> {
     /// [`InferError::Conflict`] if another table is incompatible.
     pub fn observe_columns<'c>(
         &mut self,
-        place: &P,
+        location: &P,
         rows: u64,
         columns: impl IntoIterator<Item = (&'c str, Option<FieldType>, bool)>,
     ) -> Result<(), InferError<P>> {
         self.rows += rows;
         for (name, field_type, nullable) in columns {
-            let index = self.seen(name, place);
+            let index = self.seen(name, location);
             self.fields[index].null_seen |= nullable;
             let guess = field_type.map(Guess::declared);
-            self.saw(index, rows, guess, place)?;
+            self.saw(index, rows, guess, location)?;
         }
         Ok(())
     }
@@ -138,14 +143,14 @@ impl<P: Clone + Debug + Display> Inference<P> {
     /// [`InferError::Conflict`] if other rows have them with another type.
     pub fn observe_constants<'c>(
         &mut self,
-        place: &P,
+        location: &P,
         before: u64,
         constants: impl IntoIterator<Item = (&'c str, bool)>,
     ) -> Result<(), InferError<P>> {
         for (name, is_null) in constants {
-            let index = self.seen(name, place);
+            let index = self.seen(name, location);
             self.fields[index].null_seen |= is_null;
-            self.saw(index, self.rows - before, Some(guess::TEXT), place)?;
+            self.saw(index, self.rows - before, Some(guess::TEXT), location)?;
         }
         Ok(())
     }
@@ -173,7 +178,7 @@ impl<P: Clone + Debug + Display> Inference<P> {
         Ok(Schema::new(fields.collect::<Result<_, InferError<P>>>()?)?)
     }
 
-    fn seen(&mut self, name: &str, place: &P) -> usize {
+    fn seen(&mut self, name: &str, location: &P) -> usize {
         if let Some(&index) = self.by_name.get(name) {
             return index;
         }
@@ -181,7 +186,7 @@ impl<P: Clone + Debug + Display> Inference<P> {
         self.fields.push(Seen {
             name: name.to_owned(),
             guess: Guess::Unknown,
-            place: place.clone(),
+            location: location.clone(),
             rows: 0,
             last_row: 0,
             null_seen: false,
@@ -192,7 +197,13 @@ impl<P: Clone + Debug + Display> Inference<P> {
     }
 
     /// Adds an observation; `guess` is `None` for a null. The field does not come only from text tables then.
-    fn saw(&mut self, index: usize, rows: u64, guess: Option<Guess>, place: &P) -> Result<(), InferError<P>> {
+    fn saw(
+        &mut self,
+        index: usize,
+        rows: u64,
+        guess: Option<Guess>,
+        location: &P,
+    ) -> Result<(), InferError<P>> {
         let field = &mut self.fields[index];
         field.rows += rows;
         field.spelled = false;
@@ -204,14 +215,14 @@ impl<P: Clone + Debug + Display> Inference<P> {
             return Err(InferError::Conflict {
                 field: field.name.clone(),
                 first: field.guess.to_string().into(),
-                first_place: field.place.clone(),
+                first_place: field.location.clone(),
                 then: guess.to_string().into(),
-                then_place: place.clone(),
+                then_place: location.clone(),
             });
         };
         if joined != field.guess {
             field.guess = joined;
-            field.place = place.clone();
+            field.location = location.clone();
         }
         Ok(())
     }

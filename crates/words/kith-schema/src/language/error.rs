@@ -60,10 +60,10 @@ pub enum SchemaFault {
         column: usize,
     },
     /// A member has no meaning, or is repeated.
-    #[error("{place} has {} member {name:?} (it may have {}){}", if *twice { "more than one" } else { "an unknown" }, known.join(", "), did_you_mean(near))]
+    #[error("{part} has {} member {name:?} (it may have {}){}", if *twice { "more than one" } else { "an unknown" }, known.join(", "), did_you_mean(near))]
     Member {
         /// `schema`, or a description of the field.
-        place: String,
+        part: String,
         name: String,
         /// Whether the member is known but repeated.
         twice: bool,
@@ -73,26 +73,26 @@ pub enum SchemaFault {
         near: Option<String>,
     },
     /// A required member is missing.
-    #[error("{place} has no member {name:?}")]
+    #[error("{part} has no member {name:?}")]
     Missing {
         /// `schema`, or a description of the field.
-        place: String,
+        part: String,
         name: &'static str,
     },
     /// A member has another kind of JSON value than it must.
-    #[error("member {name:?} of {place} is not {expected}")]
+    #[error("member {name:?} of {part} is not {expected}")]
     Kind {
         /// `schema`, or a description of the field.
-        place: String,
+        part: String,
         name: &'static str,
         /// The expected kind.
         expected: &'static str,
     },
     /// A type cannot be read.
-    #[error("{place} has no valid type")]
+    #[error("{part} has no valid type")]
     Type {
         /// A description of the field.
-        place: String,
+        part: String,
         /// The reason why the type is invalid.
         source: TypeError,
     },

@@ -26,7 +26,7 @@ fn schema(text: &str) -> Result<Schema, SchemaFault> {
         let detail = detail.split(" at line ").next().unwrap_or_default().to_owned();
         SchemaFault::Syntax { detail, line: error.line(), column: error.column() }
     })?;
-    let place = "schema";
+    let part = "schema";
     // The version is checked first, because another version may have other members.
     let version = object.0.iter().find(|(name, _)| name == "kith_schema");
     if let Some((_, Member::Value(version))) = version
@@ -34,24 +34,24 @@ fn schema(text: &str) -> Result<Schema, SchemaFault> {
     {
         return Err(SchemaFault::Version { got: version.to_string() });
     }
-    check_members(place, &object, SCHEMA_MEMBERS)?;
+    check_members(part, &object, SCHEMA_MEMBERS)?;
     let fields = object.0.into_iter().find_map(|(name, member)| match member {
         Member::Objects(objects) if name == "fields" => Some(objects),
         _ => None,
     });
-    let fields = fields.ok_or(SchemaFault::Missing { place: place.to_owned(), name: "fields" })?;
+    let fields = fields.ok_or(SchemaFault::Missing { part: part.to_owned(), name: "fields" })?;
     let fields = fields.into_iter().enumerate().map(|(index, object)| field(index, object));
     Ok(Schema::new(fields.collect::<Result<_, _>>()?)?)
 }
 
-fn check_members(place: &str, object: &Object, known: &'static [&'static str]) -> Result<(), SchemaFault> {
+fn check_members(part: &str, object: &Object, known: &'static [&'static str]) -> Result<(), SchemaFault> {
     for (index, (name, _)) in object.0.iter().enumerate() {
         let is_known = known.contains(&name.as_str());
         let twice = object.0[..index].iter().any(|(other, _)| other == name);
         if !is_known || twice {
             let near = if is_known { None } else { nearest(name, known.iter().copied()) };
-            let (place, name) = (place.to_owned(), name.clone());
-            return Err(SchemaFault::Member { place, name, twice: is_known, known, near });
+            let (part, name) = (part.to_owned(), name.clone());
+            return Err(SchemaFault::Member { part, name, twice: is_known, known, near });
         }
     }
     Ok(())
@@ -62,13 +62,13 @@ fn field(index: usize, object: Object) -> Result<Field, SchemaFault> {
         ("name", Member::Value(Value::String(name))) => Some(name.clone()),
         _ => None,
     });
-    let place = match &named {
+    let part = match &named {
         Some(name) => format!("field {name:?}"),
         None => format!("field {} (from 1)", index + 1),
     };
-    check_members(&place, &object, FIELD_MEMBERS)?;
-    let kind = |name, expected| SchemaFault::Kind { place: place.clone(), name, expected };
-    let missing = |name| SchemaFault::Missing { place: place.clone(), name };
+    check_members(&part, &object, FIELD_MEMBERS)?;
+    let kind = |name, expected| SchemaFault::Kind { part: part.clone(), name, expected };
+    let missing = |name| SchemaFault::Missing { part: part.clone(), name };
     let (mut field_type, mut nullable, mut default, mut has_name) = (None, false, None, false);
     for (name, member) in object.0 {
         let Member::Value(value) = member else { continue };
@@ -78,7 +78,7 @@ fn field(index: usize, object: Object) -> Result<Field, SchemaFault> {
                 value.as_str().ok_or_else(|| kind("name", "a text"))?;
             }
             ("type", Value::String(text)) => {
-                let wrong = |source: TypeError| SchemaFault::Type { place: place.clone(), source };
+                let wrong = |source: TypeError| SchemaFault::Type { part: part.clone(), source };
                 field_type = Some(text.parse::<FieldType>().map_err(wrong)?);
             }
             ("type", _) => return Err(kind("type", "a text")),

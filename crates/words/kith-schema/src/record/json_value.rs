@@ -119,7 +119,7 @@ impl<'de> Taker<'de> for ItemTaker<'_, '_> {
     }
 }
 
-fn refuse<E: Error>(place: &mut Option<ValueFault>, fault: ValueFault) -> E {
-    *place = Some(fault);
+fn refuse<E: Error>(slot: &mut Option<ValueFault>, fault: ValueFault) -> E {
+    *slot = Some(fault);
     E::custom("refused")
 }

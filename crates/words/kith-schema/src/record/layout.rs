@@ -23,7 +23,7 @@ struct Slot {
     at: usize,
     /// The index of the field's null bit, if it is nullable.
     null_bit: Option<usize>,
-    place: FieldPlacement,
+    placement: FieldPlacement,
 }
 
 enum FieldPlacement {
@@ -64,11 +64,11 @@ impl Layout {
                 next_bit += 1;
                 next_bit - 1
             });
-            let (place, bytes) = match FieldType::fixed_width(field.field_type()) {
+            let (placement, bytes) = match FieldType::fixed_width(field.field_type()) {
                 Some(width) => (FieldPlacement::Fixed(width), width),
                 None => (FieldPlacement::Variable { previous_end: last_end.replace(at) }, END_BYTES),
             };
-            slots.push(Slot { at, null_bit, place });
+            slots.push(Slot { at, null_bit, placement });
             at += bytes;
         }
         Layout { slots, null_bits, fixed_bytes: at, last_end }
@@ -103,7 +103,7 @@ impl Layout {
         {
             return Ok(None);
         }
-        let bytes = match slot.place {
+        let bytes = match slot.placement {
             FieldPlacement::Fixed(width) => record.get(slot.at..slot.at + width).ok_or(SHORT)?,
             FieldPlacement::Variable { previous_end } => {
                 let variable = record.get(self.fixed_bytes..).ok_or(SHORT)?;
@@ -141,7 +141,7 @@ pub(crate) fn assemble<'a, E: From<ValueFault>>(
             (Some(_), _) => {}
         }
         let bytes = piece.as_ref().map_or(&[][..], Piece::bytes);
-        match slot.place {
+        match slot.placement {
             FieldPlacement::Fixed(width) if piece.is_some() => {
                 out[start + slot.at..start + slot.at + width].copy_from_slice(bytes);
             }

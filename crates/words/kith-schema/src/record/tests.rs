@@ -232,8 +232,8 @@ fn whole_numbers_that_a_parser_would_round_are_refused() {
         for json in [format!("{{\"x\":{number}}}"), format!("{{\"t\":\"a\\\"\",\"l\":[1, {number} ]}}")] {
             let error = refusal(fields, &json);
             assert!(error.contains("would be rounded"), "{json}: {error}");
-            let place: usize = error.split(['(', ')', ' ']).rev().nth(1).unwrap().parse().unwrap();
-            assert_eq!(Some(place - 1), json.find(number), "{error}");
+            let column: usize = error.split(['(', ')', ' ']).rev().nth(1).unwrap().parse().unwrap();
+            assert_eq!(Some(column - 1), json.find(number), "{error}");
         }
         assert!(written(&schema(fields), &format!("{{\"t\":\"{number}\"}}")).is_ok());
     }

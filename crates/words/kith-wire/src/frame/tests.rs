@@ -83,12 +83,12 @@ fn credit_is_four_bytes_and_nothing_else() {
 
 #[test]
 fn bodies_of_shared_memory_have_one_length_each() {
-    let (offer, place) = (OFFER.encode(), PLACE.encode());
-    assert_eq!((Offer::decode(&offer), SlotPlace::decode(&place)), (Some(OFFER), Some(PLACE)));
+    let (offer, slot) = (OFFER.encode(), PLACE.encode());
+    assert_eq!((Offer::decode(&offer), SlotPlace::decode(&slot)), (Some(OFFER), Some(PLACE)));
     for bytes in 0..40 {
         let body = vec![1; bytes];
         assert_eq!(Offer::decode(&body).is_some(), bytes == offer.len(), "{bytes}");
-        assert_eq!(SlotPlace::decode(&body).is_some(), bytes == place.len(), "{bytes}");
+        assert_eq!(SlotPlace::decode(&body).is_some(), bytes == slot.len(), "{bytes}");
         assert_eq!(decode_slots(&body).map(Iterator::count), (bytes % 4 == 0).then_some(bytes / 4));
     }
     let slots = [0, 7, u32::MAX];
@@ -162,8 +162,8 @@ proptest! {
                     // `begun` reports the frame as soon as its header has arrived.
                     let (header, body) = frames.get(came.len()).cloned().unwrap_or((Header::of_connection(), vec![]));
                     let is_told = HEADER_BYTES <= buffer.len() && header.trace.is_none();
-                    let told = is_told.then_some(Begun { header, body_bytes: body.len() });
-                    prop_assert_eq!(begun, told);
+                    let expected = is_told.then_some(Begun { header, body_bytes: body.len() });
+                    prop_assert_eq!(begun, expected);
                     break;
                 };
                 prop_assert_eq!(begun, None, "whole");

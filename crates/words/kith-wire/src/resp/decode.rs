@@ -42,8 +42,8 @@ impl<'a> Command<'a> {
 
     /// Returns the argument at an index, if there is one.
     pub fn get(&self, index: usize) -> Option<&'a [u8]> {
-        let place = self.arguments.get(index)?;
-        Some(&self.bytes[place.start as usize..place.end as usize])
+        let range = self.arguments.get(index)?;
+        Some(&self.bytes[range.start as usize..range.end as usize])
     }
 
     /// Returns the command's name; empty if there are no arguments.
@@ -55,7 +55,7 @@ impl<'a> Command<'a> {
     pub fn rest(&self) -> impl ExactSizeIterator<Item = &'a [u8]> + Clone {
         let Self { bytes, arguments } = *self;
         let rest = arguments.get(1..).unwrap_or_default();
-        rest.iter().map(|place| &bytes[place.start as usize..place.end as usize])
+        rest.iter().map(|range| &bytes[range.start as usize..range.end as usize])
     }
 
     /// Returns the length of the encoded command in bytes.

@@ -57,7 +57,7 @@ fn commands_are_arrays_or_lines_of_words() {
 
 #[test]
 fn what_is_no_command_is_told_in_the_words_of_redis() {
-    for (bytes, told) in [
+    for (bytes, expected) in [
         (&b"*x\r\n"[..], "invalid multibulk length"),
         (b"*1048577\r\n", "invalid multibulk length"),
         (b"*99999999999999999999\r\n", "invalid multibulk length"),
@@ -73,7 +73,7 @@ fn what_is_no_command_is_told_in_the_words_of_redis() {
     ] {
         let (commands, malformed) = of(bytes);
         let text = malformed.unwrap_or_else(|| panic!("{}", bytes.escape_ascii())).to_string();
-        assert_eq!((commands, text), (vec![], format!("Protocol error: {told}")));
+        assert_eq!((commands, text), (vec![], format!("Protocol error: {expected}")));
     }
     let long = [b'x'; (64 << 10) + 1];
     assert_eq!(of(&long).1, Some(Malformed::Inline));

@@ -195,7 +195,7 @@ impl super::World {
     /// Accepts news of the leaders at a node.
     pub(super) fn news_arrive(self: &Shared, index: usize, incarnation: u32, seen: Seen) {
         self.when_it_runs(Me { index, incarnation }, move |world, me| {
-            let told = {
+            let update = {
                 let mut node = world.nodes[index].borrow_mut();
                 if seen.0 <= node.seen.0 {
                     return;
@@ -208,10 +208,10 @@ impl super::World {
                 node.seen = seen;
                 node.duties.update(own)
             };
-            if told.renews {
+            if update.renews {
                 world.renew_soon(me);
             }
-            told.events.into_iter().for_each(|event: Event| world.tell(me, event));
+            update.events.into_iter().for_each(|event: Event| world.tell(me, event));
         });
     }
 }

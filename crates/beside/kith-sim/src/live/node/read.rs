@@ -52,7 +52,7 @@ impl World {
                     self.truth.borrow_mut().check_read(asked, &answered, now, rate);
                     return Ok(answered);
                 }
-                ReadingStep::CatchUp(place) => self.catch_up(me, partition, place).await?,
+                ReadingStep::CatchUp(point) => self.catch_up(me, partition, point).await?,
                 ReadingStep::Find(search) => self.look_for(me, partition, search).await?,
                 ReadingStep::Freshen => self.freshen(me, vec![partition]).await?,
                 ReadingStep::Fetch(rows) => reading.filled(self.bring(me, partition, rows).await?),

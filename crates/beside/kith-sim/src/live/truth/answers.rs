@@ -102,7 +102,7 @@ fn answer_of(tables: &Tables, query: &Query) -> Answer {
             let found = tables.list(*list);
             let first = match start {
                 Start::Index(index) => *index as usize,
-                Start::After(place) => found.partition_point(|item| item.place() <= *place),
+                Start::After(position) => found.partition_point(|item| item.place() <= *position),
             };
             Answer::Associations(found.into_iter().skip(first).take(*limit as usize).collect())
         }

@@ -14,7 +14,7 @@ pub(super) struct Operation {
     /// The partition that orders the write.
     partition: Option<PartitionId>,
     /// The outcome that the client learned in the end.
-    told: Option<WriteOutcome>,
+    reported: Option<WriteOutcome>,
     /// The effect of the write in the current history of the database.
     pub(super) executed: Option<Executed>,
     /// The effect of the write in a history that the database has lost.
@@ -54,7 +54,7 @@ impl Truth {
     /// Records that a client begins a write. Returns the number of the write.
     pub(in crate::live) fn begin(&mut self, write: Write) -> usize {
         let partition = ordering_partition(&write, &self.types, self.count).ok();
-        self.operations.push(Operation { write, partition, told: None, executed: None, lost: None });
+        self.operations.push(Operation { write, partition, reported: None, executed: None, lost: None });
         self.operations.len() - 1
     }
 
@@ -136,16 +136,16 @@ impl Truth {
     /// Checks the answer to a client that a write is refused.
     pub(in crate::live) fn refused(&mut self, number: usize, refusal: Refusal) {
         let operation = &self.operations[number];
-        let told = Outcome::Refused(refusal.clone());
-        if !operation.outcomes().any(|known| known.outcome == told) {
+        let expected = Outcome::Refused(refusal.clone());
+        if !operation.outcomes().any(|known| known.outcome == expected) {
             let known: Vec<&Executed> = operation.outcomes().collect();
             self.fault(format!("write {number} was refused with {refusal:?}, but its effect was {known:?}"));
         }
     }
 
     /// Records the outcome that a client learned in the end.
-    pub(in crate::live) fn told(&mut self, number: usize, told: WriteOutcome) {
-        self.operations[number].told = Some(told);
+    pub(in crate::live) fn report(&mut self, number: usize, outcome: WriteOutcome) {
+        self.operations[number].reported = Some(outcome);
     }
 
     /// Checks, at the end of a run, that failed writes had no effect, and that acknowledged writes had one, at least in a
@@ -153,7 +153,7 @@ impl Truth {
     pub(in crate::live) fn check_told(&mut self, database: &Database) {
         let mut faults = Vec::new();
         for (number, operation) in self.operations.iter().enumerate() {
-            match (operation.told, &operation.executed) {
+            match (operation.reported, &operation.executed) {
                 (Some(WriteOutcome::Failed), Some(executed)) => {
                     faults.push(format!("write {number} failed, but took effect: {executed:?}"));
                 }

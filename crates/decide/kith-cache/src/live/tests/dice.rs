@@ -45,8 +45,8 @@ impl Dice {
             3 => Query::TimeRange { list, high, low, limit },
             _ if self.once_in(2) => Query::Range { list, start: Start::Index(self.below(9) as u32), limit },
             _ => {
-                let place = ListPlace { time: one, id2: self.below(9) };
-                Query::Range { list, start: Start::After(place), limit }
+                let position = ListPlace { time: one, id2: self.below(9) };
+                Query::Range { list, start: Start::After(position), limit }
             }
         }
     }

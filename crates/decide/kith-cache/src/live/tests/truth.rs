@@ -207,8 +207,8 @@ impl State {
             Query::Range { list, start: Start::Index(index), limit } => {
                 Answer::Associations(all(list).skip(*index as usize).take(*limit as usize).collect())
             }
-            Query::Range { list, start: Start::After(place), limit } => Answer::Associations(
-                all(list).filter(|item| *place < item.place()).take(*limit as usize).collect(),
+            Query::Range { list, start: Start::After(position), limit } => Answer::Associations(
+                all(list).filter(|item| *position < item.place()).take(*limit as usize).collect(),
             ),
         }
     }

@@ -243,13 +243,13 @@ fn what_failed_alike_is_told_together() {
         missing(2, timeout, &[3]),
         missing(3, timeout, &[3, 5]),
     ];
-    let told: Vec<_> = outcome
+    let failures: Vec<_> = outcome
         .failures()
         .into_iter()
         .map(|failure| (failure.code, failure.partitions.len(), failure.keys, failure.tried.len()))
         .collect();
     assert_eq!(
-        told,
+        failures,
         [
             (ErrorCode::DeadlineExceeded, 2, 4, 1),
             (ErrorCode::PartitionsUnavailable, 1, 2, 0),

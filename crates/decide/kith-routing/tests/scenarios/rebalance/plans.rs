@@ -9,7 +9,7 @@ use kith_types::{GroupId, NodeId, PartitionId};
 pub fn describe(plan: &RebalancePlan) -> Result<Vec<String>, String> {
     let mut table = plan.before.clone();
     let mut lines = Vec::new();
-    for (place, step) in (1..).zip(plan.steps()) {
+    for (position, step) in (1..).zip(plan.steps()) {
         let before = table.clone();
         plan.apply(step, &mut table).map_err(|error| error.to_string())?;
         if let PlanStep::Batch(index) = step {
@@ -18,14 +18,14 @@ pub fn describe(plan: &RebalancePlan) -> Result<Vec<String>, String> {
                 let (partition, donor, stealer) = (copy.partition, copy.donor, copy.stealer);
                 let bytes = count(copy.bytes() as usize, "byte");
                 lines.push(format!(
-                    "step {place}: copy {partition} from {donor} to {stealer}, {bytes}{secondary}"
+                    "step {position}: copy {partition} from {donor} to {stealer}, {bytes}{secondary}"
                 ));
             }
         }
         match changes(&before, &table) {
             changes if changes.is_empty() => {}
             changes => {
-                lines.push(format!("step {place}: then table {}: {}", table.epoch, changes.join(", ")))
+                lines.push(format!("step {position}: then table {}: {}", table.epoch, changes.join(", ")))
             }
         }
     }
@@ -62,9 +62,9 @@ pub fn changes(before: &TableParts, after: &TableParts) -> Vec<String> {
     }
     let gone = before.groups.iter().filter(|group| role_of(&after.groups, group.id).is_none());
     changes.extend(gone.map(|group| format!("{} is gone", group.id)));
-    for (place, group) in before.groups.iter().enumerate() {
+    for (index, group) in before.groups.iter().enumerate() {
         let Some(now) = after.groups.iter().position(|other| other.id == group.id) else { continue };
-        let pairs = (0u32..).zip(before.owners[place].iter().zip(&after.owners[now]));
+        let pairs = (0u32..).zip(before.owners[index].iter().zip(&after.owners[now]));
         let moved = pairs.filter(|(_, (old, new))| old != new);
         changes.extend(moved.map(|(p, (old, new))| format!("{} goes from {old} to {new}", PartitionId(p))));
     }

@@ -23,7 +23,7 @@ pub struct Rebalance {
     /// The last table that was to be written.
     written: Option<TableParts>,
     /// The partitions that nodes were asked to free.
-    told: Vec<(NodeId, PartitionId, Vec<u32>)>,
+    reclaims: Vec<(NodeId, PartitionId, Vec<u32>)>,
     now: Timestamp,
 }
 
@@ -85,9 +85,10 @@ impl Rebalance {
             ["all", "use", epoch] => RebalanceEvent::InUse(Epoch(numbered(epoch, "e")?.into())),
             [node, "freed", partition] => {
                 let (node, partition) = (node_id(node)?, partition_ids(&[partition])?[0]);
-                let place = self.told.iter().position(|told| (told.0, told.1) == (node, partition));
-                let place = place.ok_or_else(|| format!("{node} was not told to free {partition}"))?;
-                RebalanceEvent::Reclaimed(node, partition, self.told.remove(place).2)
+                let index =
+                    self.reclaims.iter().position(|reclaim| (reclaim.0, reclaim.1) == (node, partition));
+                let index = index.ok_or_else(|| format!("{node} was not told to free {partition}"))?;
+                RebalanceEvent::Reclaimed(node, partition, self.reclaims.remove(index).2)
             }
             [node, "goes", "down"] => RebalanceEvent::NodeDown(node_id(node)?),
             [node, "comes", "back"] => RebalanceEvent::NodeUp(node_id(node)?),
@@ -169,7 +170,7 @@ impl Rebalance {
     fn restart(&mut self) -> Result<Vec<String>, String> {
         let parts = self.state()?.parts().clone();
         let now = self.now;
-        self.told.clear();
+        self.reclaims.clear();
         match RebalanceState::resume(parts, self.table()?, now) {
             Ok(state) => self.state = Some(state),
             Err(refusal) => return Ok(vec![format!("refused: {refusal}")]),
@@ -223,7 +224,7 @@ impl Rebalance {
                 }
                 RebalanceAction::Reclaim(node, partition, stores) => {
                     lines.push(format!("{node} frees {partition} of {}", self.names(&stores)));
-                    self.told.push((node, partition, stores));
+                    self.reclaims.push((node, partition, stores));
                 }
                 RebalanceAction::Stopped(reason) => lines.push(format!("stopped: {reason}")),
                 RebalanceAction::Ended(ending) => lines.push(format!("over: {ending:?}").to_lowercase()),

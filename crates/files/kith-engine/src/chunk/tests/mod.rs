@@ -107,17 +107,17 @@ fn check_candidates(reader: &ChunkSetReader, keys: &[&Vec<u8>], records: &Record
             Ok::<_, crate::ReadError>(ControlFlow::Continue(()))
         })
         .unwrap();
-    let mut told = 0;
-    reader.candidates(keys, |index, place| {
-        assert_eq!(index, told);
-        told += 1;
-        let candidate = place.map(|(file, offset)| &starts[&(file.set, offset)]);
+    let mut count = 0;
+    reader.candidates(keys, |index, location| {
+        assert_eq!(index, count);
+        count += 1;
+        let candidate = location.map(|(file, offset)| &starts[&(file.set, offset)]);
         assert!(candidate.is_some() || !records.contains_key(keys[index]));
         if let Some(candidate) = candidate {
             assert!(records.contains_key(candidate));
         }
     });
-    assert_eq!(told, keys.len());
+    assert_eq!(count, keys.len());
 }
 
 proptest! {

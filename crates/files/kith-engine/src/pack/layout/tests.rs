@@ -98,7 +98,7 @@ proptest! {
             layout.packs[0].name = "../00000.pack".to_owned();
         }
         let decoded = Layout::decode(&layout.encode(&manifest(1)), &manifest(1));
-        let ends = |place: &PackPlace, bytes: u64| place.offset.checked_add(bytes);
+        let ends = |position: &PackPlace, bytes: u64| position.offset.checked_add(bytes);
         let fits = !up && pack < 2 && offset % 64 == 0 && bytes >= 300
             && ends(&PackPlace { pack, offset }, 5).is_some_and(|end| end <= layout.packs[pack as usize].bytes);
         prop_assert_eq!(decoded.is_ok(), fits);

@@ -176,11 +176,11 @@ fn a_place_leads_to_the_record() {
     build(options(dir.path(), 4), &rows).unwrap();
     let reader = open(dir.path(), 3);
     for (key, value) in &rows {
-        let place = reader.place_of(key).unwrap();
-        let pack = std::fs::read(place.pack.unwrap()).unwrap();
-        let record = &pack[place.pack_offset as usize..][..6 + key.len() + value.len()];
+        let location = reader.place_of(key).unwrap();
+        let pack = std::fs::read(location.pack.unwrap()).unwrap();
+        let record = &pack[location.pack_offset as usize..][..6 + key.len() + value.len()];
         assert_eq!((&record[6..6 + key.len()], &record[6 + key.len()..]), (key.as_slice(), value.as_slice()));
-        assert_eq!(place.file.unwrap().partition, place.partition);
+        assert_eq!(location.file.unwrap().partition, location.partition);
     }
     assert_eq!(reader.place_of(b"nobody").unwrap().file, None);
 }

@@ -45,11 +45,11 @@ fn columns_are_found_by_name_and_by_position() {
     let columns = EdgeColumns { columns: vec!["t=3:time".parse().unwrap()], ..EdgeColumns::default() };
     assert_eq!(edges_with(&headless, &FileOptions::default(), &columns).unwrap().0, [(5, 6, vec![70])]);
 
-    let told = FileOptions { header: HeaderMode::Absent, delimiter: Some(b':'), ..FileOptions::default() };
+    let options = FileOptions { header: HeaderMode::Absent, delimiter: Some(b':'), ..FileOptions::default() };
     let path = folder.file("c.txt", "1:2\n");
-    assert_eq!(edges_with(&path, &told, &EdgeColumns::default()).unwrap().0, [(1, 2, vec![])]);
-    let told = FileOptions { header: HeaderMode::Present, ..told };
-    assert_eq!(edges_with(&path, &told, &EdgeColumns::default()).unwrap().0, []);
+    assert_eq!(edges_with(&path, &options, &EdgeColumns::default()).unwrap().0, [(1, 2, vec![])]);
+    let options = FileOptions { header: HeaderMode::Present, ..options };
+    assert_eq!(edges_with(&path, &options, &EdgeColumns::default()).unwrap().0, []);
 }
 
 #[test]

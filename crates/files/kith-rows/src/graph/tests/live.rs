@@ -123,11 +123,11 @@ fn wrong_lines_are_told_with_the_column_and_the_reason() {
     let text = b"1,2,3\n-1,2,3\n1,x,3\n1,2,-3\n1,2\n";
     let (found, report) = associations(&folder.file("a.csv", text), "", 4).unwrap();
     assert_eq!(found, [association(1, [1, 2], 3, None)]);
-    let told: Vec<String> = report.errors.first.iter().map(ToString::to_string).collect();
-    assert!(told[0].starts_with("line 2: id1 is negative: "), "{told:?}");
-    assert!(told[1].starts_with("line 3: id2 is not a whole number: "), "{told:?}");
-    assert!(told[2].starts_with("line 4: time is not a time from 1970 on"), "{told:?}");
-    assert!(told[3].starts_with("line 5: expected 3 columns, got 2"), "{told:?}");
+    let messages: Vec<String> = report.errors.first.iter().map(ToString::to_string).collect();
+    assert!(messages[0].starts_with("line 2: id1 is negative: "), "{messages:?}");
+    assert!(messages[1].starts_with("line 3: id2 is not a whole number: "), "{messages:?}");
+    assert!(messages[2].starts_with("line 4: time is not a time from 1970 on"), "{messages:?}");
+    assert!(messages[3].starts_with("line 5: expected 3 columns, got 2"), "{messages:?}");
     let fault = LineFault::Fields("field \"age\" is missing".to_owned());
     let (_, report) = objects(&folder.file("o.csv", "7,{}\n"), "", Some(&fault)).unwrap();
     assert_eq!(report.errors.first[0].to_string(), "line 1: data: field \"age\" is missing: \"7,{}\"");

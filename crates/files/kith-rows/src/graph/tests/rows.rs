@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// An Arrow file with the columns `since`, `dst` and `src`.
 fn arrow(rows: &[[Option<&str>; 3]]) -> Vec<u8> {
     let column =
-        |place: usize| -> ArrayRef { Arc::new(rows.iter().map(|row| row[place]).collect::<StringArray>()) };
+        |index: usize| -> ArrayRef { Arc::new(rows.iter().map(|row| row[index]).collect::<StringArray>()) };
     let columns = [("since", column(0)), ("dst", column(1)), ("src", column(2))];
     let batch = RecordBatch::try_from_iter(columns).unwrap();
     let mut writer = FileWriter::try_new(Vec::new(), &batch.schema()).unwrap();
@@ -34,9 +34,9 @@ fn rows_of_other_files_are_counted_and_told_as_lines_are() {
     let (edges, report) = edges_with(&rows, &options, &columns).unwrap();
     assert_eq!(edges, [(1, 2, vec![7]), (1, 3, vec![1_000])]);
     assert_eq!((report.rows, report.lines, report.bytes), (5, 5, bytes.len() as u64));
-    let told: Vec<String> = report.errors.first.iter().map(ToString::to_string).collect();
+    let messages: Vec<String> = report.errors.first.iter().map(ToString::to_string).collect();
     assert_eq!(
-        told,
+        messages,
         [
             "row 3: since is not a time from 1970 on, in milliseconds or as 2026-11-25T08:00:00Z: \"1,4,\"",
             "row 4: dst is negative: \"1,-5,7\"",
@@ -57,9 +57,9 @@ fn lines_of_json_are_rows_too_and_those_that_are_none_are_told() {
     let read = edges_with(&folder.file("e.jsonl", text), &options, &EdgeColumns::default());
     let (edges, report) = read.unwrap();
     assert_eq!(edges, [(1, 2, vec![]), (1, 5, vec![])]);
-    let told: Vec<String> = report.errors.first.iter().map(ToString::to_string).collect();
+    let messages: Vec<String> = report.errors.first.iter().map(ToString::to_string).collect();
     let no_object = "the line is not one JSON object of distinct members";
-    assert_eq!(told, [format!("line 2: {no_object}"), format!("line 3: {no_object}")]);
+    assert_eq!(messages, [format!("line 2: {no_object}"), format!("line 3: {no_object}")]);
 }
 
 #[test]

@@ -33,7 +33,7 @@ impl<B: BufRead> Lines<B> {
             }
             self.number += 1;
             if ROW_BYTES_MAX < read as u64 {
-                return Err(RowsError::RowTooLong { place: self.place(), limit: ROW_BYTES_MAX });
+                return Err(RowsError::RowTooLong { location: self.location(), limit: ROW_BYTES_MAX });
             }
             if !self.line.trim_ascii().is_empty() {
                 return Ok(true);
@@ -42,7 +42,7 @@ impl<B: BufRead> Lines<B> {
     }
 
     /// The place of the current line.
-    pub(super) fn place(&self) -> RowLocation {
+    pub(super) fn location(&self) -> RowLocation {
         RowLocation { file: Arc::clone(&self.errors.file), row: self.number, unit: "line" }
     }
 

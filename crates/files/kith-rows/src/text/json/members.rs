@@ -57,7 +57,7 @@ impl<'de> Visitor<'de> for MembersSeed<'_> {
         let base64 = options.value == ValueShape::Bytes && options.value_field.is_none();
         let mut members = Members::default();
         while let Some(Name(name)) = map.next_key()? {
-            let place = if name == options.key_name() {
+            let member = if name == options.key_name() {
                 &mut members.key
             } else if !whole && (name == options.value_name() || (base64 && name == VALUE_BASE64_FIELD)) {
                 &mut members.value
@@ -69,11 +69,11 @@ impl<'de> Visitor<'de> for MembersSeed<'_> {
                 *self.fault = Some(RowFault::UnknownMember { name: name.into_owned(), near });
                 return Err(A::Error::custom("refused"));
             };
-            if place.is_some() {
+            if member.is_some() {
                 *self.fault = Some(RowFault::Repeated { name: name.into_owned() });
                 return Err(A::Error::custom("refused"));
             }
-            *place = Some(map.next_value()?);
+            *member = Some(map.next_value()?);
         }
         Ok(members)
     }

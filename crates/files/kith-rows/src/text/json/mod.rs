@@ -27,7 +27,7 @@ pub(crate) fn read(unpacked: Unpacked, options: &RowOptions, sink: &mut RowSink<
     let mut lines = Lines::new(bytes, errors);
     sink.begin_objects();
     while lines.advance()? {
-        sink.row(|| lines.place(), |out| fill(lines.text()?, options, out))?;
+        sink.row(|| lines.location(), |out| fill(lines.text()?, options, out))?;
     }
     sink.end_objects();
     Ok(())
@@ -38,20 +38,20 @@ pub(crate) fn infer(unpacked: Unpacked, options: &RowOptions, seen: &mut Seen) -
     let (errors, bytes) = unpacked.into_text();
     let mut lines = Lines::new(bytes, errors);
     while !seen.is_enough() && lines.advance()? {
-        let place = lines.place();
+        let location = lines.location();
         let wrong = |fault: RowFault| InferError::Json {
-            place: place.clone(),
+            location: location.clone(),
             fault: JsonFault { detail: fault.to_string(), column: 0 },
         };
         let text = lines.text().map_err(wrong)?;
         if is_whole(options) {
-            seen.inference.observe_json(&place, text, Some(options.key_name()))?;
+            seen.inference.observe_json(&location, text, Some(options.key_name()))?;
             continue;
         }
         let value = members(text, options).map_err(wrong)?.value;
         let value =
             value.ok_or_else(|| wrong(RowFault::NoValue { name: options.value_name().to_owned() }))?;
-        seen.inference.observe_json(&place, value.get(), None)?;
+        seen.inference.observe_json(&location, value.get(), None)?;
     }
     Ok(())
 }

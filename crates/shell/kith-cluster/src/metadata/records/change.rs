@@ -304,8 +304,8 @@ mod tests {
         put(&metadata, "people", "", 800 << 10).await;
         let asker = Asker::own("ada", &cluster);
         for (bytes, code) in [(400 << 10, Some("record_too_large")), (100 << 10, None)] {
-            let told = pushed(&metadata, "people", bytes).await.map(|(code, _)| code);
-            assert_eq!(told.as_deref(), code);
+            let refusal = pushed(&metadata, "people", bytes).await.map(|(code, _)| code);
+            assert_eq!(refusal.as_deref(), code);
         }
         change(&metadata, "people", asker, &[Command::Freeze]).await.unwrap();
     }

@@ -243,7 +243,7 @@ mod tests {
         assert_eq!(state_of(&document).unwrap(), state);
         assert_eq!(document_of(&state, &document, &[]), document);
         document.versions[0].state = "odd".to_owned();
-        let told = state_of(&document).unwrap_err().to_string();
-        assert_eq!(told, "the record of store \"people\" names an unknown version state \"odd\"");
+        let error = state_of(&document).unwrap_err().to_string();
+        assert_eq!(error, "the record of store \"people\" names an unknown version state \"odd\"");
     }
 }

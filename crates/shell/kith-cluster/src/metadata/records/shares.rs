@@ -184,7 +184,7 @@ mod tests {
         Shares { shared, of: of.collect(), revision: 0 }
     }
 
-    fn told(shares: &Shares, owner: &str, (before, after): (Amount, Amount)) -> Option<String> {
+    fn refusal(shares: &Shares, owner: &str, (before, after): (Amount, Amount)) -> Option<String> {
         let refused = shares.check(owner, before, after).err()?;
         assert_eq!(kith_wire::code_of(&refused), ErrorCode::OutOfRange);
         assert!(!kith_wire::detail_of(&refused).help.is_empty());
@@ -195,23 +195,23 @@ mod tests {
     fn a_subject_with_rights_for_some_stores_may_have_only_so_much() {
         let full = shares(Shared::Graphs, &[("ada", 3, 4 * MIB - 10), ("bob", 64, 100)]);
         let new = |bytes| (Amount::default(), Amount { count: 1, bytes });
-        assert_eq!(told(&full, "ada", new(10)), None);
-        let refused = told(&full, "ada", new(11)).unwrap();
+        assert_eq!(refusal(&full, "ada", new(10)), None);
+        let refused = refusal(&full, "ada", new(11)).unwrap();
         assert!(refused.contains("\"ada\" would have 4194305 bytes of types of live graphs"), "{refused}");
         assert!(refused.contains("may have 4194304"), "{refused}");
         for standing in [Trust::Administrator, Trust::Claimed] {
-            assert_eq!(told(&full, &charged_to("ada", standing), new(MIB)), None);
+            assert_eq!(refusal(&full, &charged_to("ada", standing), new(MIB)), None);
         }
         assert_eq!(charged_to("ada", Trust::Proven), "ada");
-        let refused = told(&full, "bob", new(1)).unwrap();
+        let refused = refusal(&full, "bob", new(1)).unwrap();
         assert!(refused.contains("would have 65 live graphs; one subject may have 64"), "{refused}");
-        assert_eq!(told(&full, "carl", new(MIB)), None, "others are not affected");
+        assert_eq!(refusal(&full, "carl", new(MIB)), None, "others are not affected");
         // Types may shrink, and may grow in the place of those before.
         let grown = |before, after| (Amount { count: 1, bytes: before }, Amount { count: 1, bytes: after });
-        assert_eq!(told(&full, "bob", grown(100, 4 * MIB)), None);
-        assert!(told(&full, "bob", grown(100, 4 * MIB + 1)).is_some());
+        assert_eq!(refusal(&full, "bob", grown(100, 4 * MIB)), None);
+        assert!(refusal(&full, "bob", grown(100, 4 * MIB + 1)).is_some());
         let over = shares(Shared::Stores, &[("ada", 5_000, 20 * MIB)]);
-        assert_eq!(told(&over, "ada", grown(100, 100)), None);
+        assert_eq!(refusal(&over, "ada", grown(100, 100)), None);
     }
 
     #[test]
@@ -221,10 +221,10 @@ mod tests {
         let full = shares(Shared::Graphs, &of);
         let new = (Amount::default(), Amount { count: 1, bytes: 1 });
         for owner in ["new", ""] {
-            let refused = told(&full, owner, new).unwrap();
+            let refused = refusal(&full, owner, new).unwrap();
             assert!(refused.contains("the cluster would have 33554433 bytes of types"), "{refused}");
         }
         let many = shares(Shared::Stores, &[("ada", 8_192, 0)]);
-        assert!(told(&many, "", new).unwrap().contains("8193 stores"));
+        assert!(refusal(&many, "", new).unwrap().contains("8193 stores"));
     }
 }

@@ -32,8 +32,11 @@ async fn the_first_request_is_served_after_the_token() {
     let second = driver.ask(("", "eval"), text("g.inject(2)")).await;
     assert!(driver.connection.graphs.asked.lock().is_empty());
     driver.ask_as(id, AUTHENTICATION, credentials("ads-token")).await;
-    let told = driver.until_over(&[id, second]).await;
-    assert_eq!((&told[&id].values, &told[&second].values), (&vec![Value::Int(1)], &vec![Value::Int(2)]));
+    let replies = driver.until_over(&[id, second]).await;
+    assert_eq!(
+        (&replies[&id].values, &replies[&second].values),
+        (&vec![Value::Int(1)], &vec![Value::Int(2)])
+    );
     let again = driver.ask(AUTHENTICATION, credentials("ads-token")).await;
     assert_eq!(driver.until_over(&[again]).await[&again].codes, [204]);
 }
@@ -45,9 +48,9 @@ async fn a_wrong_token_is_refused_with_all_that_waits_for_it() {
     let id = driver.eval("g.inject(1)").await;
     let second = driver.eval("g.inject(2)").await;
     driver.ask_as(id, AUTHENTICATION, credentials("guess")).await;
-    let told = driver.until_over(&[id, second]).await;
-    assert_eq!((&*told[&id].codes, &*told[&second].codes), (&[407, 401][..], &[401][..]));
-    assert_eq!(told[&id].message, "no subject has this token (ask an administrator for one)");
+    let replies = driver.until_over(&[id, second]).await;
+    assert_eq!((&*replies[&id].codes, &*replies[&second].codes), (&[407, 401][..], &[401][..]));
+    assert_eq!(replies[&id].message, "no subject has this token (ask an administrator for one)");
     assert!(driver.connection.graphs.asked.lock().is_empty());
     let third = driver.eval("g.inject(1)").await;
     assert_eq!(driver.read().await.1, 407, "it can try again");

@@ -17,7 +17,7 @@ async fn until_under_way(graphs: &Graphs, count: usize) {
 async fn a_later_request_can_be_answered_first() {
     let mut driver = Driver::new().await;
     let slow = driver.eval("g.V()").await;
-    assert_eq!(driver.told("g.inject(1)").await.codes, [200]);
+    assert_eq!(driver.reply_to("g.inject(1)").await.codes, [200]);
     driver.connection.graphs.gate.add_permits(1);
     assert_eq!(driver.until_over(&[slow]).await[&slow].values, [Value::Int(1)]);
 }
@@ -36,7 +36,7 @@ async fn a_connection_is_read_however_much_is_under_way() {
     let mut driver = Driver::new().await;
     ask_slowly(&mut driver, UNDER_WAY_MAX - 1).await;
     until_under_way(&driver.connection.graphs, UNDER_WAY_MAX - 1).await;
-    assert_eq!(driver.told("g.inject(1)").await.codes, [200], "a quick request waits for none of them");
+    assert_eq!(driver.reply_to("g.inject(1)").await.codes, [200], "a quick request waits for none of them");
     ask_slowly(&mut driver, 1 + WAITING_MAX).await;
     let refused = driver.eval("g.inject(1)").await;
     driver.send(Message::Ping("are you there?".into())).await;
@@ -60,8 +60,10 @@ async fn requests_that_wait_for_long_are_refused() {
     let mut driver = Driver::new().await;
     ask_slowly(&mut driver, UNDER_WAY_MAX).await;
     let waiting = ask_slowly(&mut driver, 2).await;
-    let told = driver.until_over(&waiting).await;
-    assert!(told.values().all(|told| told.codes == [596] && told.message.contains("of this connection")));
+    let replies = driver.until_over(&waiting).await;
+    assert!(
+        replies.values().all(|reply| reply.codes == [596] && reply.message.contains("of this connection"))
+    );
 }
 
 #[tokio::test]
@@ -74,7 +76,7 @@ async fn a_message_that_trickles_ends_its_connection_and_pings_are_no_part_of_it
         assert_eq!(driver.message().await, Message::Pong(Vec::new().into()));
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    assert_eq!(driver.told("g.inject(1)").await.codes, [200], "pings do not trickle");
+    assert_eq!(driver.reply_to("g.inject(1)").await.codes, [200], "pings do not trickle");
     driver.socket.get_mut().write_all(&begun).await.expect("it reads");
     let trickles = async {
         loop {
@@ -116,13 +118,13 @@ async fn pings_and_empty_frames_give_a_message_no_more_time() {
 
 #[tokio::test]
 async fn pings_take_no_memory_of_requests() {
-    let place = known();
-    let mut driver = Driver::at(Visitor::anybody(), Arc::clone(&place)).await;
+    let connected = known();
+    let mut driver = Driver::at(Visitor::anybody(), Arc::clone(&connected)).await;
     for _ in 0..1_000 {
         driver.send(Message::Ping(vec![7; 125].into())).await;
         driver.message().await;
     }
-    assert_eq!(place.request_bytes(), 0);
+    assert_eq!(connected.request_bytes(), 0);
     // The first part of a message is charged, and stays so while pings come.
     let part = [&[0x02, 0xfe, 0xff, 0xff, 0, 0, 0, 0][..], &[1; 65_535]].concat();
     driver.socket.get_mut().write_all(&part).await.expect("it reads");
@@ -130,7 +132,7 @@ async fn pings_take_no_memory_of_requests() {
         driver.send(Message::Ping("still there".into())).await;
         driver.message().await;
     }
-    assert_eq!(place.request_bytes(), 65_535);
+    assert_eq!(connected.request_bytes(), 65_535);
 }
 
 #[tokio::test]
@@ -145,8 +147,8 @@ async fn so_many_requests_are_under_way_and_the_rest_wait() {
     tokio::time::sleep(Duration::from_millis(50)).await;
     assert_eq!(graphs.asked.lock().len(), UNDER_WAY_MAX);
     graphs.gate.add_permits(1);
-    let told = driver.until_over(&ids).await;
-    assert!(told.values().all(|told| told.codes == [200]));
+    let replies = driver.until_over(&ids).await;
+    assert!(replies.values().all(|reply| reply.codes == [200]));
     assert_eq!(graphs.asked.lock().len(), UNDER_WAY_MAX + 4);
 }
 
@@ -228,15 +230,15 @@ async fn others_are_answered_while_a_long_request_waits_to_be_decoded() {
     let head = format!("POST /gremlin HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n", body.len());
     client.write_all((head + &body).as_bytes()).await.expect("it reads");
     // The same connection goes on, and so do others.
-    assert_eq!(driver.told("g.inject(1)").await.codes, [200]);
+    assert_eq!(driver.reply_to("g.inject(1)").await.codes, [200]);
     driver.send(Message::Ping("are you there?".into())).await;
     assert_eq!(driver.message().await, Message::Pong("are you there?".into()));
-    assert_eq!(Driver::new().await.told("g.inject(1)").await.codes, [200]);
+    assert_eq!(Driver::new().await.reply_to("g.inject(1)").await.codes, [200]);
     assert_eq!(driver.connection.graphs.asked.lock().len(), 1, "the long ones wait");
     assert!(posted.graphs.asked.lock().is_empty());
     drop(occupied);
-    let told = driver.until_over(&[long, text]).await;
-    assert_eq!((told[&long].values.len(), told[&text].values.len()), (200_000, 1));
+    let replies = driver.until_over(&[long, text]).await;
+    assert_eq!((replies[&long].values.len(), replies[&text].values.len()), (200_000, 1));
     let mut status = [0; 12];
     client.read_exact(&mut status).await.expect("it is answered");
     assert_eq!(&status, b"HTTP/1.1 200");
@@ -244,18 +246,19 @@ async fn others_are_answered_while_a_long_request_waits_to_be_decoded() {
 
 #[tokio::test]
 async fn requests_that_would_be_decoded_to_too_much_are_refused() {
-    let place = known();
-    let mut driver = Driver::at(Visitor::anybody(), Arc::clone(&place)).await;
+    let connected = known();
+    let mut driver = Driver::at(Visitor::anybody(), Arc::clone(&connected)).await;
     let step = Instruction::new("V", Vec::new());
     let steps = Bytecode { sources: Vec::new(), steps: vec![step; 1_000_000] };
     let steps = map(&[("gremlin", Value::Traversal(Arc::new(steps)))]);
     let nulls = map(&[("gremlin", traversal("inject", vec![Value::Null; 3_000_000]))]);
-    for (arguments, told) in [(steps, "more than 10000 steps"), (nulls, "bytes of memory when it is decoded")]
+    for (arguments, expected) in
+        [(steps, "more than 10000 steps"), (nulls, "bytes of memory when it is decoded")]
     {
         let id = driver.ask(("traversal", "bytecode"), arguments).await;
         let answer = driver.until_over(&[id]).await.remove(&id).expect("asked");
         assert_eq!(answer.attributes[&Value::text("kith.code")], Value::text("too_large"));
-        assert!(answer.message.contains(told), "{}", answer.message);
+        assert!(answer.message.contains(expected), "{}", answer.message);
     }
     let graphson = format!("{{\"x\":[{}0]}}", "[],".repeat(2_000_000));
     let request =
@@ -264,7 +267,7 @@ async fn requests_that_would_be_decoded_to_too_much_are_refused() {
     let Message::Text(text) = driver.message().await else { panic!("no frame of text") };
     assert!(text.contains("too_large"), "{text}");
     let long = format!("g.V(){}", ".V()".repeat(20_000));
-    assert!(driver.told(&long).await.message.contains("more than 10000 steps"));
+    assert!(driver.reply_to(&long).await.message.contains("more than 10000 steps"));
     let body = format!("{{\"gremlin\":\"g.V()\",\"bindings\":{graphson}}}");
     let (mut client, _posted) = connect(Visitor::anybody(), known());
     let head = format!(
@@ -272,11 +275,11 @@ async fn requests_that_would_be_decoded_to_too_much_are_refused() {
         body.len()
     );
     client.write_all((head + &body).as_bytes()).await.expect("it reads");
-    let mut told = String::new();
-    client.read_to_string(&mut told).await.expect("it ends");
-    assert!(told.contains("too_large"), "{told}");
+    let mut response = String::new();
+    client.read_to_string(&mut response).await.expect("it ends");
+    assert!(response.contains("too_large"), "{response}");
     assert!(driver.connection.graphs.asked.lock().is_empty());
-    assert_eq!(place.request_bytes(), 0, "nothing stays charged");
+    assert_eq!(connected.request_bytes(), 0, "nothing stays charged");
 }
 
 #[tokio::test]
@@ -294,11 +297,11 @@ async fn http_requests_without_a_websocket_are_told_what_this_port_is() {
         let (mut client, connection) = connect(Visitor::anybody(), known());
         client.write_all(request.as_bytes()).await.expect("it reads");
         client.shutdown().await.expect("it is open");
-        let mut told = String::new();
-        client.read_to_string(&mut told).await.expect("it ends");
-        assert!(told.starts_with("HTTP/1.1 426 Upgrade Required\r\n"), "{told}");
-        let is_explained = told.contains("connect with a WebSocket to ws://HOST:PORT/gremlin");
-        assert!(is_explained || request.starts_with("HEAD"), "{told}");
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).await.expect("it ends");
+        assert!(answer.starts_with("HTTP/1.1 426 Upgrade Required\r\n"), "{answer}");
+        let is_explained = answer.contains("connect with a WebSocket to ws://HOST:PORT/gremlin");
+        assert!(is_explained || request.starts_with("HEAD"), "{answer}");
         connection.task.await.expect("it does not panic").expect("no failure");
     }
 }

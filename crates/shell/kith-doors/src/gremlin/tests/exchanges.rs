@@ -9,26 +9,26 @@ use tokio_tungstenite::tungstenite::Error;
 async fn exchange(visitor: Visitor, request: &str) -> (String, Json, Connection) {
     let (mut client, connection) = connect(visitor, known());
     client.write_all(request.as_bytes()).await.expect("it reads");
-    let mut told = Vec::new();
+    let mut bytes = Vec::new();
     let read = async {
         // The connection stays open, so the body is what its length says.
-        while !is_whole(&told) {
+        while !is_whole(&bytes) {
             assert_ne!(
-                client.read_buf(&mut told).await.expect("it is open"),
+                client.read_buf(&mut bytes).await.expect("it is open"),
                 0,
                 "{}",
-                String::from_utf8_lossy(&told)
+                String::from_utf8_lossy(&bytes)
             );
         }
     };
     tokio::time::timeout(Duration::from_secs(20), read).await.expect("in time");
-    let told = String::from_utf8(told).expect("text");
-    let (head, body) = told.split_once("\r\n\r\n").expect("a body");
+    let text = String::from_utf8(bytes).expect("text");
+    let (head, body) = text.split_once("\r\n\r\n").expect("a body");
     (head.to_owned(), serde_json::from_str(body).unwrap_or(json!(body)), connection)
 }
 
-fn is_whole(told: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(told).to_lowercase();
+fn is_whole(bytes: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(bytes).to_lowercase();
     let Some((head, body)) = text.split_once("\r\n\r\n") else { return false };
     let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
     length.is_some_and(|length| length.trim().parse::<usize>().expect("a number") <= body.len())
@@ -44,21 +44,21 @@ fn post(headers: &str, body: &str) -> String {
 #[tokio::test]
 async fn a_post_is_answered_as_by_gremlin_server() {
     let body = r#"{"gremlin":"g.inject(x, 'a')","bindings":{"x":1},"aliases":{"g":"people"}}"#;
-    let (head, told, connection) = exchange(Visitor::anybody(), &post("", body)).await;
+    let (head, answer, connection) = exchange(Visitor::anybody(), &post("", body)).await;
     assert!(
         head.starts_with("HTTP/1.1 200 OK\r\n") && head.contains("content-type: application/json"),
         "{head}"
     );
     let values = json!({"@type": "g:List", "@value": [{"@type": "g:Int32", "@value": 1}, "a"]});
-    assert_eq!((&told["result"]["data"], &told["status"]["code"]), (&values, &json!(200)));
-    assert!(told["requestId"].as_str().expect("an id").parse::<Uuid>().is_ok());
+    assert_eq!((&answer["result"]["data"], &answer["status"]["code"]), (&values, &json!(200)));
+    assert!(answer["requestId"].as_str().expect("an id").parse::<Uuid>().is_ok());
     assert_eq!(connection.graphs.last(), ("people".to_owned(), "inject(1, a)".to_owned()));
     // Many results, no results, and the forms of a body that curl and browsers send.
-    let (_, told, _) = exchange(Visitor::anybody(), &post("", r#"{"gremlin":"g.V(20000)"}"#)).await;
-    assert_eq!(told["result"]["data"]["@value"].as_array().expect("a list").len(), 20_000);
+    let (_, answer, _) = exchange(Visitor::anybody(), &post("", r#"{"gremlin":"g.V(20000)"}"#)).await;
+    assert_eq!(answer["result"]["data"]["@value"].as_array().expect("a list").len(), 20_000);
     let form = post("content-type: application/x-www-form-urlencoded\r\n", r#"{"gremlin":"g.inject()"}"#);
-    let (_, told, _) = exchange(Visitor::anybody(), &form).await;
-    assert_eq!((&told["result"]["data"]["@value"], &told["status"]["code"]), (&json!([]), &json!(200)));
+    let (_, answer, _) = exchange(Visitor::anybody(), &form).await;
+    assert_eq!((&answer["result"]["data"]["@value"], &answer["status"]["code"]), (&json!([]), &json!(200)));
     let root = post("", r#"{"gremlin":"g.inject(1)"}"#).replacen("/gremlin", "/", 1);
     assert!(exchange(Visitor::anybody(), &root).await.0.starts_with("HTTP/1.1 200"));
 }
@@ -69,13 +69,13 @@ async fn a_client_of_graphson_2_is_answered_with_it() {
     for header in ["accept", "content-type"] {
         let ask = async |gremlin: &str| {
             let body = json!({"gremlin": gremlin}).to_string();
-            let (head, told, _) =
+            let (head, answer, _) =
                 exchange(Visitor::anybody(), &post(&format!("{header}: {MEDIA_TYPE}\r\n"), &body)).await;
             assert!(head.contains(&format!("content-type: {MEDIA_TYPE}")), "{head}");
-            told
+            answer
         };
-        let told = ask("g.inject('a')").await;
-        assert_eq!((&told["result"]["data"], &told["status"]["attributes"]), (&json!(["a"]), &json!({})));
+        let answer = ask("g.inject('a')").await;
+        assert_eq!((&answer["result"]["data"], &answer["status"]["attributes"]), (&json!(["a"]), &json!({})));
         let failed = ask("g.addV()").await;
         assert_eq!(failed["status"]["attributes"]["kith.code"], json!("overloaded"), "{failed}");
     }
@@ -90,10 +90,10 @@ async fn errors_are_http_statuses_with_a_message() {
         ("g.union(identity())", "500 Internal Server Error", "traversal_failed"),
     ] {
         let body = json!({"gremlin": text}).to_string();
-        let (head, told, _) = exchange(Visitor::anybody(), &post("", &body)).await;
+        let (head, answer, _) = exchange(Visitor::anybody(), &post("", &body)).await;
         assert!(head.starts_with(&format!("HTTP/1.1 {status}\r\n")), "{text}: {head}");
-        assert!(told["message"].as_str().is_some_and(|message| !message.is_empty()), "{told}");
-        assert!(told["status"]["attributes"].to_string().contains(kith), "{text}: {told}");
+        assert!(answer["message"].as_str().is_some_and(|message| !message.is_empty()), "{answer}");
+        assert!(answer["status"]["attributes"].to_string().contains(kith), "{text}: {answer}");
     }
     let long = format!(
         "POST / HTTP/1.1\r\ncontent-length: {}\r\n\r\n{}",
@@ -107,12 +107,12 @@ async fn errors_are_http_statuses_with_a_message() {
         while 0 < left && client.write_all(&[b'x'; 1 << 16]).await.is_ok() {
             left = left.saturating_sub(1 << 16);
         }
-        let mut told = Vec::new();
-        let _ = client.read_to_end(&mut told).await;
-        String::from_utf8_lossy(&told).into_owned()
+        let mut answer = Vec::new();
+        let _ = client.read_to_end(&mut answer).await;
+        String::from_utf8_lossy(&answer).into_owned()
     };
-    let told = feeding.await;
-    assert!(told.starts_with("HTTP/1.1 413"), "{told}");
+    let answer = feeding.await;
+    assert!(answer.starts_with("HTTP/1.1 413"), "{answer}");
     assert!(connection.graphs.asked.lock().is_empty());
 }
 
@@ -130,9 +130,9 @@ async fn a_body_that_trickles_is_refused() {
             }
             std::future::pending::<()>().await;
         };
-        let mut told = Vec::new();
+        let mut answer = Vec::new();
         let refused = async {
-            while !is_whole(&told) && reader.read_buf(&mut told).await.is_ok_and(|bytes| 0 < bytes) {}
+            while !is_whole(&answer) && reader.read_buf(&mut answer).await.is_ok_and(|bytes| 0 < bytes) {}
         };
         let refused = async {
             tokio::select! {
@@ -141,8 +141,8 @@ async fn a_body_that_trickles_is_refused() {
             }
         };
         tokio::time::timeout(Duration::from_secs(60), refused).await.expect("it is refused");
-        let told = String::from_utf8_lossy(&told);
-        assert!(told.starts_with("HTTP/1.1 408") && told.contains("slow_request"), "{told}");
+        let answer = String::from_utf8_lossy(&answer);
+        assert!(answer.starts_with("HTTP/1.1 408") && answer.contains("slow_request"), "{answer}");
         assert!(connection.graphs.asked.lock().is_empty());
     }
 }
@@ -152,10 +152,10 @@ async fn a_header_that_does_not_end_ends_its_connection() {
     for begun in ["", "GET /gremlin HTTP/1.1\r\nhost: lo"] {
         let (mut client, connection) = connect(Visitor::anybody(), known());
         client.write_all(begun.as_bytes()).await.expect("it reads");
-        let mut told = Vec::new();
-        let ended = tokio::time::timeout(Duration::from_secs(120), client.read_to_end(&mut told)).await;
+        let mut answer = Vec::new();
+        let ended = tokio::time::timeout(Duration::from_secs(120), client.read_to_end(&mut answer)).await;
         ended.expect("it is ended").expect("no error");
-        assert!(!told.starts_with(b"HTTP/1.1 2"), "{begun}");
+        assert!(!answer.starts_with(b"HTTP/1.1 2"), "{begun}");
         assert!(connection.task.await.expect("no panic").is_err(), "{begun}");
     }
 }
@@ -166,8 +166,8 @@ async fn a_body_that_breaks_off_asks_nothing() {
     let chunk = format!("{:x}\r\n{body}\r\n", body.len());
     let head = "POST /gremlin HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n";
     for (end, status) in [("0\r\n\r\n", 200), ("no length\r\n", 400)] {
-        let (told, _, connection) = exchange(Visitor::anybody(), &format!("{head}{chunk}{end}")).await;
-        assert!(told.starts_with(&format!("HTTP/1.1 {status} ")), "{end:?}: {told}");
+        let (answer, _, connection) = exchange(Visitor::anybody(), &format!("{head}{chunk}{end}")).await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{end:?}: {answer}");
         assert_eq!(connection.graphs.asked.lock().is_empty(), status != 200, "{end:?}");
     }
 }
@@ -175,10 +175,13 @@ async fn a_body_that_breaks_off_asks_nothing() {
 #[tokio::test]
 async fn a_get_reads_and_never_writes() {
     let get = |query: &str| format!("GET /gremlin?{query} HTTP/1.1\r\nhost: localhost\r\n\r\n");
-    let (head, told, _) = exchange(Visitor::anybody(), &get("gremlin=g.inject(x)&bindings.x=7")).await;
-    assert!(head.starts_with("HTTP/1.1 200") && told["result"]["data"].to_string().contains('7'), "{told}");
-    let (head, told, connection) = exchange(Visitor::anybody(), &get("gremlin=g.addV()")).await;
-    assert!(head.starts_with("HTTP/1.1 400"), "{told}");
+    let (head, answer, _) = exchange(Visitor::anybody(), &get("gremlin=g.inject(x)&bindings.x=7")).await;
+    assert!(
+        head.starts_with("HTTP/1.1 200") && answer["result"]["data"].to_string().contains('7'),
+        "{answer}"
+    );
+    let (head, answer, connection) = exchange(Visitor::anybody(), &get("gremlin=g.addV()")).await;
+    assert!(head.starts_with("HTTP/1.1 400"), "{answer}");
     assert!(connection.graphs.asked.lock().is_empty());
 }
 
@@ -206,9 +209,9 @@ async fn a_request_under_way_is_answered_before_the_process_ends() {
     connection.stop.cancel();
     tokio::time::sleep(Duration::from_millis(50)).await;
     connection.graphs.gate.add_permits(1);
-    let mut told = String::new();
-    client.read_to_string(&mut told).await.expect("it ends");
-    assert!(told.starts_with("HTTP/1.1 200"), "{told}");
+    let mut answer = String::new();
+    client.read_to_string(&mut answer).await.expect("it ends");
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
 }
 
 #[tokio::test]
@@ -236,10 +239,10 @@ async fn a_token_is_shown_in_each_request() {
             header => format!("authorization: {header}\r\n"),
         };
         let body = json!({"gremlin": text, "aliases": {"g": graph}}).to_string();
-        let (head, told, connection) = exchange(visitor.clone(), &post(&headers, &body)).await;
+        let (head, answer, connection) = exchange(visitor.clone(), &post(&headers, &body)).await;
         assert!(
             head.starts_with(&format!("HTTP/1.1 {status} ")),
-            "{authorization} {text} {graph}: {head} {told}"
+            "{authorization} {text} {graph}: {head} {answer}"
         );
         assert_eq!(head.contains("www-authenticate: Basic"), status == 401, "{head}");
         assert_eq!(connection.graphs.asked.lock().is_empty(), status != 200);
@@ -249,9 +252,9 @@ async fn a_token_is_shown_in_each_request() {
     let both = post(&format!("authorization: {right}\r\n"), &body) + &post("connection: close\r\n", &body);
     let (mut client, _connection) = connect(visitor, known());
     client.write_all(both.as_bytes()).await.expect("it reads");
-    let mut told = String::new();
-    client.read_to_string(&mut told).await.expect("it ends");
-    assert!(told.starts_with("HTTP/1.1 200") && told.contains("HTTP/1.1 401"), "{told}");
+    let mut answer = String::new();
+    client.read_to_string(&mut answer).await.expect("it ends");
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("HTTP/1.1 401"), "{answer}");
 }
 
 #[tokio::test]

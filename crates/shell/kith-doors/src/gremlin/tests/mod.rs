@@ -177,13 +177,13 @@ struct Connection {
 }
 
 /// Opens a connection of `visitor`. Returns the stream of the client.
-fn connect(visitor: Visitor, place: Arc<Connected>) -> (DuplexStream, Connection) {
+fn connect(visitor: Visitor, connected: Arc<Connected>) -> (DuplexStream, Connection) {
     let (stop, graphs) = (CancellationToken::new(), Graphs::new());
     let backend = Arc::clone(&graphs) as Arc<dyn Backend>;
     let listener = Listener::new(Arc::new(Gremlin), backend, None, stop.clone());
     let (client, stream) = duplex(1 << 16);
     let peer = SocketAddr::from(([127, 0, 0, 1], 7));
-    let task = tokio::spawn(async move { listener.serve(Box::new(stream), peer, place, visitor).await });
+    let task = tokio::spawn(async move { listener.serve(Box::new(stream), peer, connected, visitor).await });
     (client, Connection { graphs, stop, task })
 }
 
@@ -217,8 +217,8 @@ impl Driver {
         Self::at(visitor, known()).await
     }
 
-    async fn at(visitor: Visitor, place: Arc<Connected>) -> Self {
-        let (client, connection) = connect(visitor, place);
+    async fn at(visitor: Visitor, connected: Arc<Connected>) -> Self {
+        let (client, connection) = connect(visitor, connected);
         let (socket, _) = client_async("ws://localhost/gremlin", client).await.expect("accepted");
         Self { socket, connection }
     }
@@ -250,23 +250,23 @@ impl Driver {
     }
 
     /// What this text is answered with.
-    async fn told(&mut self, text: &str) -> Told {
+    async fn reply_to(&mut self, text: &str) -> Told {
         let id = self.eval(text).await;
         self.until_over(&[id]).await.remove(&id).expect("it was asked")
     }
 
     /// Reads responses until each of these requests has ended.
     async fn until_over(&mut self, ids: &[Uuid]) -> HashMap<Uuid, Told> {
-        let mut told: HashMap<Uuid, Told> = ids.iter().map(|id| (*id, Told::default())).collect();
-        while !told.values().all(Told::is_over) {
+        let mut replies: HashMap<Uuid, Told> = ids.iter().map(|id| (*id, Told::default())).collect();
+        while !replies.values().all(Told::is_over) {
             let (id, code, response) = self.read().await;
-            let told = told.get_mut(&id).expect("an answer to a request");
-            assert!(!told.is_over(), "one more response: {response:?}");
-            told.codes.push(code);
-            told.values.extend(response.values);
-            (told.message, told.attributes) = (response.message, response.attributes);
+            let reply = replies.get_mut(&id).expect("an answer to a request");
+            assert!(!reply.is_over(), "one more response: {response:?}");
+            reply.codes.push(code);
+            reply.values.extend(response.values);
+            (reply.message, reply.attributes) = (response.message, response.attributes);
         }
-        told
+        replies
     }
 
     async fn message(&mut self) -> Message {

@@ -5,26 +5,26 @@ use super::*;
 #[tokio::test]
 async fn a_text_is_answered_with_values_and_a_traversal_with_traversers() {
     let mut driver = Driver::new().await;
-    let told = driver.told("g.inject(1, 'a')").await;
-    assert_eq!((told.codes, told.values), (vec![200], vec![Value::Int(1), Value::text("a")]));
+    let reply = driver.reply_to("g.inject(1, 'a')").await;
+    assert_eq!((reply.codes, reply.values), (vec![200], vec![Value::Int(1), Value::text("a")]));
     assert_eq!(driver.connection.graphs.last(), ("g".to_owned(), "inject(1, a)".to_owned()));
-    assert_eq!(driver.told("g.V(3)").await.values, [const { "x" }; 3].map(Value::text));
+    assert_eq!(driver.reply_to("g.V(3)").await.values, [const { "x" }; 3].map(Value::text));
 
     let arguments = map(&[("gremlin", traversal("V", vec![Value::Int(3)])), aliases("people")]);
     let id = driver.ask(("traversal", "bytecode"), arguments).await;
-    let told = driver.until_over(&[id]).await.remove(&id).expect("asked");
+    let reply = driver.until_over(&[id]).await.remove(&id).expect("asked");
     let traverser = Value::Traverser { bulk: 3, value: Arc::new(Value::text("x")) };
-    assert_eq!((told.codes, told.values), (vec![200], vec![traverser]));
+    assert_eq!((reply.codes, reply.values), (vec![200], vec![traverser]));
     assert_eq!(driver.connection.graphs.last().0, "people");
-    assert_eq!(driver.told("g.inject()").await.codes, [204]);
+    assert_eq!(driver.reply_to("g.inject()").await.codes, [204]);
 }
 
 #[tokio::test]
 async fn results_come_in_batches() {
     let mut driver = Driver::new().await;
-    let told = driver.told("g.V(150)").await;
-    assert_eq!((told.codes, told.values.len()), (vec![206, 206, 200], 150));
-    assert_eq!(driver.told("g.V(64)").await.codes, [200]);
+    let reply = driver.reply_to("g.V(150)").await;
+    assert_eq!((reply.codes, reply.values.len()), (vec![206, 206, 200], 150));
+    assert_eq!(driver.reply_to("g.V(64)").await.codes, [200]);
     let arguments = map(&[
         ("gremlin", Value::text("g.V(x)")),
         ("bindings", Value::Map(Arc::new(map(&[("x", Value::Int(7))])))),
@@ -37,10 +37,10 @@ async fn results_come_in_batches() {
     let arguments = map(&[("gremlin", traversal("inject", vec![long.clone(), long.clone(), long]))]);
     let id = driver.ask(("traversal", "bytecode"), arguments).await;
     assert_eq!(driver.until_over(&[id]).await[&id].codes, [206, 206, 200]);
-    let told = driver.told("g.V(10000001L)").await;
-    assert_eq!(told.codes, [597]);
+    let reply = driver.reply_to("g.V(10000001L)").await;
+    assert_eq!(reply.codes, [597]);
     assert!(
-        told.message.contains("has 10000001 results or more; at most 10000000 are sent one by one (end it")
+        reply.message.contains("has 10000001 results or more; at most 10000000 are sent one by one (end it")
     );
 }
 
@@ -50,26 +50,26 @@ async fn first_results_are_sent_while_later_ones_are_computed() {
     let asking = |text| map(&[("gremlin", Value::text(text)), ("batchSize", Value::Int(1))]);
     let id = driver.ask(("", "eval"), asking("g.E(1, 2, 3)")).await;
     for value in [1, 2] {
-        let (of, code, told) = driver.read().await;
-        assert_eq!((of, code, told.values), (id, 206, vec![Value::Int(value)]));
+        let (of, code, reply) = driver.read().await;
+        assert_eq!((of, code, reply.values), (id, 206, vec![Value::Int(value)]));
     }
     let graphs = Arc::clone(&driver.connection.graphs);
     assert_eq!(graphs.under_way.load(Ordering::SeqCst), 1, "the traversal goes on");
     graphs.gate.add_permits(1);
-    let told = driver.until_over(&[id]).await.remove(&id).expect("asked");
-    assert_eq!((told.codes, told.values), (vec![206, 200], vec![Value::Int(3), Value::Int(0)]));
+    let reply = driver.until_over(&[id]).await.remove(&id).expect("asked");
+    assert_eq!((reply.codes, reply.values), (vec![206, 200], vec![Value::Int(3), Value::Int(0)]));
     // Results beyond the parts that may wait come with the answer.
-    let told = driver.told("g.E(1, 2, 3, 4, 5, 6, 7, 8)").await;
-    assert_eq!(told.values, [1, 2, 3, 4, 5, 6, 7, 8, 0].map(Value::Int));
+    let reply = driver.reply_to("g.E(1, 2, 3, 4, 5, 6, 7, 8)").await;
+    assert_eq!(reply.values, [1, 2, 3, 4, 5, 6, 7, 8, 0].map(Value::Int));
     // `toSet()` and `next()` need the whole answer, so nothing is sent before the end.
     for (text, values) in [("g.E(1, 2, 1).toSet()", &[1, 2, 0][..]), ("g.E(1, 2).next()", &[1])] {
         let values = values.iter().copied().map(Value::Int).collect::<Vec<_>>();
-        assert_eq!(driver.told(text).await.values, values, "{text}");
+        assert_eq!(driver.reply_to(text).await.values, values, "{text}");
     }
     // If the traversal fails, the driver first gets the full batches of the results that were handed over.
     let id = driver.ask(("", "eval"), asking("g.E(1, 2, null)")).await;
-    let told = driver.until_over(&[id]).await.remove(&id).expect("asked");
-    assert_eq!((told.codes, told.values), (vec![206, 206, 598], vec![Value::Int(1), Value::Int(2)]));
+    let reply = driver.until_over(&[id]).await.remove(&id).expect("asked");
+    assert_eq!((reply.codes, reply.values), (vec![206, 206, 598], vec![Value::Int(1), Value::Int(2)]));
 }
 
 #[tokio::test]
@@ -89,14 +89,14 @@ async fn the_end_of_a_text_says_what_becomes_of_the_results() {
         ("g.inject(1).explain()", ints(&[1]), "inject(1).explain()"),
         ("g.inject(1).profile().next()", ints(&[1]), "inject(1).profile()"),
     ] {
-        let told = driver.told(text).await;
-        assert_eq!(told.values, values, "{text}");
+        let reply = driver.reply_to(text).await;
+        assert_eq!(reply.values, values, "{text}");
         assert_eq!(driver.connection.graphs.last().1, asked, "{text}");
     }
-    let told = driver.told("g.inject([a: 1, b: 2]).next()").await;
+    let reply = driver.reply_to("g.inject([a: 1, b: 2]).next()").await;
     let entry = |key, value| Value::Map(Arc::new(map(&[(key, Value::Int(value))])));
-    assert_eq!(told.values, [entry("a", 1), entry("b", 2)]);
-    assert_eq!(driver.told("g.inject().next()").await.codes, [499]);
+    assert_eq!(reply.values, [entry("a", 1), entry("b", 2)]);
+    assert_eq!(driver.reply_to("g.inject().next()").await.codes, [499]);
 }
 
 #[tokio::test]
@@ -108,9 +108,9 @@ async fn graphson_is_answered_with_graphson() {
     let request = json!({"requestId": id, "op": "eval", "processor": "", "args": arguments}).to_string();
     driver.send(Message::Text(request.clone().into())).await;
     let Message::Text(text) = driver.message().await else { panic!("no frame of text") };
-    let told: Json = serde_json::from_str(&text).expect("JSON");
-    assert_eq!((&told["requestId"], &told["status"]["code"]), (&json!(id), &json!(200)));
-    assert_eq!(told["result"]["data"], json!({"@type": "g:List", "@value": ["a"]}));
+    let answer: Json = serde_json::from_str(&text).expect("JSON");
+    assert_eq!((&answer["requestId"], &answer["status"]["code"]), (&json!(id), &json!(200)));
+    assert_eq!(answer["result"]["data"], json!({"@type": "g:List", "@value": ["a"]}));
     let asked = driver.connection.graphs.asked.lock().last().cloned().expect("asked");
     assert_eq!(asked.options.deadline, Some(Duration::from_millis(70)));
     assert!(matches!(asked.question, Question::Gremlin { query, .. } if !query.with_properties));
@@ -125,8 +125,8 @@ async fn graphson_is_answered_with_graphson() {
     let frame = [&[media_type.len() as u8], media_type.as_bytes(), request.as_bytes()].concat();
     driver.send(Message::Binary(frame.into())).await;
     let Message::Binary(bytes) = driver.message().await else { panic!("no frame of bytes") };
-    let told: Json = serde_json::from_slice(&bytes).expect("JSON");
-    assert_eq!((&told["status"]["code"], &told["result"]["data"]), (&json!(200), &json!(["a"])));
+    let answer: Json = serde_json::from_slice(&bytes).expect("JSON");
+    assert_eq!((&answer["status"]["code"], &answer["result"]["data"]), (&json!(200), &json!(["a"])));
 }
 
 #[tokio::test]
@@ -139,17 +139,17 @@ async fn errors_have_codes_of_gremlin_server_and_of_kith() {
         ("g.union(identity())", 595, "traversal_failed", "no such luck"),
         ("g.V().map{it}", 499, "unsupported_operation", "line 1, column"),
     ] {
-        let told = driver.told(text).await;
-        assert_eq!(told.codes, [code], "{text}: {}", told.message);
-        assert_eq!(told.attributes[&Value::text("kith.code")], Value::text(kith), "{text}");
-        assert!(told.message.contains(message), "{text}: {}", told.message);
+        let reply = driver.reply_to(text).await;
+        assert_eq!(reply.codes, [code], "{text}: {}", reply.message);
+        assert_eq!(reply.attributes[&Value::text("kith.code")], Value::text(kith), "{text}");
+        assert!(reply.message.contains(message), "{text}: {}", reply.message);
     }
-    let told = driver.told("g.addV()").await;
-    assert_eq!(told.attributes[&Value::text("kith.retry_after_ms")], Value::Long(100));
+    let reply = driver.reply_to("g.addV()").await;
+    assert_eq!(reply.attributes[&Value::text("kith.retry_after_ms")], Value::Long(100));
     let arguments = map(&[("gremlin", Value::text("g.V()")), ("language", Value::text("cypher"))]);
     let id = driver.ask(("", "eval"), arguments).await;
-    let told = driver.until_over(&[id]).await.remove(&id).expect("asked");
-    assert!(told.codes == [499] && told.message.contains("the language \"cypher\" is not supported"));
+    let reply = driver.until_over(&[id]).await.remove(&id).expect("asked");
+    assert!(reply.codes == [499] && reply.message.contains("the language \"cypher\" is not supported"));
 }
 
 #[tokio::test]
@@ -160,29 +160,29 @@ async fn a_traversal_that_wrote_is_not_overloaded_if_its_results_are_lost() {
         let argument = if step == "inject" { Value::text(&*text) } else { Value::Int(2 << 20) };
         let arguments = map(&[("gremlin", traversal(step, vec![argument])), aliases("village")]);
         let id = driver.ask(("traversal", "bytecode"), arguments).await;
-        let told = driver.until_over(&[id]).await.remove(&id).expect("asked");
-        assert_eq!(told.codes, [code], "{step}: {}", told.message);
-        assert_eq!(told.attributes[&Value::text("kith.code")], Value::text(kith), "{step}");
-        assert!(told.message.contains("memory"), "{step}: {}", told.message);
+        let reply = driver.until_over(&[id]).await.remove(&id).expect("asked");
+        assert_eq!(reply.codes, [code], "{step}: {}", reply.message);
+        assert_eq!(reply.attributes[&Value::text("kith.code")], Value::text(kith), "{step}");
+        assert!(reply.message.contains("memory"), "{step}: {}", reply.message);
     }
-    assert!(driver.told("g.V(1)").await.codes == [200], "the connection goes on");
+    assert!(driver.reply_to("g.V(1)").await.codes == [200], "the connection goes on");
 }
 
 #[tokio::test]
 async fn what_is_no_request_is_answered_and_the_connection_goes_on() {
     let mut driver = Driver::new().await;
-    for (operation, told) in [
+    for (operation, expected) in [
         (("", "dance"), "the operation \"dance\" of the processor \"\" is not supported"),
         (("session", "eval"), "sessions are not supported"),
         (("traversal", "bytecode"), "the argument \"gremlin\" is missing"),
     ] {
         let id = driver.ask(operation, Map::new()).await;
         let answer = driver.until_over(&[id]).await.remove(&id).expect("asked");
-        assert!(answer.codes == [499] && answer.message.contains(told), "{answer:?}");
+        assert!(answer.codes == [499] && answer.message.contains(expected), "{answer:?}");
     }
     driver.send(Message::Text("{".into())).await;
     let Message::Text(text) = driver.message().await else { panic!("no frame of text") };
-    let told: Json = serde_json::from_str(&text).expect("JSON");
-    assert_eq!((&told["requestId"], &told["status"]["code"]), (&Json::Null, &json!(499)));
-    assert_eq!(driver.told("g.inject(1)").await.codes, [200]);
+    let report: Json = serde_json::from_str(&text).expect("JSON");
+    assert_eq!((&report["requestId"], &report["status"]["code"]), (&Json::Null, &json!(499)));
+    assert_eq!(driver.reply_to("g.inject(1)").await.codes, [200]);
 }

@@ -121,10 +121,10 @@ impl Stores {
         }
         let schema = (store == "people").then(schema);
         let mut records = RecordsBuilder::with_capacity(0);
-        for place in 0..keys.len() {
+        for index in 0..keys.len() {
             let key = match keys {
-                BatchKeys::Ids(ids) => ids[place],
-                BatchKeys::Bytes(keys) => keys.get(place).len() as u64,
+                BatchKeys::Ids(ids) => ids[index],
+                BatchKeys::Bytes(keys) => keys.get(index).len() as u64,
             };
             match key {
                 DAMAGED => records.error(RecordError::Damaged),
@@ -175,14 +175,14 @@ impl Conversation {
         Self::at(visitor, known(), stores, buffer_bytes)
     }
 
-    fn at(visitor: Visitor, place: Arc<Connected>, stores: &Arc<Stores>, buffer_bytes: usize) -> Self {
+    fn at(visitor: Visitor, connected: Arc<Connected>, stores: &Arc<Stores>, buffer_bytes: usize) -> Self {
         let (peer, stream) = duplex(buffer_bytes);
         let addr = SocketAddr::from(([127, 0, 0, 1], 7));
         let endpoint = Endpoint::new(Arc::clone(stores) as Arc<dyn Backend>, addr);
-        let connected = endpoint.connect(addr);
+        let listed = endpoint.connect(addr);
         let stop = CancellationToken::new();
         let served =
-            tokio::spawn(connection::serve(stream, connected, place, endpoint, visitor, stop.clone()));
+            tokio::spawn(connection::serve(stream, listed, connected, endpoint, visitor, stop.clone()));
         Self { peer, stop, served }
     }
 

@@ -32,12 +32,12 @@ async fn one_command_reads_any_stores_and_fails_as_a_whole() {
 async fn commands_that_are_too_large_together_are_answered_one_by_one() {
     let stores = Stores::open();
     let lines = "PING\r\nGET huge:1\r\nMGET huge:2 ids:3 huge:20 texts:ab\r\nMGET huge:1 huge:2 huge:3\r\nFOO\r\nSTRLEN huge:12\r\nEXISTS huge:1 huge:2\r\nGET ids:7\r\n";
-    let told = Conversation::with(&stores, 1 << 20).say(lines).await;
-    let told: Vec<&str> = told.split("\r\n").collect();
-    assert_eq!(told[..11], ["+PONG", "$2", "v1", "*4", "$2", "v2", "$2", "v3", "$-1", "$2", "v2"]);
-    assert!(told[11].starts_with("-ERR too_large: "), "{}", told[11]);
-    assert!(told[12].starts_with("-ERR unknown command 'FOO'"), "{}", told[12]);
-    assert_eq!(told[13..], [":3", ":2", "$2", "v7", ""]);
+    let replies = Conversation::with(&stores, 1 << 20).say(lines).await;
+    let replies: Vec<&str> = replies.split("\r\n").collect();
+    assert_eq!(replies[..11], ["+PONG", "$2", "v1", "*4", "$2", "v2", "$2", "v3", "$-1", "$2", "v2"]);
+    assert!(replies[11].starts_with("-ERR too_large: "), "{}", replies[11]);
+    assert!(replies[12].starts_with("-ERR unknown command 'FOO'"), "{}", replies[12]);
+    assert_eq!(replies[13..], [":3", ":2", "$2", "v7", ""]);
     // First three groups together, then each command alone.
     assert_eq!(stores.reads.load(Ordering::Relaxed), 3 + 1 + 3 + 1 + 1 + 1 + 1);
 }
@@ -46,37 +46,38 @@ async fn commands_that_are_too_large_together_are_answered_one_by_one() {
 async fn a_round_for_which_there_is_no_memory_is_refused_and_the_connection_goes_on() {
     let addr = SocketAddr::from(([127, 0, 0, 1], 7));
     let endpoint = Endpoint::new(Stores::open(), addr);
-    let connected = endpoint.connect(addr);
-    let place = known_within(30_000);
+    let listed = endpoint.connect(addr);
+    let connected = known_within(30_000);
     let (mut peer, stream) = duplex(1 << 20);
     let stop = CancellationToken::new();
-    let served = connection::serve(stream, connected, Arc::clone(&place), endpoint, Visitor::anybody(), stop);
+    let served =
+        connection::serve(stream, listed, Arc::clone(&connected), endpoint, Visitor::anybody(), stop);
     let served = tokio::spawn(served);
-    let mut told = [0; 1_000];
+    let mut replies = [0; 1_000];
     for (sent, begins) in [
         ("MGET large:1 large:2\r\n", "-ERR overloaded: replies that wait"),
         ("GET ids:1\r\n", "$2\r\nv1\r\n"),
     ] {
         peer.write_all(sent.as_bytes()).await.expect("it reads");
-        let length = peer.read(&mut told).await.expect("it answers");
-        let told = String::from_utf8_lossy(&told[..length]);
-        assert!(told.starts_with(begins), "{told}");
+        let length = peer.read(&mut replies).await.expect("it answers");
+        let replies = String::from_utf8_lossy(&replies[..length]);
+        assert!(replies.starts_with(begins), "{replies}");
     }
-    assert_eq!(place.reply_bytes(), 0, "what was charged is given back");
+    assert_eq!(connected.reply_bytes(), 0, "what was charged is given back");
     served.abort();
 }
 
 #[tokio::test]
 async fn keys_that_cannot_be_are_refused_before_anything_is_read() {
     let stores = Stores::open();
-    let told = Conversation::with(&stores, 1 << 20)
+    let replies = Conversation::with(&stores, 1 << 20)
         .say("GET ids\r\nGET ids:x\r\nGET ids:-1\r\nGET ids:18446744073709551616\r\nGET :1\r\n")
         .await;
-    let starts: Vec<&str> = told.lines().map(|line| line.split(": ").next().unwrap()).collect();
+    let starts: Vec<&str> = replies.lines().map(|line| line.split(": ").next().unwrap()).collect();
     let wrong = "-ERR wrong_key_type";
     assert_eq!(starts, ["-ERR bad_request", wrong, wrong, wrong, "-ERR unknown_store"]);
     let long = format!("texts:{}", "k".repeat(64 * 1024 + 1));
-    let told = Conversation::with(&stores, 1 << 20).exchange(&[&get(&long)]).await;
-    assert!(told.starts_with(b"-ERR out_of_range: "), "{}", told.escape_ascii());
+    let replies = Conversation::with(&stores, 1 << 20).exchange(&[&get(&long)]).await;
+    assert!(replies.starts_with(b"-ERR out_of_range: "), "{}", replies.escape_ascii());
     assert_eq!(said("GET ids:007\r\n").await, "$2\r\nv7\r\n");
 }

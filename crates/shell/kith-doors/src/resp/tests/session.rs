@@ -35,8 +35,8 @@ async fn a_conversation_begins_as_clients_begin_it() {
 /// An access file with the subject `ads`, whose token is "ads-token" and who may read the store `ids`.
 #[tokio::test]
 async fn what_is_not_there_is_refused_in_the_words_of_redis() {
-    let told = said("FOO a b\r\nGET\r\nGET a:1 b:2\r\nPING a b\r\nSELECT 0\r\nSELECT 1\r\nSELECT x\r\nCLUSTER INFO\r\nSET ids:1 x\r\n").await;
-    let lines: Vec<&str> = told.lines().collect();
+    let replies = said("FOO a b\r\nGET\r\nGET a:1 b:2\r\nPING a b\r\nSELECT 0\r\nSELECT 1\r\nSELECT x\r\nCLUSTER INFO\r\nSET ids:1 x\r\n").await;
+    let lines: Vec<&str> = replies.lines().collect();
     assert_eq!(
         lines[..8],
         [
@@ -103,12 +103,12 @@ async fn the_server_describes_itself() {
 
 #[tokio::test]
 async fn what_clients_say_about_themselves_is_answered_as_by_redis() {
-    let told = said(
+    let replies = said(
         "CLIENT NO-EVICT ON\r\nCLIENT NO-TOUCH off\r\nCLIENT NO-TOUCH maybe\r\nCLIENT REPLY ON\r\nCLIENT LIST TYPE pubsub\r\n\
          CLIENT LIST ID 7 8\r\nCLIENT LIST ID x\r\nCLIENT LIST TYPE odd\r\nCLIENT ID x\r\nCLIENT TRACKING\r\nCLIENT LIST LOUD\r\n",
     );
-    let told = told.await;
-    let lines: Vec<&str> = told.split("\r\n").collect();
+    let replies = replies.await;
+    let lines: Vec<&str> = replies.split("\r\n").collect();
     assert_eq!(lines[..4], ["+OK", "+OK", "-ERR syntax error", "+OK"]);
     assert_eq!(lines[4..8], ["$0", "", "$0", ""]);
     assert_eq!(lines[8..10], ["-ERR Invalid client ID", "-ERR Unknown client type 'odd'"]);
@@ -120,13 +120,13 @@ async fn what_clients_say_about_themselves_is_answered_as_by_redis() {
 
 #[tokio::test]
 async fn tracking_is_switched_as_in_redis() {
-    let told = said(
+    let replies = said(
         "CLIENT GETREDIR\r\nCLIENT CACHING YES\r\nCLIENT TRACKING ON OPTIN NOLOOP\r\nCLIENT GETREDIR\r\nCLIENT CACHING YES\r\n\
          CLIENT CACHING NO\r\nCLIENT TRACKINGINFO\r\nCLIENT TRACKING OFF\r\nCLIENT GETREDIR\r\nCLIENT TRACKING ON REDIRECT 7\r\n\
          CLIENT TRACKING ON OPTIN OPTOUT\r\nCLIENT TRACKING ON PREFIX a\r\nCLIENT TRACKING ON BCAST PREFIX a\r\nRESET\r\nCLIENT GETREDIR\r\n",
     );
-    let told = told.await;
-    let lines: Vec<&str> = told.lines().collect();
+    let replies = replies.await;
+    let lines: Vec<&str> = replies.lines().collect();
     assert_eq!(lines[0], ":-1");
     assert!(lines[1].starts_with("-ERR CLIENT CACHING can be called only"));
     assert_eq!(lines[2..5], ["+OK", ":0", "+OK"]);
@@ -145,24 +145,24 @@ async fn tracking_is_switched_as_in_redis() {
 async fn a_client_that_keeps_values_is_told_when_a_version_changes() {
     let stores = Stores::open();
     let mut keeps = Conversation::with(&stores, 1 << 20);
-    let mut told = vec![0; 4_096];
+    let mut bytes = vec![0; 4_096];
     keeps.peer.write_all(b"HELLO 3\r\nCLIENT TRACKING ON\r\nGET ids:7\r\n").await.expect("it reads");
     let mut first = Vec::new();
     while !first.ends_with(b"+OK\r\n$2\r\nv7\r\n") {
-        let length = keeps.peer.read(&mut told).await.expect("it answers");
-        first.extend_from_slice(&told[..length]);
+        let length = keeps.peer.read(&mut bytes).await.expect("it answers");
+        first.extend_from_slice(&bytes[..length]);
     }
-    let quiet = tokio::time::timeout(Duration::from_millis(1_300), keeps.peer.read(&mut told)).await;
+    let quiet = tokio::time::timeout(Duration::from_millis(1_300), keeps.peer.read(&mut bytes)).await;
     assert!(quiet.is_err(), "nothing has changed");
     stores.version.store(4, Ordering::Relaxed);
-    let length = keeps.peer.read(&mut told).await.expect("it tells");
-    assert_eq!(told[..length].escape_ascii().to_string(), ">2\\r\\n$10\\r\\ninvalidate\\r\\n_\\r\\n");
+    let length = keeps.peer.read(&mut bytes).await.expect("it tells");
+    assert_eq!(bytes[..length].escape_ascii().to_string(), ">2\\r\\n$10\\r\\ninvalidate\\r\\n_\\r\\n");
     // After RESET nothing more is told.
     keeps.peer.write_all(b"RESET\r\n").await.expect("it reads");
     stores.version.store(5, Ordering::Relaxed);
     tokio::time::sleep(Duration::from_millis(1_300)).await;
-    let length = keeps.peer.read(&mut told).await.expect("it answers");
-    assert!(told[..length].ends_with(b"+RESET\r\n"), "{}", told[..length].escape_ascii());
+    let length = keeps.peer.read(&mut bytes).await.expect("it answers");
+    assert!(bytes[..length].ends_with(b"+RESET\r\n"), "{}", bytes[..length].escape_ascii());
     keeps.stop.cancel();
 }
 
@@ -261,15 +261,15 @@ async fn a_command_that_trickles_ends_its_connection() {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
-        let mut told = String::new();
+        let mut reply = String::new();
         let ended = async {
             tokio::select! {
-                read = reader.read_to_string(&mut told) => drop(read.expect("text")),
+                read = reader.read_to_string(&mut reply) => drop(read.expect("text")),
                 () = async { trickles.await; std::future::pending().await } => {}
             }
         };
         tokio::time::timeout(Duration::from_secs(60), ended).await.expect("it is ended");
-        assert_eq!(told, "-ERR the command did not arrive in time\r\n");
+        assert_eq!(reply, "-ERR the command did not arrive in time\r\n");
         served.await.expect("no panic").expect("no failure of the stream");
     }
 }

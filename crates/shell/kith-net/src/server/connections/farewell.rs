@@ -18,14 +18,14 @@ const GO_AWAY: (u8, u32) = (7, 0xb);
 
 /// Sends the reason over a connection to the port of frames and gRPC, and closes it.
 pub(crate) async fn on_shared_port(mut stream: impl AsyncRead + AsyncWrite + Unpin, open_max: usize) {
-    let told = async {
+    let output = async {
         let mut first = [0];
         stream.read_exact(&mut first).await?;
         let text = text(open_max);
         let bytes = if Preface::may_begin(&first) { in_frames(&text) } else { in_http2(&text) };
         stream.write_all(&bytes).await
     };
-    if let Ok(Ok(())) = timeout(PATIENCE, told).await {
+    if let Ok(Ok(())) = timeout(PATIENCE, output).await {
         leave(&mut stream).await;
     }
 }

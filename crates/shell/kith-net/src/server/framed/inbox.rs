@@ -84,8 +84,8 @@ impl Inbox {
             self.bytes.reserve(self.read_bytes);
         }
         // A read takes little more than what is charged.
-        let mut place = (&mut self.bytes).limit(PIECE_BYTES_MAX);
-        let read = std::task::ready!(pin!(stream.read_buf(&mut place)).poll(cx))?;
+        let mut room = (&mut self.bytes).limit(PIECE_BYTES_MAX);
+        let read = std::task::ready!(pin!(stream.read_buf(&mut room)).poll(cx))?;
         self.received += read as u64;
         if self.bytes.len() == self.bytes.capacity() && self.connected.is_known() {
             self.read_bytes = (2 * self.read_bytes).min(READ_BYTES_MAX);
@@ -133,8 +133,8 @@ impl Inbox {
         if self.charge.get_or_insert_with(|| self.connected.charge()).grow_to(wanted) {
             // A long frame gets all of its room at once, so that it is not moved again and again. Memory that was not
             // written to costs nothing yet.
-            let place = if PLACED_BYTES <= self.bytes.len() { bytes } else { wanted };
-            self.bytes.reserve(place - self.bytes.len());
+            let capacity = if PLACED_BYTES <= self.bytes.len() { bytes } else { wanted };
+            self.bytes.reserve(capacity - self.bytes.len());
             return Next::More;
         }
         self.charge = None;
@@ -224,13 +224,13 @@ mod tests {
         let (mut peer, mut own) = tokio::io::duplex(1 << 20);
         let mut inbox = inbox(&known(), begun(8 << 20, (8 << 20) - 2_000));
         assert!(matches!(inbox.next(), Ok(Next::More)));
-        let place = inbox.bytes.capacity();
+        let capacity = inbox.bytes.capacity();
         for came in [1_000, 999] {
             tokio::io::AsyncWriteExt::write_all(&mut peer, &vec![0; came]).await.expect("it takes bytes");
             let read = std::future::poll_fn(|cx| inbox.poll_read(&mut own, cx)).await;
             assert_eq!(read.expect("it reads"), came);
             assert!(matches!(inbox.next(), Ok(Next::More)));
-            assert_eq!(inbox.bytes.capacity(), place);
+            assert_eq!(inbox.bytes.capacity(), capacity);
         }
     }
 

@@ -214,7 +214,7 @@ mod tests {
     #[test]
     fn rights_are_by_name_or_beginning_and_admin_implies_the_others() {
         let token = token();
-        for (need, told) in [
+        for (need, expected) in [
             (store(Right::Read, "pages"), "ok"),
             (store(Right::Read, "people-2"), "ok"),
             (store(Right::Read, "people"), "permission_denied"),
@@ -229,7 +229,7 @@ mod tests {
             (Need::Administrator, "permission_denied"),
             (Need::Cluster, "permission_denied"),
         ] {
-            assert_eq!(asks(&token, need.clone()), told, "{need}");
+            assert_eq!(asks(&token, need.clone()), expected, "{need}");
         }
         let ops = certificate(&["CN=nobody", "dns:ops.internal"]);
         for right in [Right::Read, Right::Write, Right::ReadAndWrite, Right::Admin] {
@@ -257,7 +257,7 @@ mod tests {
             let hash: String = Sha256::digest(token).iter().map(|byte| format!("{byte:02x}")).collect();
             format!("token-sha256 = [\"{hash}\"]\n")
         };
-        for (text, told) in [
+        for (text, expected) in [
             (subject("certificate = [\"CN=x\"]\nreads = []\n"), "unknown field `reads`"),
             (subject(""), "no token-sha256 and no certificate"),
             (subject("token-sha256 = [\"s3cret\"]\n"), "64 hexadecimal digits"),
@@ -274,7 +274,7 @@ mod tests {
             ("[[subjects]]\n".to_owned(), "subjects"),
         ] {
             let error = Access::parse(&text).unwrap_err();
-            assert!(error.contains(told), "{error}");
+            assert!(error.contains(expected), "{error}");
         }
         assert!(!Access::parse("").unwrap().has_tokens(), "nobody may do anything");
     }

@@ -235,7 +235,7 @@ mod tests {
     fn what_lacks_something_is_refused() {
         let file = || Some(PathBuf::from("/nowhere/file"));
         let none = ServerSecurity::default();
-        for (options, told) in [
+        for (options, expected) in [
             (ServerSecurity { cert: file(), ..none.clone() }, "tls-key"),
             (ServerSecurity { key: file(), ..none.clone() }, "tls-cert"),
             (ServerSecurity { client_ca: file(), ..none.clone() }, "tls-cert and tls-key"),
@@ -244,7 +244,7 @@ mod tests {
             (ServerSecurity { cert: file(), key: file(), ..none.clone() }, "tls-ca or tls-client-ca"),
         ] {
             let error = Security::open(options).unwrap_err();
-            assert!(error.to_string().contains(told) && error.code() == ErrorCode::Usage, "{error}");
+            assert!(error.to_string().contains(expected) && error.code() == ErrorCode::Usage, "{error}");
         }
         let missing = ServerSecurity { cert: file(), key: file(), ca: file(), ..none };
         assert_eq!(Security::open(missing).unwrap_err().code(), ErrorCode::BadSecurityFile);

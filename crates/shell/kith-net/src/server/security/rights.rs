@@ -241,9 +241,11 @@ mod tests {
             need_of_op(Op::MultiGetStream, &batch.encode_to_vec()).unwrap().to_string(),
             "read store \"pages\""
         );
-        for (writes, told) in [(false, "read store \"social\""), (true, "read and write store \"social\"")] {
+        for (writes, expected) in
+            [(false, "read store \"social\""), (true, "read and write store \"social\"")]
+        {
             let traversal = v1::GremlinRequest { graph: "social".to_owned(), writes, ..Default::default() };
-            assert_eq!(need("/kith.v1.Graph/Gremlin", &traversal), told);
+            assert_eq!(need("/kith.v1.Graph/Gremlin", &traversal), expected);
         }
         let evaluate = v1::EvaluateRequest {
             header: Some(v1::RequestHeader { client: 7, ..Default::default() }),
@@ -262,7 +264,7 @@ mod tests {
     #[test]
     fn commands_say_what_right_they_need() {
         let ask = |command| v1::StoreRequest { store: "s".to_owned(), command, ..Default::default() };
-        for (command, told) in [
+        for (command, expected) in [
             (Some(Ask::List(v1::ListStores {})), "ask this"),
             (Some(Ask::Swap(v1::SwapStore::default())), "write store \"s\""),
             (Some(Ask::Alter(v1::AlterStore::default())), "admin store \"s\""),
@@ -279,22 +281,22 @@ mod tests {
             (Some(Ask::Drop(v1::DropStore::default())), "admin store \"s\""),
             (None, "admin store \"s\""),
         ] {
-            assert_eq!(need("/kith.v1.Cluster/Store", &ask(command)), told);
+            assert_eq!(need("/kith.v1.Cluster/Store", &ask(command)), expected);
         }
         let schema = |command| v1::SchemaCommand { graph: "g".to_owned(), command, ..Default::default() };
-        for (command, told) in [
+        for (command, expected) in [
             (Some(Schema::Show(v1::ShowSchema {})), "ask this"),
             (Some(Schema::AddTypes(v1::AddTypes::default())), "write store \"g\""),
             (Some(Schema::Apply(v1::ApplySchema::default())), "admin store \"g\""),
             (Some(Schema::Drop(v1::DropGraph::default())), "admin store \"g\""),
             (None, "admin store \"g\""),
         ] {
-            assert_eq!(need("/kith.v1.Cluster/Schema", &schema(command)), told);
+            assert_eq!(need("/kith.v1.Cluster/Schema", &schema(command)), expected);
         }
         let tells = v1::PingRequest { waits: vec![0, 7], ..Default::default() };
-        for (ping, told) in [(v1::PingRequest::default(), Need::Known), (tells, Need::Cluster)] {
-            assert_eq!(need("/kith.v1.Node/Ping", &ping), told.to_string());
-            assert_eq!(need_of_op(Op::Ping, &ping.encode_to_vec()).unwrap(), told);
+        for (ping, expected) in [(v1::PingRequest::default(), Need::Known), (tells, Need::Cluster)] {
+            assert_eq!(need("/kith.v1.Node/Ping", &ping), expected.to_string());
+            assert_eq!(need_of_op(Op::Ping, &ping.encode_to_vec()).unwrap(), expected);
         }
         let look = v1::RebalanceRequest {
             command: Some(Reshape::Status(v1::RebalanceLook {})),

@@ -33,7 +33,7 @@ pub(super) fn recorded(document: &RebalanceDocument) -> Result<v1::RebalanceRepl
     let mut status = of_plan(&parts.plan, progress(&parts));
     let (state, reason) = match &parts.phase {
         Phase::Stopped(_) if parts.abort_asked => ("aborting", None),
-        Phase::Stopped(reason) => ("stopped", Some(told(reason, &document.last_failure))),
+        Phase::Stopped(reason) => ("stopped", Some(reason_text(reason, &document.last_failure))),
         Phase::Ended(Ending::Finished) => ("finished", None),
         Phase::Ended(Ending::Aborted) => ("aborted", None),
         Phase::Undoing => ("aborting", None),
@@ -51,7 +51,7 @@ pub(super) fn recorded(document: &RebalanceDocument) -> Result<v1::RebalanceRepl
 
 /// Returns why the rebalance is stopped. The error of the last failed copy is included, because it is often what has to be
 /// repaired.
-fn told(reason: &StopReason, last_failure: &str) -> String {
+fn reason_text(reason: &StopReason, last_failure: &str) -> String {
     let is_of_copies = !matches!(reason, StopReason::TableChanged { .. });
     match last_failure {
         said if is_of_copies && !said.is_empty() => format!("{reason}; the last copy that failed, {said}"),

@@ -43,7 +43,7 @@ fn asked(node: u32, keys: u64, keys_hedged: u64) -> v1::AskedCounters {
     }
 }
 
-fn told(queries: u64, nodes: Vec<v1::AskedCounters>) -> v1::RouterCounters {
+fn counters(queries: u64, nodes: Vec<v1::AskedCounters>) -> v1::RouterCounters {
     let latencies = took(queries, 0);
     v1::RouterCounters {
         started_us: 7,
@@ -59,7 +59,7 @@ fn sample(at_ms: u64, nodes: Vec<v1::NodeStatus>, routers: &[(&str, Option<v1::R
     Sample {
         at: Duration::from_millis(at_ms),
         status: v1::ClusterStatus { nodes, ..Default::default() },
-        routers: routers.iter().map(|(addr, told)| ((*addr).to_owned(), told.clone())).collect(),
+        routers: routers.iter().map(|(addr, counters)| ((*addr).to_owned(), counters.clone())).collect(),
     }
 }
 
@@ -92,12 +92,12 @@ fn the_contract_of_one_sample() {
     let before = sample(
         1_000,
         vec![node(0, 0, counted(3, 100, took(100, 0))), node(1, 0, counted(3, 0, vec![]))],
-        &[("r:1", Some(told(100, vec![asked(0, 1_000, 0)])))],
+        &[("r:1", Some(counters(100, vec![asked(0, 1_000, 0)])))],
     );
     let after = sample(
         3_000,
         vec![node(0, 0, counted(3, 300, took(200, 100))), node(1, 0, counted(3, 20, took(18, 0)))],
-        &[("r:1", Some(told(140, vec![asked(0, 3_000, 0), asked(1, 200, 100)])))],
+        &[("r:1", Some(counters(140, vec![asked(0, 3_000, 0), asked(1, 200, 100)])))],
     );
     let [node_0, node_1, both] = rates_of_two_and_both();
     let with = |mut fields: Value, rates: &Value| {
@@ -159,8 +159,9 @@ fn what_is_unknown_is_null_and_never_a_wrong_rate() {
     let nodes = |started_us, requests| {
         vec![node(0, 0, counted(started_us, requests, took(requests, 0))), node(1, 1, None)]
     };
-    let before = sample(0, nodes(3, 500), &[("r:1", Some(told(500, vec![asked(0, 500, 0)]))), ("r:2", None)]);
-    let mut restarted = told(7, vec![asked(0, 90, 80)]);
+    let before =
+        sample(0, nodes(3, 500), &[("r:1", Some(counters(500, vec![asked(0, 500, 0)]))), ("r:2", None)]);
+    let mut restarted = counters(7, vec![asked(0, 90, 80)]);
     restarted.started_us = 8;
     let mut spare = node(9, 0, None);
     spare.spare = true;

@@ -98,8 +98,8 @@ impl<S: Subscriber> Layer<S> for Thin {
         }
         let mut text = Text::default();
         event.record(&mut text);
-        let place = (metadata.file().unwrap_or(metadata.target()), metadata.line().unwrap_or_default());
-        self.0.lock().admit(place, &text.whole(), Instant::now())
+        let line = (metadata.file().unwrap_or(metadata.target()), metadata.line().unwrap_or_default());
+        self.0.lock().admit(line, &text.whole(), Instant::now())
     }
 }
 

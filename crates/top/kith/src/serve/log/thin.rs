@@ -48,8 +48,8 @@ pub(super) struct Repeated {
 
 impl Thinner {
     /// Whether a message is written. Otherwise it is counted.
-    pub fn admit(&mut self, place: Place, text: &str, now: Instant) -> bool {
-        let entries = self.places.entry(place).or_default();
+    pub fn admit(&mut self, line: Place, text: &str, now: Instant) -> bool {
+        let entries = self.places.entry(line).or_default();
         let text = cut(text);
         let mut key = Some(text.clone());
         if APART_MAX <= entries.len() && !entries.contains_key(&key) {

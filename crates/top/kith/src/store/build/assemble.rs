@@ -9,7 +9,7 @@ use crate::{
     table,
 };
 use clap::Args;
-use kith_build::{Built, Location, SchemaFrom, place, refused, version_dir};
+use kith_build::{Built, Location, SchemaFrom, open_objects, refused, version_dir};
 use kith_rows::{RowReport, ValueType};
 use serde::Serialize;
 use std::{path::PathBuf, time::Instant};
@@ -52,11 +52,12 @@ pub struct DiscardReply {
 /// be mistaken for a version is left then.
 pub fn assemble_version(format: Format, flags: &AssembleFlags) -> anyhow::Result<()> {
     let started = Instant::now();
-    let (parts, out) = (place(&flags.parts.to_string())?, place(&flags.out.to_string())?);
+    let (parts, out) = (open_objects(&flags.parts.to_string())?, open_objects(&flags.out.to_string())?);
     let schema = schema(flags)?;
     let (target, shape) = (flags.version.target(PathBuf::new()), flags.version.shape());
-    let manifest =
-        metered(|told| kith_build::assemble_version(&target, &shape, schema.as_ref(), (&parts, &out), told))?;
+    let manifest = metered(|on_progress| {
+        kith_build::assemble_version(&target, &shape, schema.as_ref(), (&parts, &out), on_progress)
+    })?;
     let folder = match out.folder() {
         Some(out) => version_dir(out, target.version).display().to_string(),
         None => out.join(&target.version.0.to_string()).location().to_string(),
@@ -82,7 +83,8 @@ fn schema(flags: &AssembleFlags) -> Result<Option<SchemaFrom>, Failure> {
 /// # Errors
 /// If the place cannot be read, or something cannot be removed.
 pub fn discard_parts(format: Format, flags: &DiscardFlags) -> anyhow::Result<()> {
-    let removed = place(&flags.parts.to_string())?.remove_partitions().map_err(|error| refused(&error))?;
+    let removed =
+        open_objects(&flags.parts.to_string())?.remove_partitions().map_err(|error| refused(&error))?;
     let reply = DiscardReply { parts: flags.parts.to_string(), removed: removed as u64 };
     output::print(format, &reply, table::push::discarded)
 }

@@ -16,13 +16,13 @@ pub use reply::{BuildReply, ChangesReply, dropped, seconds};
 
 use crate::{
     connect::{self, TargetFlags},
-    failure::{Failure, told},
+    failure::{Failure, report_failure},
     output::{self, Format},
     publish::metered,
     table,
 };
 use anyhow::Context;
-use kith_build::{Base, Destination, Location, Objects, Rows, Shape, place, unusable, version_here};
+use kith_build::{Base, Destination, Location, Objects, Rows, Shape, open_objects, unusable, version_here};
 use kith_engine::Manifest;
 use kith_types::StoreVersion;
 use std::{
@@ -50,7 +50,7 @@ pub async fn run(target: &TargetFlags, format: Format, flags: &BuildFlags) -> an
         base.map(|base| tokio::task::block_in_place(|| Before::open(base, scratch.path()))).transpose()?;
     let shape = match (&base, flags.partitions) {
         (Some(base), _) => Shape::of_version(&flags.store, &base.manifest)?,
-        (None, Some(partitions)) => Shape::told(flags.key, flags.value, partitions),
+        (None, Some(partitions)) => Shape::stated(flags.key, flags.value, partitions),
         (None, None) => asked(target, &flags.store).await?,
     };
     let reply = tokio::task::block_in_place(|| {
@@ -58,7 +58,7 @@ pub async fn run(target: &TargetFlags, format: Format, flags: &BuildFlags) -> an
         match &flags.out {
             Some(out) if !flags.dry_run => build(flags, &rows, base.as_ref(), out, started),
             _ => {
-                let report = metered(|progress| rows.check(progress)).map_err(told)?;
+                let report = metered(|progress| rows.check(progress)).map_err(report_failure)?;
                 let changes = rows.changes(&report);
                 Ok::<_, Failure>(BuildReply::checked(&flags.store, &report, changes, started.elapsed()))
             }
@@ -71,15 +71,15 @@ pub async fn run(target: &TargetFlags, format: Format, flags: &BuildFlags) -> an
 struct Before {
     folder: PathBuf,
     manifest: Manifest,
-    place: Objects,
+    objects: Objects,
 }
 
 impl Before {
     /// Opens the base in its folder, or after downloading it to `scratch`.
     fn open(base: &str, scratch: &Path) -> Result<Self, Failure> {
-        let place = place(base)?;
-        let (folder, manifest) = metered(|progress| version_here(&place, &scratch.join("base"), progress))?;
-        Ok(Self { folder, manifest, place })
+        let objects = open_objects(base)?;
+        let (folder, manifest) = metered(|progress| version_here(&objects, &scratch.join("base"), progress))?;
+        Ok(Self { folder, manifest, objects })
     }
 }
 
@@ -90,15 +90,15 @@ fn build(
     out: &Location,
     started: Instant,
 ) -> Result<BuildReply, Failure> {
-    let place = place(&out.to_string())?;
+    let objects = open_objects(&out.to_string())?;
     let destination =
-        Destination { store: &flags.store, version: flags.version.map(StoreVersion), place: &place };
+        Destination { store: &flags.store, version: flags.version.map(StoreVersion), objects: &objects };
     let base = base.map(|base| Base {
         folder: &base.folder,
-        place: Some(&base.place),
+        objects: Some(&base.objects),
         delete: flags.delete.delete.as_deref(),
     });
-    let built = metered(|progress| rows.build_into(&destination, base, progress)).map_err(told)?;
+    let built = metered(|progress| rows.build_into(&destination, base, progress)).map_err(report_failure)?;
     let shown = out.join(&built.manifest.version.0.to_string()).to_string();
     let reply = BuildReply::built(&flags.store, &built, shown, started.elapsed());
     Ok(BuildReply { schema_changes: rows.changes(&built.report), warning: rows.warning(), ..reply })

@@ -7,7 +7,7 @@
 
 use super::{RowFlags, input::Input, seconds};
 use crate::{
-    failure::{Failure, told},
+    failure::{Failure, report_failure},
     names::store_name,
     output::{self, Format},
     publish::{location, metered},
@@ -15,7 +15,8 @@ use crate::{
 };
 use clap::Args;
 use kith_build::{
-    Location, PARTITION_PREFIX, PartitionSummary, Rows, Shape, Target, Workshop, place, publish_partition,
+    Location, PARTITION_PREFIX, PartitionSummary, Rows, Shape, Target, Workshop, open_objects,
+    publish_partition,
 };
 use kith_rows::{KeyType, ValueType};
 use kith_types::{PartitionCount, PartitionId, StoreVersion};
@@ -78,7 +79,7 @@ pub struct PartitionReply {
 
 impl VersionFlags {
     pub(super) fn shape(&self) -> Shape {
-        Shape::told(self.key, self.value, self.partitions)
+        Shape::stated(self.key, self.value, self.partitions)
     }
 
     pub(super) fn target(&self, out_dir: PathBuf) -> Target<'_> {
@@ -112,18 +113,18 @@ pub fn build_partition(format: Format, flags: &PartitionFlags) -> anyhow::Result
         [input] if input == "-" => Rows::of(vec![Box::new(Input)], &settings, &shape, false),
         inputs => Rows::open(inputs, &settings, &shape, false),
     }?;
-    let place = place(&flags.out.to_string())?;
-    let workshop = Workshop::of(&place)?;
+    let objects = open_objects(&flags.out.to_string())?;
+    let workshop = Workshop::of(&objects)?;
     let out = workshop.folder();
     let folder = out.join(format!("{PARTITION_PREFIX}{:05}", flags.partition));
     let target = version.target(out.to_owned());
     let partition = PartitionId(flags.partition);
-    let summary =
-        metered(|progress| rows.build_partition(&target, partition, &folder, progress)).map_err(told)?;
-    let shown = match place.folder() {
+    let summary = metered(|progress| rows.build_partition(&target, partition, &folder, progress))
+        .map_err(report_failure)?;
+    let shown = match objects.folder() {
         Some(_) => folder.display().to_string(),
         None => {
-            let sent = metered(|progress| publish_partition(&place, &folder, &summary, progress))?;
+            let sent = metered(|progress| publish_partition(&objects, &folder, &summary, progress))?;
             sent.location().to_string()
         }
     };

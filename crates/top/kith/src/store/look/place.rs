@@ -1,6 +1,6 @@
 //! `kith store where`: shows which nodes have a key, in which file, and which node answers now.
 
-use super::replicas::{Replica, Replicas, told};
+use super::replicas::{Replica, Replicas, unless_denied};
 use crate::{
     connect::{self, TargetFlags},
     failure::{ErrorReport, Exit},
@@ -125,26 +125,26 @@ async fn place_on(
         Ok(node) => node.place(request).await,
         Err(error) => Err(error),
     };
-    let (place, error) = match told(asked)? {
-        Ok(place) => (Some(place), None),
+    let (location, error) = match unless_denied(asked)? {
+        Ok(location) => (Some(location), None),
         Err(error) => (None, Some(error)),
     };
-    let found = place.as_ref().filter(|place| place.found);
+    let found = location.as_ref().filter(|location| location.found);
     Ok(ReplicaReply {
         group: replica.group,
         node: replica.node,
         addr: replica.addr,
         node_state: replica.state,
         excluded: replica.excluded,
-        state: match (&place, found) {
+        state: match (&location, found) {
             (None, _) => "ERROR",
             (Some(_), Some(_)) => "FOUND",
             (Some(_), None) => "ABSENT",
         },
-        file: found.map(|place| place.pack.clone()),
-        offset: found.map(|place| place.pack_offset),
-        length: found.map(|place| place.length),
-        chunk_set: found.map(|place| place.file.clone()),
+        file: found.map(|location| location.pack.clone()),
+        offset: found.map(|location| location.pack_offset),
+        length: found.map(|location| location.length),
+        chunk_set: found.map(|location| location.file.clone()),
         error,
     })
 }

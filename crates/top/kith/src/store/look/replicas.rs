@@ -107,7 +107,7 @@ impl Replicas {
 ///
 /// # Errors
 /// If the node refuses the caller, or does not know them: this says nothing about the data that it has.
-pub fn told<T>(answer: Result<T, QueryError>) -> Result<Result<T, ErrorReport>, QueryError> {
+pub fn unless_denied<T>(answer: Result<T, QueryError>) -> Result<Result<T, ErrorReport>, QueryError> {
     match answer {
         Err(error) if error.is_denied() => Err(error),
         answer => Ok(answer.map_err(|error| ErrorReport::of(&error.into()))),

@@ -70,7 +70,7 @@ impl Sink {
             }
             #[cfg(feature = "columnar")]
             ExportFormat::Parquet => {
-                let rows = ParquetRows::new(writer, rows).map_err(|error| told(&path, error))?;
+                let rows = ParquetRows::new(writer, rows).map_err(|error| write_failure(&path, error))?;
                 Ok(Sink::Parquet { rows: Box::new(rows), path })
             }
         }
@@ -94,7 +94,7 @@ impl Sink {
         match self {
             Sink::Lines { lines, text, .. } => Ok(lines.put(key, value, text)?),
             #[cfg(feature = "columnar")]
-            Sink::Parquet { rows, path } => rows.push(key, value).map_err(|error| told(path, error)),
+            Sink::Parquet { rows, path } => rows.push(key, value).map_err(|error| write_failure(path, error)),
         }
     }
 
@@ -119,13 +119,13 @@ impl Sink {
         match self {
             Sink::Lines { mut writer, path, .. } => writer.flush().map_err(|error| closed_or(&path, error)),
             #[cfg(feature = "columnar")]
-            Sink::Parquet { rows, path } => rows.finish().map_err(|error| told(&path, error)),
+            Sink::Parquet { rows, path } => rows.finish().map_err(|error| write_failure(&path, error)),
         }
     }
 }
 
 #[cfg(feature = "columnar")]
-fn told(path: &std::path::Path, error: WriteRowsError) -> anyhow::Error {
+fn write_failure(path: &std::path::Path, error: WriteRowsError) -> anyhow::Error {
     match error {
         WriteRowsError::Parquet(error) => crate::out::unwritable(path, &std::io::Error::other(error)).into(),
         error => super::lines::odd(&error.to_string()).into(),

@@ -1,6 +1,6 @@
 //! `kith store verify`: compares the data on the nodes' disks and in the object store with what the metadata records.
 
-use super::replicas::{Replica, Replicas, told};
+use super::replicas::{Replica, Replicas, unless_denied};
 use crate::{
     connect::{self, TargetFlags},
     failure::{ErrorReport, Exit},
@@ -72,8 +72,8 @@ pub struct ComponentReply {
     pub component: String,
     pub state: &'static str,
     /// The place of the component, for the object store's copy only.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub place: Option<String>,
+    #[serde(rename = "place", skip_serializing_if = "Option::is_none")]
+    pub location: Option<String>,
     pub manifest_hash: Option<String>,
     /// The manifest hash that the metadata records.
     pub manifest_expected: String,
@@ -132,7 +132,7 @@ async fn verify_on(
     request: v1::VerifyRequest,
 ) -> Result<NodeReply, QueryError> {
     let (components, error): (Vec<ComponentReply>, _) =
-        match told(findings(replicas, &replica.addr, request).await)? {
+        match unless_denied(findings(replicas, &replica.addr, request).await)? {
             Ok(found) => (found.into_iter().map(|found| component(replicas, found)).collect(), None),
             Err(error) => (Vec::new(), Some(error)),
         };
@@ -168,7 +168,7 @@ async fn verify_built(
             unanswered = Some(error);
             continue;
         }
-        let error = told::<()>(Err(error))?.err();
+        let error = unless_denied::<()>(Err(error))?.err();
         return Ok(ObjectStoreReply { node: Some(node), state: "unreachable", components: vec![], error });
     }
     let error = unanswered.map(|error| ErrorReport::of(&error.into()));
@@ -206,7 +206,7 @@ fn component(replicas: &Replicas, found: v1::ComponentFinding) -> ComponentReply
     ComponentReply {
         // A state that this release does not know, from a newer node, must not count as `ok`.
         state: STATES.into_iter().find(|state| *state == found.state).unwrap_or("damaged"),
-        place: Some(found.place).filter(|place| !place.is_empty()),
+        location: Some(found.place).filter(|url| !url.is_empty()),
         manifest_hash: Some(found.manifest_hash).filter(|hash| !hash.is_empty()),
         manifest_expected: known.map(|known| known.manifest_hash.clone()).unwrap_or_default(),
         files: found.files,

@@ -3,7 +3,7 @@
 
 use super::PushFlags;
 use crate::{
-    failure::{Failure, told},
+    failure::{Failure, report_failure},
     publish::metered,
     store::build::ChangesReply,
 };
@@ -46,7 +46,7 @@ pub fn offer(
     flags: &PushFlags,
 ) -> Result<Offer, Failure> {
     let offer = tokio::task::block_in_place(|| match find_version(&flags.inputs)? {
-        Some(place) if !flags.delta => take(locked, document, shape, flags, &place),
+        Some(index) if !flags.delta => take(locked, document, shape, flags, &index),
         _ => build(locked, document, shape, flags),
     });
     if offer.is_err() {
@@ -71,15 +71,15 @@ fn build(
     let out_dir = locked.component(VALUES_COMPONENT);
     let target = Target { store: &flags.store, version: StoreVersion(version), out_dir };
     let current = flags.delta.then(|| current_folder(locked, document)).transpose()?;
-    let base = current.as_ref().and_then(|(_, place)| place.as_ref());
+    let base = current.as_ref().and_then(|(_, index)| index.as_ref());
     let built = metered(|progress| match &current {
         Some((folder, _)) => {
-            let base = Base { folder, place: base, delete: flags.delete.delete.as_deref() };
+            let base = Base { folder, objects: base, delete: flags.delete.delete.as_deref() };
             rows.build_on(base, &target, progress)
         }
         None => rows.build(&target, progress),
     });
-    let built = built.map_err(told)?;
+    let built = built.map_err(report_failure)?;
     let schema_changes = rows.changes(&built.report);
     let folder = target.out_dir.join(version.to_string());
     metered(|progress| locked.upload(base, VALUES_COMPONENT, version, &folder, progress))?;
@@ -117,23 +117,23 @@ fn take(
     document: &StoreDocument,
     shape: &Shape,
     flags: &PushFlags,
-    place: &Objects,
+    objects: &Objects,
 ) -> Result<Offer, Failure> {
     if flags.rows.describe_rows() {
         let message =
-            format!("{} is a built version: flags about rows have no effect on it", place.location());
+            format!("{} is a built version: flags about rows have no effect on it", objects.location());
         return Err(Failure::usage(message, "leave them out, or give files of rows"));
     }
-    let manifest = manifest_at(place)?;
+    let manifest = manifest_at(objects)?;
     let schema_changes =
-        shape.check(&flags.store, &manifest, flags.force, flags.rows.fill_missing).map_err(told)?;
+        shape.check(&flags.store, &manifest, flags.force, flags.rows.fill_missing).map_err(report_failure)?;
     let number = manifest.version.0;
     let version = match flags.version {
         Some(version) => newer(version, document)?,
         None if document.version_last < number => number,
         None => locked.next_version(Some(document))?,
     };
-    let (folder, url) = found_at(locked, document, &manifest, place)?;
+    let (folder, url) = found_at(locked, document, &manifest, objects)?;
     let records = manifest.values().map_or(0, |values| values.counts.records);
     let (duplicates, errors) = (0, RowErrors::default());
     let (warning, changes) = (None, None);
@@ -157,11 +157,11 @@ fn found_at(
     locked: &LockedStore,
     document: &StoreDocument,
     manifest: &Manifest,
-    place: &Objects,
+    objects: &Objects,
 ) -> Result<(Option<String>, Option<String>), Failure> {
     let number = manifest.version.0;
     let mut components = document.versions.iter().flat_map(|version| &version.components);
-    match (components.find(|component| component.version == number), place.folder()) {
+    match (components.find(|component| component.version == number), objects.folder()) {
         (Some(named), _) if named.manifest_hash != manifest.hash() => {
             // The other version is served, or can become served by a rollback.
             let message = format!("the store has another version with the number {number}");
@@ -169,7 +169,7 @@ fn found_at(
             Err(Failure::new(ErrorCode::VersionTaken, message, help))
         }
         (Some(named), _) => Ok((named.folder.clone(), named.url.clone())),
-        (None, None) => Ok((None, Some(place.location().to_string()))),
+        (None, None) => Ok((None, Some(objects.location().to_string()))),
         (None, Some(folder)) => {
             locked.mark_unfinished(number)?;
             remove_folder(&locked.component(VALUES_COMPONENT).join(number.to_string()))?;

@@ -42,13 +42,13 @@ fn assert_best(answer: &Value, expected: &Value, tolerance: impl Fn(u64) -> f64)
     let scores: Vec<(u64, f64)> = expected.as_array().expect("a list").iter().map(pair).collect();
     let got = results(answer);
     assert_eq!(got.len(), 20);
-    for (place, result) in got.iter().enumerate() {
+    for (index, result) in got.iter().enumerate() {
         let (id, score) =
             (result["key"].as_u64().expect("an id"), result["record"]["s"].as_f64().expect("a score"));
         let given = scores.iter().find(|(other, _)| *other == id);
         let (_, exact) = given.unwrap_or_else(|| panic!("{id} is not among the best: {expected}"));
         assert!((score - exact).abs() <= tolerance(id), "{id}: {score}, not {exact}");
-        assert!((score - scores[place].1).abs() <= 2.0 * tolerance(id), "place {place}: {score}");
+        assert!((score - scores[index].1).abs() <= 2.0 * tolerance(id), "place {index}: {score}");
     }
 }
 
@@ -115,8 +115,8 @@ fn assert_near(Question { query, answer }: &Question, answers: &[Value], vectors
     assert_eq!(scored.len(), vals.len());
     for (result, val) in scored.iter().zip(vals) {
         let id = val[0].as_u64().expect("an id");
-        let near = |field: &str, place: usize, bound: f64| {
-            let (got, exact) = (&result["record"][field], val[place].as_f64().expect("a score"));
+        let near = |field: &str, index: usize, bound: f64| {
+            let (got, exact) = (&result["record"][field], val[index].as_f64().expect("a score"));
             let difference = (got.as_f64().expect("a number") - exact).abs();
             assert!(difference <= bound, "{id} {field}: {got}, not {exact}");
         };

@@ -23,9 +23,9 @@ fn a_schema_of_the_plan_that_does_not_fit_is_refused_on_every_way_in() {
                 let plan = || {
                     ComputeBuilder::new(&router, "people").project("title").with_schema(reader.clone()).at(at)
                 };
-                let told = plan().execute(ids.clone()).await.expect_err("it does not fit");
-                assert!(told.code() == BAD && told.to_string().contains("does not fit"), "{told}");
-                assert!(!told.to_string().contains("node"), "{told}");
+                let message = plan().execute(ids.clone()).await.expect_err("it does not fit");
+                assert!(message.code() == BAD && message.to_string().contains("does not fit"), "{message}");
+                assert!(!message.to_string().contains("node"), "{message}");
                 let (plan, keys) = (plan(), BatchKeys::Ids(ids));
                 let items: Vec<_> = plan.stream(&keys).collect().await;
                 assert!(matches!(&items[..], [Err(error)] if error.code() == BAD), "{items:?}");
@@ -61,8 +61,8 @@ fn versions_of_other_schemas_answer_by_the_readers() {
     let request = json!({"op": "compute", "store": "s", "keys": [1], "project": ["n"], "dot": [{"field": "v", "query": [1, 10], "as": "d"}]});
     assert_eq!(results(&one(&cluster, request.clone()))[0]["record"], json!({"n": 8, "d": 32.0}));
     cluster.must(&["store", "rollback", "s"]);
-    let told = one(&cluster, request);
-    assert_eq!(told["error"]["code"], "unknown_field", "the version that serves has no such field");
+    let reply = one(&cluster, request);
+    assert_eq!(reply["error"]["code"], "unknown_field", "the version that serves has no such field");
 
     let reader: Schema = NEW.parse().expect("a schema");
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");

@@ -176,10 +176,10 @@ fn a_file_without_an_edge_does_not_empty_an_edge_type() {
         let output =
             cluster.kith(&[&["load", "graph"], file, &lenient].concat()).output().expect("kith runs");
         assert_eq!(output.status.code(), Some(1), "{code}: {}", text(&output));
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(
-            told.contains(&format!("error[{code}]")) && told.contains("1000 of which are wrong"),
-            "{told}"
+            stderr.contains(&format!("error[{code}]")) && stderr.contains("1000 of which are wrong"),
+            "{stderr}"
         );
     }
     let degree =
@@ -199,11 +199,11 @@ fn a_load_names_the_node_it_waits_for() {
     let stderr = BufReader::new(child.stderr.take().expect("its errors are piped"));
     let mut lines = stderr.lines().map(|line| line.expect("they are text"));
     // Ends, with nothing found, when the load does.
-    let told = lines.find(|line| line.contains("waiting for node 1, which cannot be reached"));
+    let waiting = lines.find(|line| line.contains("waiting for node 1, which cannot be reached"));
     signal(frozen, "CONT");
     lines.for_each(drop);
     let output = child.wait_with_output().expect("it ends");
-    assert!(output.status.success() && told.is_some(), "{told:?} {}", text(&output));
+    assert!(output.status.success() && waiting.is_some(), "{waiting:?} {}", text(&output));
     let summary: Value = serde_json::from_slice(&output.stdout).expect("progress does not touch the JSON");
     assert!(summary["version"].is_u64(), "{summary}");
 }

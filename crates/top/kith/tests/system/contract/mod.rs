@@ -132,10 +132,10 @@ fn losing_every_replica_fails_or_is_told_as_partial() {
     let partial: Vec<Value> = ids.iter().map(|id| ask(json!({"id": id, "partial": true}))).collect();
     let (answers, _) = cluster.run(&partial, 6);
     signal(pid, "CONT");
-    let told = answers.iter().filter(|answer| answer["complete"] == false);
-    let told =
-        told.filter(|answer| answer["missing_partitions"].as_array().is_some_and(|list| !list.is_empty()));
-    assert!(0 < told.count(), "{answers:?}");
+    let incomplete = answers.iter().filter(|answer| answer["complete"] == false);
+    let named = incomplete
+        .filter(|answer| answer["missing_partitions"].as_array().is_some_and(|list| !list.is_empty()));
+    assert!(0 < named.count(), "{answers:?}");
 }
 
 #[test]
@@ -250,6 +250,6 @@ fn a_router_that_dies_under_queries_costs_none_while_another_is_named() {
     signal(cluster.pid(), "CONT");
     let wrong: Vec<&Value> = answers.iter().filter(|answer| answer["net"] != 4842).collect();
     assert!(wrong.is_empty() && exit == 0, "{} of {}, as {}", wrong.len(), answers.len(), wrong[0]);
-    let told = alone.last().expect("an answer a line");
-    assert_eq!((told["error"]["code"].as_str(), alone_exit), (Some("unreachable"), 3), "{told}");
+    let last = alone.last().expect("an answer a line");
+    assert_eq!((last["error"]["code"].as_str(), alone_exit), (Some("unreachable"), 3), "{last}");
 }

@@ -239,8 +239,8 @@ fn wrong_traversals_say_why() {
     let ready = cluster.ready();
     let door = ready["routers"][0]["gremlin"].as_str().expect("an address");
     let bounded = "g.with('kith.budget', 'elements=100').V().union(id(), id())";
-    let told = Driver::connect(door).ask(GRAPH, bounded);
-    assert_eq!((told.code, told.values.len()), (597, 64), "{told:?}");
+    let reply = Driver::connect(door).ask(GRAPH, bounded);
+    assert_eq!((reply.code, reply.values.len()), (597, 64), "{reply:?}");
 }
 
 /// Only edges that pass are elements of the traversal where nodes leave out the others.

@@ -3,7 +3,7 @@
 use super::{PEOPLE, STORE, start};
 use crate::support::{
     cluster::{Cluster, kith, signal, text},
-    spare::{Spare, metadata_address, told},
+    spare::{Spare, metadata_address, run_json},
     words::{assert_reads, push_version},
 };
 use serde_json::json;
@@ -58,7 +58,7 @@ fn an_id_belongs_to_the_process_that_has_it_and_lives() {
 
 /// A supervised node whose id another has taken while it was frozen is told so in its log, and comes back on its own port.
 fn the_supervised_come_back_where_they_were(cluster: &mut Cluster, folder: &Path) {
-    let at = |cluster: &Cluster| told(cluster, &["cluster", "status"])["nodes"][0].clone();
+    let at = |cluster: &Cluster| run_json(cluster, &["cluster", "status"])["nodes"][0].clone();
     let (pid, before) = (cluster.node_pids(0)[0], at(cluster));
     assert_eq!((&before["node"], &before["pid"]), (&json!(0), &json!(pid)));
     signal(pid, "STOP");

@@ -13,7 +13,7 @@ use std::{
 };
 use support::{
     cluster::{Cluster, text},
-    spare::{Spare, refused, told},
+    spare::{Spare, refused, run_json},
     stream::Stream,
     values::create,
     words::{WORDS, assert_reads, current, judge, mget, push_version, read_on, value},
@@ -38,13 +38,13 @@ fn readers(cluster: &Cluster) -> [Stream; 2] {
 
 /// Changes the cluster's shape; it must end as asked.
 fn reshape(cluster: &Cluster, arguments: &[&str]) {
-    let ended = told(cluster, &[&["cluster"], arguments].concat());
+    let ended = run_json(cluster, &[&["cluster"], arguments].concat());
     assert_eq!(ended["state"], "finished", "{arguments:?}: {ended}");
 }
 
 /// How many partitions each node of a group owns.
 fn owned(cluster: &Cluster, group: u64) -> Vec<(u64, u64)> {
-    let status = told(cluster, &["cluster", "status"]);
+    let status = run_json(cluster, &["cluster", "status"]);
     let nodes = status["nodes"].as_array().expect("a list").iter().filter(|it| it["group"] == group);
     let number = |it: &Value, name: &str| it[name].as_u64().expect("a number");
     nodes.map(|it| (number(it, "node"), number(it, "partitions"))).collect()
@@ -56,8 +56,9 @@ fn verified(cluster: &Cluster, version: u64) -> Vec<(u64, String)> {
     let output =
         cluster.kith(&["store", "verify", STORE, "--version", &version, "--deep", "-o", "json"]).output();
     let output = output.expect("kith runs");
-    let told: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output)));
-    let nodes = told["nodes"].as_array().unwrap_or_else(|| panic!("{told}")).iter();
+    let answer: Value =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output)));
+    let nodes = answer["nodes"].as_array().unwrap_or_else(|| panic!("{answer}")).iter();
     nodes
         .map(|it| (it["node"].as_u64().expect("a number"), it["state"].as_str().expect("text").to_owned()))
         .collect()
@@ -70,7 +71,7 @@ fn all_whole(cluster: &Cluster, version: u64) {
 
 /// What `kith store push` tells of a version of the store.
 fn pushed_by_command(cluster: &Cluster, folder: &Path, version: u64) -> Value {
-    told(cluster, &["store", "push", STORE, &rows(folder, version), "--version", &version.to_string()])
+    run_json(cluster, &["store", "push", STORE, &rows(folder, version), "--version", &version.to_string()])
 }
 
 /// A file with the rows of a version.
@@ -143,8 +144,8 @@ fn catches_up_and_takes_reads(cluster: &mut Cluster, readers: &[Stream; 2]) {
     reshape(cluster, &["drain-group", "0"]);
     read_on(cluster, readers);
     assert_reads(cluster, STORE, PEOPLE, 6);
-    let place = told(cluster, &["store", "where", STORE, "17"]);
-    assert!([json!(100), json!(101)].contains(&place["answers"]), "{place}");
+    let answer = run_json(cluster, &["store", "where", STORE, "17"]);
+    assert!([json!(100), json!(101)].contains(&answer["answers"]), "{answer}");
     // Also what is kept for a rollback comes by itself.
     cluster.wait_until("the version before can be rolled back to", |cluster| {
         cluster.kith(&["store", "rollback", STORE]).output().expect("kith runs").status.success()
@@ -165,7 +166,7 @@ fn a_load_waits_as_long(cluster: &Cluster, folder: &Path) {
     let edges = edges.to_str().expect("UTF-8");
     let load = ["load", "graph", edges, "--graph", "village", "--node-wait", "100ms", "-o", "json"];
     let error = answer(cluster.kith(&load))["error"].clone();
-    assert!(error["message"].as_str().is_some_and(|told| told.contains("after 0.1 s")), "{error}");
+    assert!(error["message"].as_str().is_some_and(|text| text.contains("after 0.1 s")), "{error}");
 }
 
 #[test]
@@ -199,7 +200,7 @@ fn a_push_waits_for_a_dead_node_as_long_as_it_is_told_to() {
     let mut waiting = push(&["--node-wait", "1h"]);
     let mut waiting = waiting.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("kith runs");
     cluster.wait_until("the push has begun", |cluster| {
-        told(cluster, &["store", "describe", STORE])["running"].is_object()
+        run_json(cluster, &["store", "describe", STORE])["running"].is_object()
     });
     spare.restart(&mut cluster);
     assert!(waiting.wait().expect("it ends").success());

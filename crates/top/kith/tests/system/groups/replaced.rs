@@ -3,7 +3,7 @@
 use super::{PEOPLE, STORE, all_whole, owned, readers, reshape, start};
 use crate::support::{
     cluster::{Cluster, signal},
-    spare::{Spare, refused, told},
+    spare::{Spare, refused, run_json},
     stream::Stream,
     words::{assert_reads, push_version, read_on},
 };
@@ -37,7 +37,8 @@ fn a_dead_node_is_replaced_and_dead_donors_are_stood_in_for() {
     // A donor dies before it gives: the other group's replica does.
     let fourth = Spare::start(&mut cluster, 103, folder.path());
     signal(fourth.pid(), "STOP");
-    let begun = told(&cluster, &["cluster", "add-node", "103", "--group", "0", "--grace", "0", "--detach"]);
+    let begun =
+        run_json(&cluster, &["cluster", "add-node", "103", "--group", "0", "--grace", "0", "--detach"]);
     assert_eq!(begun["progress"]["moves"], 8, "{begun}");
     third.kill();
     signal(fourth.pid(), "CONT");
@@ -56,7 +57,7 @@ fn a_dead_node_is_replaced_and_dead_donors_are_stood_in_for() {
 fn waits_for_the_last_donor(cluster: &mut Cluster, last: &mut Spare, folder: &Path) -> Spare {
     let fifth = Spare::start(cluster, 104, folder);
     signal(fifth.pid(), "STOP");
-    told(cluster, &["cluster", "add-node", "104", "--replace", "102", "--grace", "0", "--detach"]);
+    run_json(cluster, &["cluster", "add-node", "104", "--replace", "102", "--grace", "0", "--detach"]);
     last.kill();
     signal(fifth.pid(), "CONT");
     follow(cluster, |status| {
@@ -81,7 +82,7 @@ fn cannot_write(cluster: &mut Cluster, folder: &Path) {
     assert!(reason.contains("the last copy that failed, from n"), "{reason}");
     assert!(reason.contains("Not a directory"), "{reason}");
     fs::remove_file(&components).expect("the file");
-    told(cluster, &["cluster", "rebalance", "--continue", "--detach"]);
+    run_json(cluster, &["cluster", "rebalance", "--continue", "--detach"]);
     follow(cluster, is_settled);
     assert_eq!(owned(cluster, 0).len(), 4);
     [1, 2].into_iter().for_each(|version| all_whole(cluster, version));
@@ -91,10 +92,10 @@ fn cannot_write(cluster: &mut Cluster, folder: &Path) {
 /// Waits until the rebalance under way is there; one that stopped for another reason goes on.
 fn follow(cluster: &mut Cluster, is_there: impl Fn(&Value) -> bool) {
     cluster.wait_until("the rebalance gets there", |cluster| {
-        let status = told(cluster, &["cluster", "rebalance", "--status"]);
+        let status = run_json(cluster, &["cluster", "rebalance", "--status"]);
         let is_there = is_there(&status);
         if !is_there && status["state"] == "stopped" {
-            told(cluster, &["cluster", "rebalance", "--continue", "--detach"]);
+            run_json(cluster, &["cluster", "rebalance", "--continue", "--detach"]);
         }
         is_there
     });

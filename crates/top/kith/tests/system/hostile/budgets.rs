@@ -46,7 +46,7 @@ fn send(stream: &mut TcpStream, bytes: usize) {
 }
 
 /// The frames that come until the peer closes, or says something.
-fn told(stream: &mut TcpStream) -> Option<Frame> {
+fn last_frame(stream: &mut TcpStream) -> Option<Frame> {
     let mut bytes = BytesMut::new();
     loop {
         if let Some(frame) = frame::decode(&mut bytes).expect("frames") {
@@ -71,7 +71,7 @@ fn claim(addr: &str, claimed: u32, sent: usize) -> TcpStream {
 /// Why the peer of a claim refused it, if it did so within half a second.
 fn refusal(stream: &mut TcpStream) -> Option<String> {
     stream.set_read_timeout(Some(Duration::from_millis(500))).expect("a socket");
-    told(stream).map(|frame| kith_wire::detail_of(&frame.status()).code)
+    last_frame(stream).map(|frame| kith_wire::detail_of(&frame.status()).code)
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn frames_that_claim_much_and_never_end_take_what_the_budget_has_and_no_more() {
     // They are given up, and what they took is there for others.
     let first = &mut legal[0];
     first.set_read_timeout(Some(PATIENCE)).expect("a socket");
-    let end = told(first).expect("a reason");
+    let end = last_frame(first).expect("a reason");
     assert_eq!(kith_wire::detail_of(&end.status()).code, "slow_request");
     let mut rest = Vec::new();
     http.read_to_end(&mut rest).expect("it is closed");
@@ -140,7 +140,8 @@ fn large_frames_that_end_take_what_the_budget_has_and_no_more() {
                     stream.write_all(head).expect("it reads");
                     stream.write_all(&[1; (1 << 20) - 13]).expect("it reads");
                     send(&mut stream, 78 << 20);
-                    let code = kith_wire::detail_of(&told(&mut stream).expect("an answer").status()).code;
+                    let code =
+                        kith_wire::detail_of(&last_frame(&mut stream).expect("an answer").status()).code;
                     assert!(["overloaded", "out_of_range", "bad_request"].contains(&&*code), "{code}");
                 });
             }

@@ -59,9 +59,9 @@ fn a_process_that_may_open_few_files_does_not_start_and_says_what_to_do() {
     let script = format!("ulimit -n 64 && exec {kith} dev --data \"$1\" -o json");
     let output = Command::new("sh").args(["-c", &script, "sh"]).arg(folder.path()).output().expect("a shell");
     assert!(!output.status.success());
-    let told =
+    let output_text =
         String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-    assert!(told.contains("too_few_files") && told.contains("ulimit -n 4096"), "{told}");
+    assert!(output_text.contains("too_few_files") && output_text.contains("ulimit -n 4096"), "{output_text}");
 }
 
 #[test]
@@ -93,12 +93,12 @@ fn running_out_of_descriptors_is_not_damage() {
     // More than it can take: as soon as one is hung up on, the next takes its place.
     let _idle: Vec<_> = (0..100).map(|_| TcpStream::connect(&addr).expect("the backlog has room")).collect();
     let log = cluster.data().join("node-000.log");
-    let told = move || fs::read_to_string(&log).expect("a log file");
+    let read_log = move || fs::read_to_string(&log).expect("a log file");
     cluster.wait_until("a scrub found no descriptor", |_| {
-        let log = told();
+        let log = read_log();
         assert!(!log.contains("damage"), "{log}");
         log.contains("lacks descriptors")
     });
     judge(&request, &cluster.run(std::slice::from_ref(&request), 1).0[0]).expect("readers are answered");
-    assert!(!told().contains("damage"), "nothing was repaired either");
+    assert!(!read_log().contains("damage"), "nothing was repaired either");
 }

@@ -240,20 +240,20 @@ fn a_stranger_that_asks_and_does_not_read_is_hung_up_on_after_a_few_requests() {
     let (tls, addr) = (connector(&cluster), cluster.router(0));
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     // What it was told, until it was hung up on.
-    let told = async {
+    let replies = async {
         let name = "127.0.0.1".try_into().expect("an address");
         let stream = tokio::net::TcpStream::connect(addr).await.expect("it listens");
         let mut stream = tls.connect(name, stream).await.expect("it speaks TLS");
         stream.write_all(&burst_of_http2()).await.expect("it reads");
-        let mut told = Vec::new();
+        let mut bytes = Vec::new();
         // Bytes that it never read take back the end of what it said, if they come too late.
-        let _ = stream.read_to_end(&mut told).await;
-        told
+        let _ = stream.read_to_end(&mut bytes).await;
+        bytes
     };
-    let told = runtime.block_on(async { tokio::time::timeout(PATIENCE, told).await });
-    let told = told.expect("it is hung up on");
+    let replies = runtime.block_on(async { tokio::time::timeout(PATIENCE, replies).await });
+    let replies = replies.expect("it is hung up on");
     let mut answers = 0;
-    let mut rest = &told[..];
+    let mut rest = &replies[..];
     while let Some((head, more)) = rest.split_first_chunk::<9>() {
         answers += u32::from(head[3] == 1);
         let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;

@@ -55,8 +55,8 @@ fn a_read_is_bounded_in_keys_and_bytes_before_anything_is_asked() {
     let (cluster, _folder) = configured("[session]\nkeys-max = 100\nanswer-bytes-max = 2000\n");
     let (answers, _) = cluster.run(&[ids(101), ids(100), ids(10)], 1);
     assert_eq!(code(&answers[0]), "out_of_range");
-    let told = &answers[0]["error"]["message"];
-    assert_eq!(told, "the number of keys is 101, but must be at most 100");
+    let message = &answers[0]["error"]["message"];
+    assert_eq!(message, "the number of keys is 101, but must be at most 100");
     assert_eq!(code(&answers[1]), "too_large");
     judge(&ids(10), &answers[2]).unwrap();
     assert_eq!((refused(&cluster, "batch_too_large"), refused(&cluster, "answer_too_large")), (1.0, 1.0));
@@ -68,7 +68,7 @@ fn a_read_is_bounded_in_keys_and_bytes_before_anything_is_asked() {
 fn bounds_that_bound_nothing_are_refused() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("router.toml");
-    for (settings, told) in [
+    for (settings, expected) in [
         ("[session]\nkeys-max = 0\n", "keys-max"),
         ("[session]\nkeys-max = 1000001\n", "1000000"),
         ("[admission]\nqueries-max = 0\n", "queries-max"),
@@ -77,7 +77,7 @@ fn bounds_that_bound_nothing_are_refused() {
         fs::write(&file, settings).expect("written");
         let dev = support::cluster::dev(&["--config", file.to_str().expect("UTF-8")]).output();
         let dev = dev.expect("kith runs");
-        assert!(!dev.status.success() && text(&dev).contains(told), "{settings}: {}", text(&dev));
+        assert!(!dev.status.success() && text(&dev).contains(expected), "{settings}: {}", text(&dev));
     }
 }
 
@@ -107,8 +107,8 @@ fn what_a_store_keeps_and_takes_is_changed_while_it_serves() {
     };
     let refused = |arguments: &[&str], expected: &str| {
         let output = cluster.kith(arguments).output().expect("kith runs");
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(!output.status.success() && told.contains(expected), "{arguments:?}: {told}");
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && stderr.contains(expected), "{arguments:?}: {stderr}");
     };
     let kept = || asked(&["versions", "people"]).as_array().expect("a list").len();
     assert_eq!(kept(), 3, "two beside the current one");

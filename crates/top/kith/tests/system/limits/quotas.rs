@@ -53,8 +53,8 @@ fn a_quota_refuses_at_once_says_when_and_is_changed_while_it_holds() {
         let keys = keys.to_str().expect("UTF-8");
         let arguments = [&["mget", "people", "--keys-from", keys, "--stream", "-o", "json"], way].concat();
         let output = cluster.kith(&arguments).output().expect("kith runs");
-        let told: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-        assert_eq!((code(&told), output.status.code()), ("quota_exceeded", Some(1)), "{way:?}");
+        let answer: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert_eq!((code(&answer), output.status.code()), ("quota_exceeded", Some(1)), "{way:?}");
     }
     assert_eq!(refused(&cluster, "quota_keys"), 5.0);
 
@@ -90,23 +90,23 @@ fn quotas_hold_for_whoever_asks_nodes_themselves() {
     };
     for (quota, reason) in [("--read-quota-keys", "quota_keys"), ("--read-quota-bytes", "quota_bytes")] {
         cluster.must(&["store", "alter", "people", quota, "4"]);
-        let mut told = Value::Null;
+        let mut refusal = Value::Null;
         // Nodes hear of it a moment after the router.
         cluster.wait_until("nodes refuse", |cluster| {
-            told = direct(cluster, &[ids(600)]).remove(0);
-            told.get("error").is_some()
+            refusal = direct(cluster, &[ids(600)]).remove(0);
+            refusal.get("error").is_some()
         });
-        assert_eq!(code(&told), "quota_exceeded");
-        let message = told["error"]["message"].as_str().expect("text");
+        assert_eq!(code(&refusal), "quota_exceeded");
+        let message = refusal["error"]["message"].as_str().expect("text");
         assert!(message.contains("used up: 2 ") && message.contains("a second at node "), "{message}");
-        let help = told["error"]["help"].as_str().expect("text");
+        let help = refusal["error"]["help"].as_str().expect("text");
         assert!(help.starts_with("ask again in ") && help.contains("kith store alter people"), "{help}");
-        let told = direct(&cluster, &[ids(0), ids(600)]);
-        assert_eq!((&told[0]["results"], code(&told[1])), (&json!([]), "quota_exceeded"));
-        let told = Redis::of_node(&cluster.ready(), 0).cli(&["mget", "people:1", "people:2"]);
+        let answer = direct(&cluster, &[ids(0), ids(600)]);
+        assert_eq!((&answer[0]["results"], code(&answer[1])), (&json!([]), "quota_exceeded"));
+        let reply = Redis::of_node(&cluster.ready(), 0).cli(&["mget", "people:1", "people:2"]);
         assert!(
-            told.starts_with("ERR quota_exceeded: the read quota of store \"people\" is used up"),
-            "{told}"
+            reply.starts_with("ERR quota_exceeded: the read quota of store \"people\" is used up"),
+            "{reply}"
         );
         assert!(3.0 <= refused_at_nodes(&cluster, reason), "{reason}");
         // The router has its own share, of which nothing was read.

@@ -10,8 +10,8 @@ const SHAPE: [&str; 6] = ["--groups", "1", "--nodes", "2", "--partitions", "4"];
 /// Returns the code of a command's error and the whole error as JSON text.
 fn error(output: &Output) -> (String, String) {
     assert!(!output.status.success(), "the command must fail: {}", text(output));
-    let told: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(output)));
-    let error = &told["error"];
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(output)));
+    let error = &answer["error"];
     (error["code"].as_str().unwrap_or_default().to_owned(), error.to_string())
 }
 
@@ -19,8 +19,8 @@ fn refused(talk: &mut Talk, mut line: Value, code: &str, said: &str) {
     if line.get("graph").is_none() {
         line["graph"] = json!(GRAPH);
     }
-    let (got, told) = talk.refused(&line);
-    assert!(got == code && told.contains(said), "{line}: expected {code} and {said:?}: {told}");
+    let (got, message) = talk.refused(&line);
+    assert!(got == code && message.contains(said), "{line}: expected {code} and {said:?}: {message}");
 }
 
 fn with(mut line: Value, name: &str, value: Value) -> Value {
@@ -175,13 +175,13 @@ fn types_that_cannot_change_stay_as_they_are() {
     ] {
         assert!(TYPES.contains(from));
         for more in [&[][..], &["--dry-run"]] {
-            let (code, told) = error(&site.apply(GRAPH, &TYPES.replace(from, to), more));
-            assert!(code == "bad_schema" && told.contains(said), "{from} to {to}: {code}: {told}");
+            let (code, message) = error(&site.apply(GRAPH, &TYPES.replace(from, to), more));
+            assert!(code == "bad_schema" && message.contains(said), "{from} to {to}: {code}: {message}");
         }
     }
     assert_eq!(shown(), before);
-    let (code, told) = error(&site.apply(GRAPH, TYPES, &["--storage", "mysql://root@127.0.0.1:1/x"]));
-    assert!(code == "bad_request" && told.contains("database:0"), "{code}: {told}");
+    let (code, message) = error(&site.apply(GRAPH, TYPES, &["--storage", "mysql://root@127.0.0.1:1/x"]));
+    assert!(code == "bad_request" && message.contains("database:0"), "{code}: {message}");
     // Permitted changes take effect, also for objects that are stored already.
     let types =
         TYPES.replace("name = \"text\"", "name = \"text\", born = { type = \"i64\", default = 1970 }");
@@ -207,8 +207,8 @@ fn graphs_without_a_database_are_not_created() {
         ("database:7", "database_unavailable"),
         ("mysql://root@127.0.0.1:1/x", "database_unavailable"),
     ] {
-        let (got, told) = error(&site.apply("fresh", TYPES, &["--storage", storage]));
-        assert_eq!(got, code, "{storage}: {told}");
+        let (got, message) = error(&site.apply("fresh", TYPES, &["--storage", storage]));
+        assert_eq!(got, code, "{storage}: {message}");
         let show = ["schema", "show", "--graph", "fresh", "-o", "json"];
         assert_eq!(error(&site.command(&show)).0, "unknown_graph", "{storage}");
     }

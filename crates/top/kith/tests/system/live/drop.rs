@@ -52,7 +52,7 @@ fn a_dropped_graph_leaves_nothing_behind() {
     let first = talk.must(&add(1));
     let graphs = read(&site, &["graph", "list"]);
     let kinds: Vec<_> = [0, 1]
-        .map(|place| &graphs["graphs"][place])
+        .map(|index| &graphs["graphs"][index])
         .into_iter()
         .map(|graph| (&graph["graph"], &graph["kind"]))
         .collect();
@@ -67,8 +67,8 @@ fn a_dropped_graph_leaves_nothing_behind() {
     assert_eq!(unconfirmed.status.code(), Some(2), "{}", text(&unconfirmed));
     let file = site.cluster.data().join("database-000/social.sqlite");
     assert!(file.is_file());
-    let told = site.cluster.must(&["graph", "drop", GRAPH, "--yes"]);
-    assert!(told.contains("rows in database:0 were removed"), "{told}");
+    let output = site.cluster.must(&["graph", "drop", GRAPH, "--yes"]);
+    assert!(output.contains("rows in database:0 were removed"), "{output}");
     assert!(!file.exists());
     assert_eq!(keys(&site), [""; 0]);
     assert_eq!(code(&talk.ask(&object(1, "object_get"))), Some("unknown_graph"));
@@ -111,11 +111,11 @@ fn a_graph_is_dropped_only_while_its_server_answers() {
     site.kill_server();
     let refused = site.command(&["graph", "drop", GRAPH, "--yes", "-o", "json"]);
     assert!(!refused.status.success(), "{}", text(&refused));
-    let told: Value = serde_json::from_slice(&refused.stdout).expect("the output is JSON");
-    assert_eq!(told["error"]["code"], "database_unavailable", "{told}");
-    let (message, help) = (told["error"]["message"].to_string(), told["error"]["help"].to_string());
-    assert!(message.contains("the rows of graph") && message.contains("cannot be removed"), "{told}");
-    assert!(help.contains(storage) && help.contains("--keep-rows"), "{told}");
+    let error: Value = serde_json::from_slice(&refused.stdout).expect("the output is JSON");
+    assert_eq!(error["error"]["code"], "database_unavailable", "{error}");
+    let (message, help) = (error["error"]["message"].to_string(), error["error"]["help"].to_string());
+    assert!(message.contains("the rows of graph") && message.contains("cannot be removed"), "{error}");
+    assert!(help.contains(storage) && help.contains("--keep-rows"), "{error}");
     assert_eq!(keys(&site), both, "nothing was changed");
 
     assert!(site.restart_server());

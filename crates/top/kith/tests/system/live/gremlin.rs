@@ -140,10 +140,10 @@ impl Plain {
                 }),
             ]);
         }
-        for place in 101..=105 {
+        for index in 101..=105 {
             let visitors: Vec<u64> =
-                self.visits.iter().filter(|(_, other)| *other == place).map(|(one, _)| *one).collect();
-            questions.push((format!("g.V({place}).in('visits').id().order().fold()"), json!([visitors])));
+                self.visits.iter().filter(|(_, other)| *other == index).map(|(one, _)| *one).collect();
+            questions.push((format!("g.V({index}).in('visits').id().order().fold()"), json!([visitors])));
         }
         let undirected = self.friends.iter().filter(|(a, b)| a <= b).count();
         let edges = self.follows.len() + undirected + self.visits.len() + self.likes.len();
@@ -273,16 +273,16 @@ fn traversals_that_the_types_do_not_allow_change_nothing_and_say_why() {
         ("g.inject('Eve', 7).addV('person').property('name', __.identity())", "bad_fields", "7"),
     ];
     for (gremlin, expected, part) in cases {
-        let (code, told) = talk.refused(&line(gremlin));
-        assert!(code == expected && told.contains(part), "{gremlin}: {told}");
+        let (code, message) = talk.refused(&line(gremlin));
+        assert!(code == expected && message.contains(part), "{gremlin}: {message}");
     }
     assert_eq!(talk.must(&line("g.V().count()"))["result"], json!([2]));
     assert_eq!(talk.must(&line("g.E().valueMap()"))["result"], json!([{"since": 2001}]));
     // What cannot be found beforehand: the message says what has been done by then.
     let partly = format!("{valid}.addV('person').property('name', 'x').property(id, __.constant(1))");
-    let (code, told) = talk.refused(&line(&partly));
-    assert_eq!(code, "partly_written", "{told}");
-    assert!(told.contains("object 1 exists already") && told.contains("added vertex 7"), "{told}");
+    let (code, message) = talk.refused(&line(&partly));
+    assert_eq!(code, "partly_written", "{message}");
+    assert!(message.contains("object 1 exists already") && message.contains("added vertex 7"), "{message}");
     assert_eq!(talk.must(&line("g.V(7).values('name')"))["result"], json!(["Eve"]));
 }
 
@@ -295,8 +295,8 @@ fn what_is_written_through_a_router_is_shown_by_it_and_elsewhere_with_the_ticket
         (Driver::connect(&door(0)), Driver::connect(&door(0)), Driver::connect(&door(1)));
     for id in 1..=20_u64 {
         let add = format!("g.addV('person').property(id, {id}).property('name', 'p{id}').iterate()");
-        let told = here.must(GRAPH, &add);
-        let ticket = told.attribute("kith.ticket").expect("a ticket").as_str().expect("a text").to_owned();
+        let answer = here.must(GRAPH, &add);
+        let ticket = answer.attribute("kith.ticket").expect("a ticket").as_str().expect("a text").to_owned();
         // The same router shows the write on every connection, in every group.
         let name = format!("g.V({id}).values('name')");
         assert_eq!(same.must(GRAPH, &name).values, [json!(format!("p{id}"))]);
@@ -305,8 +305,9 @@ fn what_is_written_through_a_router_is_shown_by_it_and_elsewhere_with_the_ticket
         if 1 < id {
             let add =
                 format!("g.V({id}).as('a').V({}).addE('follows').from('a').property('since', {id})", id - 1);
-            let told = other.must(GRAPH, &add);
-            let ticket = told.attribute("kith.ticket").and_then(Value::as_str).expect("a ticket").to_owned();
+            let answer = other.must(GRAPH, &add);
+            let ticket =
+                answer.attribute("kith.ticket").and_then(Value::as_str).expect("a ticket").to_owned();
             let since = "in('follows').count()";
             let asked = format!("g.with('kith.ticket', '{ticket}').V({}).{since}", id - 1);
             assert_eq!(here.must(GRAPH, &asked).values, [json!({"@type": "g:Int64", "@value": 1})]);
@@ -334,27 +335,27 @@ fn what_is_written_through_a_router_is_shown_by_it_and_elsewhere_with_the_ticket
 
 /// Drops edges and vertices of the chain 20 → 19 → … → 1.
 fn dropped(talk: &mut Talk) {
-    let mut told = |gremlin: &str| talk.must(&line(gremlin))["result"].clone();
-    assert_eq!(told("g.E().count()"), json!([19]));
-    assert_eq!(told("g.E('2>follows>1').drop()"), json!([]));
-    assert_eq!(told("g.V(10).drop()"), json!([]));
-    assert_eq!(told("g.E().count()"), json!([16]));
-    assert_eq!(told("g.V(9).bothE('follows').id().fold()"), json!([["9>follows>8"]]));
-    assert_eq!(told("g.V(11).properties('age').drop()"), json!([]));
-    assert_eq!(told("g.V(1).property('age', null).valueMap()"), json!([{"name": ["p1"]}]));
+    let mut result_of = |gremlin: &str| talk.must(&line(gremlin))["result"].clone();
+    assert_eq!(result_of("g.E().count()"), json!([19]));
+    assert_eq!(result_of("g.E('2>follows>1').drop()"), json!([]));
+    assert_eq!(result_of("g.V(10).drop()"), json!([]));
+    assert_eq!(result_of("g.E().count()"), json!([16]));
+    assert_eq!(result_of("g.V(9).bothE('follows').id().fold()"), json!([["9>follows>8"]]));
+    assert_eq!(result_of("g.V(11).properties('age').drop()"), json!([]));
+    assert_eq!(result_of("g.V(1).property('age', null).valueMap()"), json!([{"name": ["p1"]}]));
     let again = "V(9).as('a').V(8).addE('follows').from('a').values('since').fold()";
-    assert_eq!(told(&format!("g.with('kith.replace', true).{again}")), json!([[]]));
-    assert_eq!(told("g.E('9>follows>8').property('since', 7).values('since')"), json!([7]));
-    assert_eq!(told("g.V(9).outE().count()"), json!([1]));
+    assert_eq!(result_of(&format!("g.with('kith.replace', true).{again}")), json!([[]]));
+    assert_eq!(result_of("g.E('9>follows>8').property('since', 7).values('since')"), json!([7]));
+    assert_eq!(result_of("g.V(9).outE().count()"), json!([1]));
     let merged = "g.mergeV([(T.label): 'person', name: 'p3']).option(Merge.onMatch, [age: 33]).values('age')";
-    assert_eq!(told(merged), json!([33]));
+    assert_eq!(result_of(merged), json!([33]));
     let merged = "g.mergeE([(T.label): 'friend', (Direction.OUT): 3, (Direction.IN): 4]).id()";
-    assert_eq!((told(merged), told(merged)), (json!(["3>friend>4"]), json!(["3>friend>4"])));
-    assert_eq!(told("g.V(4).out('friend').id()"), json!([3]));
-    let added = told("g.addV('person').property('name', 'new').id()");
-    assert_eq!(told(&format!("g.V({}).values('name')", added[0])), json!(["new"]));
-    assert_eq!(told("g.V().drop()"), json!([]));
-    assert_eq!((told("g.V().count()"), told("g.E().count()")), (json!([0]), json!([0])));
+    assert_eq!((result_of(merged), result_of(merged)), (json!(["3>friend>4"]), json!(["3>friend>4"])));
+    assert_eq!(result_of("g.V(4).out('friend').id()"), json!([3]));
+    let added = result_of("g.addV('person').property('name', 'new').id()");
+    assert_eq!(result_of(&format!("g.V({}).values('name')", added[0])), json!(["new"]));
+    assert_eq!(result_of("g.V().drop()"), json!([]));
+    assert_eq!((result_of("g.V().count()"), result_of("g.E().count()")), (json!([0]), json!([0])));
 }
 
 #[test]
@@ -382,27 +383,30 @@ fn an_open_graph_takes_labels_keys_and_values_as_they_come() {
     let applied = site.apply(GRAPH, "open = true\n", &[]);
     assert!(applied.status.success(), "{applied:?}");
     let mut talk = site.talk(1);
-    let mut told = |gremlin: &str| talk.must(&line(gremlin))["result"].clone();
-    told(
+    let mut result_of = |gremlin: &str| talk.must(&line(gremlin))["result"].clone();
+    result_of(
         "g.addV('dog').property(id, 1).property('name', 'Rex').property('born', 2020L).property('toys', ['ball', 1])",
     );
-    told("g.addV('cat').property(id, 2).property('name', 'Tom')");
+    result_of("g.addV('cat').property(id, 2).property('name', 'Tom')");
     // A traversal sees the types that its own writes have added.
     let chased =
         "g.V(1).as('a').V(2).addE('chases').from('a').property('since', 7).outV().out('chases').id()";
-    assert_eq!(told(chased), json!([2]));
-    assert_eq!(told("g.V(2).in('chases').label()"), json!(["dog"]));
-    assert_eq!(told("g.V(2).both().values('name')"), json!(["Rex"]));
-    assert_eq!(told("g.V(1).valueMap()"), json!([{"born": [2020], "name": ["Rex"], "toys": [["ball", 1]]}]));
-    assert_eq!(told("g.V(1).has('born', P.typeOf(GType.LONG)).count()"), json!([1]));
+    assert_eq!(result_of(chased), json!([2]));
+    assert_eq!(result_of("g.V(2).in('chases').label()"), json!(["dog"]));
+    assert_eq!(result_of("g.V(2).both().values('name')"), json!(["Rex"]));
     assert_eq!(
-        told("g.V(1).property('born', null).properties().key().order().fold()"),
+        result_of("g.V(1).valueMap()"),
+        json!([{"born": [2020], "name": ["Rex"], "toys": [["ball", 1]]}])
+    );
+    assert_eq!(result_of("g.V(1).has('born', P.typeOf(GType.LONG)).count()"), json!([1]));
+    assert_eq!(
+        result_of("g.V(1).property('born', null).properties().key().order().fold()"),
         json!([["name", "toys"]])
     );
-    assert_eq!(told("g.E().property('until', 9.5).valueMap()"), json!([{"since": 7, "until": 9.5}]));
-    assert_eq!(told("g.E().property('since', null).valueMap()"), json!([{"until": 9.5}]));
-    assert_eq!(told("g.V().hasLabel('cat').drop()"), json!([]));
-    assert_eq!((told("g.V().count()"), told("g.E().count()")), (json!([1]), json!([0])));
+    assert_eq!(result_of("g.E().property('until', 9.5).valueMap()"), json!([{"since": 7, "until": 9.5}]));
+    assert_eq!(result_of("g.E().property('since', null).valueMap()"), json!([{"until": 9.5}]));
+    assert_eq!(result_of("g.V().hasLabel('cat').drop()"), json!([]));
+    assert_eq!((result_of("g.V().count()"), result_of("g.E().count()")), (json!([1]), json!([0])));
     let (code, message) = talk.refused(&line("g.addV('a\\u0000b')"));
     assert_eq!(code, "bad_schema", "{message}");
     let (code, message) = talk.refused(&line("g.addV('dog').property(id, 1)"));

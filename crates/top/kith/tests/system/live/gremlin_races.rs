@@ -49,19 +49,20 @@ fn a_traversal_writes_nothing_after_its_deadline_has_ended_it() {
     let site = site(&["--groups", "1", "--nodes", "1", "--partitions", "4"], "open = true\n");
     let mut talk = site.talk(1);
     let deadline = format!("g.with('kith.deadline_ms', 300).{}", adding(WANTED).replacen("g.", "", 1));
-    let (code, told) = talk.refused(&line(&deadline));
-    assert_eq!(code, "partly_written", "{told}");
-    assert!(told.contains("deadline of 300 ms"), "{told}");
-    let made = changes(&told);
-    assert!(0 < made && made < WANTED, "{told}");
+    let (code, message) = talk.refused(&line(&deadline));
+    assert_eq!(code, "partly_written", "{message}");
+    assert!(message.contains("deadline of 300 ms"), "{message}");
+    let made = changes(&message);
+    assert!(0 < made && made < WANTED, "{message}");
     // It has ended: nothing is added any more.
     assert_eq!((count(&mut talk), count(&mut talk)), (made, made));
 }
 
 /// The number of changes that a traversal's error reports.
-fn changes(told: &str) -> u64 {
-    let (_, rest) = told.split_once("the traversal made ").unwrap_or_else(|| panic!("it tells: {told}"));
-    rest.split(' ').next().and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("{told}"))
+fn changes(message: &str) -> u64 {
+    let (_, rest) =
+        message.split_once("the traversal made ").unwrap_or_else(|| panic!("it tells: {message}"));
+    rest.split(' ').next().and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("{message}"))
 }
 
 /// How many vertices there are, once the graph can be read.
@@ -88,12 +89,12 @@ fn signalled_while(site: &Site, (pid, name): (u32, &str), traversal: &str) -> Va
 
 /// Whether a failed traversal tells what it has written. The one change whose outcome is unknown may have been made.
 fn check_told(answer: &Value, written: u64) {
-    let told = answer.to_string();
-    let is_unknown = told.contains("nobody knows whether it");
+    let text = answer.to_string();
+    let is_unknown = text.contains("nobody knows whether it");
     let code = if is_unknown { "outcome_unknown" } else { "partly_written" };
-    assert_eq!(answer["error"]["code"], code, "{told}");
-    let made = changes(&told);
-    assert!((made..=made + u64::from(is_unknown)).contains(&written), "{written} written: {told}");
+    assert_eq!(answer["error"]["code"], code, "{text}");
+    let made = changes(&text);
+    assert!((made..=made + u64::from(is_unknown)).contains(&written), "{written} written: {text}");
 }
 
 #[test]

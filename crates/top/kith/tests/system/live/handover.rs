@@ -5,7 +5,7 @@ use super::{
     site::{GRAPH, Site, Talk, code},
     support::{
         cluster::{Cluster, signal},
-        spare::{Spare, told},
+        spare::{Spare, run_json},
         wait_until,
     },
 };
@@ -67,7 +67,7 @@ fn addition(writer: u64, number: u64) -> Value {
 /// Waits until all partitions have leaders, and exactly these nodes lead some.
 fn wait_until_led_by(cluster: &Cluster, nodes: &[u64]) {
     wait_until(&format!("{nodes:?} lead"), || {
-        let status = told(cluster, &["cluster", "status"]);
+        let status = run_json(cluster, &["cluster", "status"]);
         let graph = &status["live_graphs"][0];
         let listed = graph["nodes"].as_array().expect("a list").iter();
         let leading = listed.filter(|node| node["leads"] != 0).map(|node| node["node"].as_u64());
@@ -89,7 +89,7 @@ fn restart_nodes(cluster: &mut Cluster) {
 fn drain_groups(cluster: &Cluster) {
     for (group, others) in [("0", [2, 3]), ("1", [0, 1])] {
         for (command, leading) in [("drain-group", &others[..]), ("restore-group", &[0, 1, 2, 3])] {
-            let ended = told(cluster, &["cluster", command, group]);
+            let ended = run_json(cluster, &["cluster", command, group]);
             assert_eq!(ended["state"], "finished", "{command}: {ended}");
             wait_until_led_by(cluster, leading);
         }
@@ -103,7 +103,7 @@ fn rebalance(cluster: &mut Cluster) {
     for (command, leading) in
         [(&["add-node", &spare.addr][..], &[0, 1, 2, 3, 100][..]), (&["remove-node", "100"], &[0, 1, 2, 3])]
     {
-        let ended = told(cluster, &[&["cluster"], command, &["--grace", "0"]].concat());
+        let ended = run_json(cluster, &[&["cluster"], command, &["--grace", "0"]].concat());
         assert_eq!(ended["state"], "finished", "{command:?}: {ended}");
         wait_until_led_by(cluster, leading);
     }

@@ -53,23 +53,26 @@ fn files_that_make_no_sense_change_nothing() {
         ("5,\"{\"\"name\"\":3}\"\n", "person", "--objects", "bad_lines", "line 1: data: "),
     ] {
         let file = site.file("bad.csv", content);
-        let (got, told) = refused(&site, &["import", GRAPH, flag, &file, "--type", kind]);
-        assert!(got == code && told.contains(said), "{content:?}: expected {code} and {said:?}: {told}");
+        let (got, message) = refused(&site, &["import", GRAPH, flag, &file, "--type", kind]);
+        assert!(
+            got == code && message.contains(said),
+            "{content:?}: expected {code} and {said:?}: {message}"
+        );
     }
     assert_eq!(count(&mut talk, 1, "likes"), 0, "nothing was written");
     let file = ["--assocs", &likes, "--type", "likes"];
-    let (code, told) = refused(&site, &[&["import", "nowhere"], &file[..]].concat());
-    assert!(code == "unknown_graph" && told.contains(GRAPH), "{told}");
+    let (code, message) = refused(&site, &[&["import", "nowhere"], &file[..]].concat());
+    assert!(code == "unknown_graph" && message.contains(GRAPH), "{message}");
     let edges = site.file("edges.csv", "Target,since,Source\n1,5,2\n");
-    let told = site.cluster.must(&["load", "graph", &edges, "--graph", "loaded"]);
-    assert!(told.contains("edges: Source → Target"), "{told}");
+    let stdout = site.cluster.must(&["load", "graph", &edges, "--graph", "loaded"]);
+    assert!(stdout.contains("edges: Source → Target"), "{stdout}");
     let unknown = site.file("unknown.csv", "a,b,c,d,e\n1,2,3,4,5\n");
     for (verb, flags) in [
         (&["load", "graph", &unknown, "--graph", "loaded"][..], "--src and --dst"),
         (&["import", GRAPH, "--assocs", &unknown, "--type", "likes"], "--columns"),
     ] {
-        let (code, told) = refused(&site, verb);
-        assert!(code == "bad_input" && told.contains(flags), "{code}: {told}");
+        let (code, message) = refused(&site, verb);
+        assert!(code == "bad_input" && message.contains(flags), "{code}: {message}");
     }
     for verb in [
         &["import", "loaded", "--assocs", &likes, "--type", "likes"][..],
@@ -135,9 +138,9 @@ fn rows_that_exist_are_overwritten() {
     let tags = site.file("tags.csv", "id\n9\n2\n");
     // The row that ends the import does not count as done, so the same command tries it again.
     for _ in 0..2 {
-        let (code, told) = refused(&site, &["import", GRAPH, "--objects", &tags, "--type", "tag"]);
+        let (code, message) = refused(&site, &["import", GRAPH, "--objects", &tags, "--type", "tag"]);
         let reason = "line 3: object 2 exists already, as type \\\"person\\\"";
-        assert!(code == "bad_lines" && told.contains(reason), "{told}");
+        assert!(code == "bad_lines" && message.contains(reason), "{message}");
     }
     let said = import(&site, &["--objects", &tags, "--type", "tag", "--max-errors", "1"]);
     assert_eq!(said["dropped"][0]["reason"], "refused by the cluster");
@@ -194,8 +197,8 @@ fn an_import_continues_after_it_was_interrupted() {
     let checkpoint = format!("{file}.{GRAPH}.follows.kith-import");
     let mut first = start(&site, &file);
     wait_for_rows(&mut first, &checkpoint, 1);
-    let (code, told) = refused(&site, &["import", GRAPH, "--assocs", &file, "--type", "follows"]);
-    assert!(code == "load_running" && told.contains("another import"), "{told}");
+    let (code, message) = refused(&site, &["import", GRAPH, "--assocs", &file, "--type", "follows"]);
+    assert!(code == "load_running" && message.contains("another import"), "{message}");
     signal(first.id(), "KILL");
     first.wait().expect("the import ends");
     let done = rows_done(&checkpoint).expect("the checkpoint stays");

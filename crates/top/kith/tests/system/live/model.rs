@@ -132,8 +132,8 @@ impl Model {
             Outcome::Refused(refused) if code(answer) == Some(refused) => {}
             Outcome::Refused(refused) => return Err(format!("expected {refused}")),
             Outcome::Changed(existed) => {
-                let told = if is_new { answer["id"].is_u64() } else { answer["existed"] == existed };
-                if !told || version <= before || !answer["ticket"].is_string() {
+                let agrees = if is_new { answer["id"].is_u64() } else { answer["existed"] == existed };
+                if !agrees || version <= before || !answer["ticket"].is_string() {
                     return Err(format!("expected a version above {before}, and existed: {existed}"));
                 }
             }
@@ -278,8 +278,8 @@ impl Model {
         let is_after = |id2: u64, time: u64| match line["after"].as_array() {
             None => true,
             Some(after) => {
-                let place = |index: usize| after[index].as_u64().expect("a number");
-                (Reverse(place(0)), place(1)) < (Reverse(time), id2)
+                let number_at = |index: usize| after[index].as_u64().expect("a number");
+                (Reverse(number_at(0)), number_at(1)) < (Reverse(time), id2)
             }
         };
         let is_asked = |id2: u64| ids.is_none_or(|ids| ids.contains(&json!(id2)));

@@ -135,8 +135,8 @@ fn records_of_open_types_take_any_keys_and_values() {
         (json!({"k": {"@type": "g:Thing", "@value": 1}}), "the type \\\"g:Thing\\\" is not supported"),
         (json!({"": 1}), "1 to 255 bytes"),
     ] {
-        let (got, told) = talk.refused(&line("object_update", json!({"id": 7, "data": data})));
-        assert!(got == "bad_fields" && told.contains(said), "{got}: {told}");
+        let (got, message) = talk.refused(&line("object_update", json!({"id": 7, "data": data})));
+        assert!(got == "bad_fields" && message.contains(said), "{got}: {message}");
     }
     // Declared types keep their rules, also in an open graph.
     let page = line("object_add", json!({"type": "page", "id": 8, "data": {"titel": "x"}}));
@@ -148,8 +148,8 @@ fn records_of_open_types_take_any_keys_and_values() {
     let likes = line("assoc_range", json!({"id1": 8, "type": "~likes", "with_data": true, "critical": true}));
     assert_eq!(talk.must(&likes), json!({"out": [[7, 8, {"since": 1.0}]], "more": false}));
     for label in ["~mine", "", "tab\t"] {
-        let (got, told) = talk.refused(&line("object_add", json!({"type": label, "id": 9})));
-        assert!(got == "bad_schema" && told.contains("1 to 255 bytes"), "{label:?} {got}: {told}");
+        let (got, message) = talk.refused(&line("object_add", json!({"type": label, "id": 9})));
+        assert!(got == "bad_schema" && message.contains("1 to 255 bytes"), "{label:?} {got}: {message}");
     }
     let closed = site.apply(GRAPH, TYPES.trim_start_matches("open = true"), &[]);
     assert!(closed.status.success(), "{}", text(&closed));

@@ -52,8 +52,8 @@ fn many_lines_in_flight_are_answered_as_one_after_the_other() {
         site.talk(concurrency).ask_all(&lines).into_iter().map(essence).collect::<Vec<_>>()
     };
     let (alone, together) = (answers("alone", 1), answers("together", 64));
-    for (place, (line, (alone, together))) in lines().iter().zip(alone.iter().zip(&together)).enumerate() {
-        assert_eq!(alone, together, "line {place}: {line}");
+    for (index, (line, (alone, together))) in lines().iter().zip(alone.iter().zip(&together)).enumerate() {
+        assert_eq!(alone, together, "line {index}: {line}");
     }
 }
 

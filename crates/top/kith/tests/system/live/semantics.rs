@@ -29,11 +29,11 @@ fn check(site: &Site, seed: u64) {
     for round in 0..operations().div_ceil(ROUND) {
         let lines = program.round(ROUND, &model);
         let answers = talk.ask_all(&lines);
-        for (place, (line, answer)) in lines.iter().zip(&answers).enumerate() {
+        for (index, (line, answer)) in lines.iter().zip(&answers).enumerate() {
             if let Err(why) = model.follow(line, answer) {
-                let before: Vec<String> = related(line, &lines[..place], &answers);
+                let before: Vec<String> = related(line, &lines[..index], &answers);
                 panic!(
-                    "KITH_SEED={seed}, line {place} of round {round}:\n{line}\n{answer}\n{why}\nlines before it:\n{}",
+                    "KITH_SEED={seed}, line {index} of round {round}:\n{line}\n{answer}\n{why}\nlines before it:\n{}",
                     before.join("\n")
                 );
             }

@@ -16,8 +16,8 @@ fn assert_comes_back(world: &World, number: usize, kind: &[&str], rows: &str, op
     let input = world.write("in.jsonl", rows);
     world.push(&first, &[&[input.as_str()], options].concat());
     let out = world.folder.path().join("out.jsonl").to_str().expect("UTF-8").to_owned();
-    let told = world.json(&["store", "export", &first, "--out", &out, "--rate", "1GiB/s"]);
-    assert_eq!(told["records"], 300, "{told}");
+    let report = world.json(&["store", "export", &first, "--out", &out, "--rate", "1GiB/s"]);
+    assert_eq!(report["records"], 300, "{report}");
     world.push(&again, &[&[out.as_str()], options].concat());
     let exported = world.export(&[&again]);
     let mut given: Vec<&str> = rows.lines().collect();
@@ -62,7 +62,7 @@ fn an_export_pushed_again_gives_the_same_records() {
     let few = world.write("few.jsonl", "{\"key\":1,\"value\":\"one\"}\n");
     world.push("s0", &[&few]);
     let versions = world.json(&["store", "versions", "s0"]);
-    let [older, current] = [0, 1].map(|place| versions[place]["version"].as_u64().expect("a version"));
+    let [older, current] = [0, 1].map(|position| versions[position]["version"].as_u64().expect("a version"));
     assert_comes_in_parts(&mut world, older, &whole);
     for node in [0, 1] {
         flip(&version_folder(&world.cluster, node, "s0", current), "data");
@@ -94,9 +94,9 @@ fn assert_damage_leaves_no_file(world: &World, version: u64) {
     let mut command = world.cluster.kith(&["store", "export", "s0", "-o", "json"]);
     command.args(["--version", &version.to_string(), "--out"]).arg(&out);
     let output = command.output().expect("kith runs");
-    let told: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    assert_eq!((&told["error"]["code"], output.status.code()), (&json!("damaged"), Some(1)), "{told}");
-    assert!(told["error"]["message"].as_str().is_some_and(|text| text.contains("partition")), "{told}");
+    let answer: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!((&answer["error"]["code"], output.status.code()), (&json!("damaged"), Some(1)), "{answer}");
+    assert!(answer["error"]["message"].as_str().is_some_and(|text| text.contains("partition")), "{answer}");
     assert!(!out.exists() && !out.with_extension("jsonl.partial").exists());
 }
 

@@ -162,10 +162,10 @@ fn keys_are_given_as_arguments() {
         world.cluster.kith(&["mget", "people", "7", "--keys-from", &keys]).output().expect("kith runs");
     assert_eq!(both.status.code(), Some(2), "{}", text(&both));
     let wrong = world.cluster.kith(&["get", "people", "7x"]).output().expect("kith runs");
-    let told = String::from_utf8_lossy(&wrong.stderr).into_owned();
+    let stderr = String::from_utf8_lossy(&wrong.stderr).into_owned();
     assert!(
-        told.contains("\"7x\"") && told.contains("whole numbers from 0 to 18446744073709551615"),
-        "{told}"
+        stderr.contains("\"7x\"") && stderr.contains("whole numbers from 0 to 18446744073709551615"),
+        "{stderr}"
     );
     let profiled = world.json(&["get", "people", "7", "--profile"]);
     assert_eq!(
@@ -227,8 +227,8 @@ fn a_table_of_edges_is_loaded_as_a_graph() {
     assert_eq!(connections["ids"], json!(expected));
     let wrong = ["load", "graph", &table, "--graph", "people", "--src", "name", "--columns", "since:time"];
     let wrong = world.cluster.kith(&wrong).output();
-    let told = text(&wrong.expect("kith runs"));
-    assert!(told.contains("no column \"name\" for src (its columns: key, since, dst, src)"), "{told}");
+    let output = text(&wrong.expect("kith runs"));
+    assert!(output.contains("no column \"name\" for src (its columns: key, since, dst, src)"), "{output}");
 }
 
 #[test]
@@ -238,23 +238,23 @@ fn a_key_lies_where_it_is_told_to_lie() {
     let rows: String = (0..1_000).map(|key| format!("member {key},value of {key}!\n")).collect();
     let rows = world.write("rows.csv", &format!("key,value\n{rows}"));
     world.push("words", &[&rows, "--version", "3"]);
-    let told = world.json(&["store", "where", "words", "member 77"]);
-    assert_eq!((&told["version"], &told["key"]), (&json!(3), &json!("member 77")), "{told}");
-    let replicas = told["replicas"].as_array().expect("a list");
-    assert_eq!(replicas.len(), 2, "{told}");
+    let report = world.json(&["store", "where", "words", "member 77"]);
+    assert_eq!((&report["version"], &report["key"]), (&json!(3), &json!("member 77")), "{report}");
+    let replicas = report["replicas"].as_array().expect("a list");
+    assert_eq!(replicas.len(), 2, "{report}");
     for replica in replicas {
-        assert_eq!((&replica["state"], &replica["node_state"]), (&json!("FOUND"), &json!("up")), "{told}");
+        assert_eq!((&replica["state"], &replica["node_state"]), (&json!("FOUND"), &json!("up")), "{report}");
         let node = replica["node"].as_u64().expect("a node");
         let file =
             version_folder(&world.cluster, node, "words", 3).join(replica["file"].as_str().expect("a name"));
         let start = replica["offset"].as_u64().expect("an offset") as usize;
         let bytes = fs::read(&file).expect("the pack is there");
         let wanted = b"value of 77!";
-        assert_eq!(replica["length"], wanted.len(), "{told}");
+        assert_eq!(replica["length"], wanted.len(), "{report}");
         let near = &bytes[start..(start + 64).min(bytes.len())];
-        assert!(near.windows(wanted.len()).any(|window| window == wanted), "{told}");
+        assert!(near.windows(wanted.len()).any(|window| window == wanted), "{report}");
     }
-    assert!(replicas.iter().any(|replica| replica["node"] == told["answers"]), "{told}");
+    assert!(replicas.iter().any(|replica| replica["node"] == report["answers"]), "{report}");
     let absent = world.json(&["store", "where", "words", "nobody"]);
     assert_eq!(absent["replicas"][0]["state"], "ABSENT", "{absent}");
     assert_eq!(absent["replicas"][0]["offset"], Value::Null, "{absent}");

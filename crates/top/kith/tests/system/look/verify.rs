@@ -33,24 +33,24 @@ type Fault<'a> = (&'a str, &'a dyn Fn(), &'a str, bool);
 
 fn assert_two_are_whole(world: &World) {
     for depth in [&[][..], &["--deep"]] {
-        let (told, code) = world.verify(&[&["words"], depth].concat());
-        assert_eq!((&told["ok"], code), (&json!(true), Some(0)), "{told}");
-        assert_eq!(told["nodes"].as_array().map(Vec::len), Some(2), "{told}");
+        let (report, code) = world.verify(&[&["words"], depth].concat());
+        assert_eq!((&report["ok"], code), (&json!(true), Some(0)), "{report}");
+        assert_eq!(report["nodes"].as_array().map(Vec::len), Some(2), "{report}");
     }
 }
 
 /// A fault of node 0 is told of it and of no other.
 fn assert_found(world: &World, what: &str, state: &str, quick: bool) {
-    let (told, code) = world.verify(&["words"]);
-    assert_eq!(code, Some(if quick { 3 } else { 0 }), "{what}: {told}");
-    let (told, code) = world.verify(&["words", "--deep"]);
-    assert_eq!((code, &told["ok"]), (Some(3), &json!(false)), "{what}: {told}");
-    assert_eq!(told["nodes"][0]["state"], state, "{what}: {told}");
-    assert_eq!(told["nodes"][1]["state"], "ok", "{what}: {told}");
+    let (report, code) = world.verify(&["words"]);
+    assert_eq!(code, Some(if quick { 3 } else { 0 }), "{what}: {report}");
+    let (report, code) = world.verify(&["words", "--deep"]);
+    assert_eq!((code, &report["ok"]), (Some(3), &json!(false)), "{what}: {report}");
+    assert_eq!(report["nodes"][0]["state"], state, "{what}: {report}");
+    assert_eq!(report["nodes"][1]["state"], "ok", "{what}: {report}");
     if state == "damaged" {
-        let damage = &told["nodes"][0]["components"][0]["damages"][0];
-        assert!(damage["file"].is_string() && damage["fault"].is_string(), "{what}: {told}");
-        assert!(!what.starts_with("flipped") || damage["offset"].is_u64(), "{what}: {told}");
+        let damage = &report["nodes"][0]["components"][0]["damages"][0];
+        assert!(damage["file"].is_string() && damage["fault"].is_string(), "{what}: {report}");
+        assert!(!what.starts_with("flipped") || damage["offset"].is_u64(), "{what}: {report}");
     }
 }
 
@@ -88,8 +88,8 @@ fn verify_tells_what_is_wrong_on_which_node() {
         saved.restore();
     }
     assert_eq!(world.verify(&["words", "--deep"]).1, Some(0));
-    let (told, code) = world.verify(&["words", "--version", "9"]);
-    assert_eq!((&told["error"]["code"], code), (&json!("version_not_kept"), Some(1)), "{told}");
+    let (report, code) = world.verify(&["words", "--version", "9"]);
+    assert_eq!((&report["error"]["code"], code), (&json!("version_not_kept"), Some(1)), "{report}");
 }
 
 fn copy(from: &Path, to: &Path, name: &str) {

@@ -68,8 +68,8 @@ fn a_cluster_whose_etcd_is_lost_is_recovered_from_what_its_machines_keep() {
     assert_eq!((&recovered["stores"], &recovered["live_graphs"]), (&2.into(), &1.into()), "{recovered}");
     machines.assert_answers("second");
     let read = |all: &Machines, id: &str| {
-        let told = all.at(0, &["object", "get", id, "--graph", "social", "--critical"]);
-        String::from_utf8_lossy(&told.stdout).into_owned()
+        let output = all.at(0, &["object", "get", id, "--graph", "social", "--critical"]);
+        String::from_utf8_lossy(&output.stdout).into_owned()
     };
     machines.wait_until("what was written is read", |all| read(all, "7").contains("Ada"));
     machines.wait_until("writes go on", |all| add(all, "8", "Bob").status.success());

@@ -218,8 +218,8 @@ impl Machines {
 /// The code that a command failed with.
 fn refusal(output: &Output) -> String {
     assert!(!output.status.success(), "{}", text(output));
-    let told: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(output)));
-    told["error"]["code"].as_str().expect("a code").to_owned()
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(output)));
+    answer["error"]["code"].as_str().expect("a code").to_owned()
 }
 
 #[test]

@@ -73,8 +73,8 @@ fn a_cluster_of_machines_outlives_its_etcd() {
 
 /// Whether `/readyz` of a router says that it is to be asked.
 fn is_ready(machines: &Machines, router: usize) -> bool {
-    let told = machines.must(0, &["cluster", "status"]);
-    let routers = told["routers"].as_array().expect("a list");
+    let output = machines.must(0, &["cluster", "status"]);
+    let routers = output["routers"].as_array().expect("a list");
     let http = routers[router]["http"].as_str().expect("an address");
     http_get(http, "/readyz").starts_with("HTTP/1.1 200")
 }
@@ -89,8 +89,8 @@ fn the_second_says_that_it_is_behind(machines: &Machines) {
     let keys = machines.folder.path().join("keys");
     fs::write(&keys, "a\n").expect("written");
     let read = ["mget", "people", "--keys-from", keys.to_str().expect("UTF-8"), "--profile"];
-    let told = text(&machines.at(1, &read));
-    assert!(told.contains("metadata_age_ms"), "{told}");
+    let output = text(&machines.at(1, &read));
+    assert!(output.contains("metadata_age_ms"), "{output}");
     assert!(!text(&machines.at(0, &read)).contains("metadata_age_ms"));
     machines.wait_until("it is not ready", |all| !is_ready(all, 1));
     assert!(is_ready(machines, 0));
@@ -138,15 +138,20 @@ fn a_router_that_alone_loses_etcd_says_so_and_no_swap_ends_before_it_does() {
         .wait_until("the other router is ready", |all| all.nodes_up(1) == NODES as usize && is_ready(all, 1));
 
     // Whoever rolls back is told when everybody serves it.
-    let told = machines.must(0, &["store", "rollback", "people"]);
-    assert_eq!(told["routers"], serde_json::json!([{"router": 1, "state": "seen"}]), "{}", machines.log());
+    let output = machines.must(0, &["store", "rollback", "people"]);
+    assert_eq!(output["routers"], serde_json::json!([{"router": 1, "state": "seen"}]), "{}", machines.log());
     assert_eq!((value(&machines, 0), value(&machines, 1)), ("first".into(), "first".into()));
 
     // Or when those that do not know that they may not.
     line.cut();
-    let newest = told["before"].to_string();
-    let told = machines.must(0, &["store", "swap", "people", &newest, "--force"]);
-    assert_eq!(told["routers"], serde_json::json!([{"router": 1, "state": "expired"}]), "{}", machines.log());
+    let newest = output["before"].to_string();
+    let output = machines.must(0, &["store", "swap", "people", &newest, "--force"]);
+    assert_eq!(
+        output["routers"],
+        serde_json::json!([{"router": 1, "state": "expired"}]),
+        "{}",
+        machines.log()
+    );
     assert_eq!((value(&machines, 0), value(&machines, 1)), ("second".into(), "first".into()));
     the_second_says_that_it_is_behind(&machines);
 

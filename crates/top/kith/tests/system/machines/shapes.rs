@@ -79,9 +79,9 @@ fn grow(machines: &mut Machines) {
     let ended = status(machines);
     assert_eq!(ended["id"], begun["id"]);
     assert_ne!(ended["driver"], begun["driver"], "another router drove on");
-    let told = machines.must(1, &["cluster", "status"]);
-    let nodes = told["nodes"].as_array().expect("a list");
-    assert!(nodes.len() == 6 && nodes.iter().all(|node| node["partitions"] == 8), "{told}");
+    let output = machines.must(1, &["cluster", "status"]);
+    let nodes = output["nodes"].as_array().expect("a list");
+    assert!(nodes.len() == 6 && nodes.iter().all(|node| node["partitions"] == 8), "{output}");
     let log = machines.log_file();
     machines.routers[0].start(&log);
     for command in ["drain-group", "restore-group"] {

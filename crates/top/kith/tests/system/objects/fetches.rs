@@ -101,9 +101,12 @@ fn a_peer_that_dies_under_a_copy_is_replaced_by_the_object_store() {
     // Three requests or so for each node.
     let bytes = built(&cluster, &server, 1, 10_000);
     let rate = |rate: &str| {
-        let told = cluster.must(&["cluster", "fetch-rate", rate, "--node", "1", "-o", "json"]);
-        let told: Value = serde_json::from_str(&told).expect("JSON");
-        (told["nodes"][0]["bytes_fetched"].as_u64().expect("a number"), told["nodes"][0]["waiting"].clone())
+        let stdout = cluster.must(&["cluster", "fetch-rate", rate, "--node", "1", "-o", "json"]);
+        let answer: Value = serde_json::from_str(&stdout).expect("JSON");
+        (
+            answer["nodes"][0]["bytes_fetched"].as_u64().expect("a number"),
+            answer["nodes"][0]["waiting"].clone(),
+        )
     };
     rate("1MiB/s");
     let push = ["store", "push", "people", "s3://bucket/built/1", "--from-peers"];
@@ -164,8 +167,8 @@ fn a_node_that_is_killed_in_a_fetch_goes_on_where_it_was() {
 fn states(cluster: &Cluster) -> Vec<String> {
     let output =
         cluster.kith(&["store", "verify", "people", "--deep", "-o", "json"]).output().expect("kith runs");
-    let told: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
-    let nodes = told["nodes"].as_array().cloned().unwrap_or_default();
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    let nodes = answer["nodes"].as_array().cloned().unwrap_or_default();
     nodes.iter().map(|node| node["state"].as_str().unwrap_or_default().to_owned()).collect()
 }
 

@@ -180,8 +180,8 @@ fn a_version_is_built_on_one_in_a_bucket_less_keys_that_are_named_there() {
     let changed = build(&[&["s3://bucket/changes.csv", "--base", base], &delete[..]].concat());
     assert_eq!(changed["records"], ROWS - 1, "{changed}");
     assert_eq!((&changed["changes"]["added"], &changed["changes"]["deleted"]), (&json!(1), &json!(2)));
-    let place = changed["folder"].as_str().expect("a URL");
-    cluster.must(&["store", "push", "people", place]);
+    let url = changed["folder"].as_str().expect("a URL");
+    cluster.must(&["store", "push", "people", url]);
     assert_eq!(cluster.must(&["get", "people", "new"]).trim(), "value");
     let (answers, _) =
         cluster.run(&[json!({"op": "mget", "store": "people", "keys": ["member:1", "member:2"]})], 1);
@@ -192,7 +192,7 @@ fn a_version_is_built_on_one_in_a_bucket_less_keys_that_are_named_there() {
     let out = folder.path().display().to_string();
     let nothing = "s3://bucket/nothing";
     let from = |base, delete| ["store", "build", "people", "--base", base, "--delete", delete, "--out", &out];
-    assert!(refused(&cluster, &from(place, nothing), "bad_input").contains(nothing));
+    assert!(refused(&cluster, &from(url, nothing), "bad_input").contains(nothing));
     assert!(refused(&cluster, &from(nothing, "s3://bucket/gone.txt"), "version_damaged").contains(nothing));
     let left: Vec<_> = fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left, [".lock"], "nothing was built");

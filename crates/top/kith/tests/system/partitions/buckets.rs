@@ -116,8 +116,8 @@ fn partitions_in_a_bucket_become_the_version_that_is_served() {
     let gone = cluster.must(&discard);
     assert!(gone.contains("\"removed\":5"), "{gone}");
     assert_eq!(objects(&server, "parts"), [("other".to_owned(), b"somebody's".to_vec())]);
-    let told = cluster.must(&["store", "verify", "people", "--deep", "-o", "json"]);
-    assert!(told.contains("\"place\":\"s3://bucket/built/3\""), "{told}");
+    let output = cluster.must(&["store", "verify", "people", "--deep", "-o", "json"]);
+    assert!(output.contains("\"place\":\"s3://bucket/built/3\""), "{output}");
 }
 
 #[test]
@@ -202,18 +202,18 @@ fn what_is_damaged_or_missing_in_a_bucket_is_not_made_a_version() {
 #[test]
 fn places_of_schemes_that_nobody_knows_are_refused() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let refused = |arguments: &[&str], place: &str| {
+    let refused = |arguments: &[&str], url: &str| {
         let output = kith(folder.path(), arguments).output().expect("kith runs");
         let text =
             String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
         assert_eq!(output.status.code(), Some(2), "{text}");
-        let scheme = place.split(':').next().unwrap_or_default();
+        let scheme = url.split(':').next().unwrap_or_default();
         assert!(text.contains(&format!("{scheme}:// is not known; s3://, gs://, az://")), "{text}");
     };
-    for place in ["hdfs://host/parts", "s3a://bucket/parts", "https://host/parts"] {
-        refused(&["build-partition", "people", "-", "--partition", "0", "--out", place], place);
-        refused(&["assemble", "people", "parts", "--out", place], place);
-        refused(&["assemble", "people", place, "--out", "joined"], place);
+    for url in ["hdfs://host/parts", "s3a://bucket/parts", "https://host/parts"] {
+        refused(&["build-partition", "people", "-", "--partition", "0", "--out", url], url);
+        refused(&["assemble", "people", "parts", "--out", url], url);
+        refused(&["assemble", "people", url, "--out", "joined"], url);
     }
     assert_eq!(names(folder.path()), [""; 0], "nothing is written");
 }

@@ -23,20 +23,20 @@ impl World {
     pub async fn settled(&self) -> Vec<Vec<StoreDocument>> {
         let mut records = Vec::new();
         for site in &self.sites {
-            let told = until("nothing is under way", async || {
+            let states = until("nothing is under way", async || {
                 let all_up = (0..ROUTERS).all(|router| nodes_up(site, router) == NODES);
-                let mut told = Vec::new();
+                let mut states = Vec::new();
                 for router in 0..ROUTERS {
-                    told = site.stores(router).await.map_err(|error| error.to_string())?;
+                    states = site.stores(router).await.map_err(|error| error.to_string())?;
                 }
-                let running = told.iter().find_map(|store| store.running.as_ref());
+                let running = states.iter().find_map(|store| store.running.as_ref());
                 match running {
-                    None if all_up => Ok(told),
+                    None if all_up => Ok(states),
                     None => Err("not all nodes are up".to_owned()),
                     Some(running) => Err(format!("{} runs", running.push)),
                 }
             });
-            records.push(told.await);
+            records.push(states.await);
         }
         records
     }
@@ -65,9 +65,9 @@ impl World {
         let mut count = 0;
         for version in &record.versions {
             for component in &version.components {
-                let (place, scratch) = (site.place(&record.name, &component.folder()), self.scratch());
+                let (objects, scratch) = (site.objects(&record.name, &component.folder()), self.scratch());
                 let asked = component.clone();
-                let fetched = tokio::task::spawn_blocking(move || fetched(&place, &asked, scratch.path()));
+                let fetched = tokio::task::spawn_blocking(move || fetched(&objects, &asked, scratch.path()));
                 let label = self.model.label(&name, version.version, &component.folder());
                 let content = fetched.await.expect("it does not panic");
                 let checked = content.and_then(|content| self.model.check(&name, &content, label));
@@ -164,18 +164,18 @@ fn nothing(left: &[String]) -> Result<(), String> {
 fn nodes_up(site: &Site, router: usize) -> usize {
     let status = ["cluster", "status", "--router", site.routers[router].addr(), "-o", "json"];
     let status = crate::support::cluster::kith(&status).output().expect("kith runs");
-    let told: Value = serde_json::from_slice(&status.stdout).unwrap_or_default();
-    let nodes = told["nodes"].as_array().cloned().unwrap_or_default();
+    let answer: Value = serde_json::from_slice(&status.stdout).unwrap_or_default();
+    let nodes = answer["nodes"].as_array().cloned().unwrap_or_default();
     nodes.iter().filter(|node| node["state"] == "up").count()
 }
 
 /// What a component holds, fetched from the bucket with every byte proven against the manifest that the metadata names.
-fn fetched(place: &Objects, component: &ComponentDocument, scratch: &Path) -> Result<Content, String> {
+fn fetched(objects: &Objects, component: &ComponentDocument, scratch: &Path) -> Result<Content, String> {
     let (target, partitions) =
         (scratch.join("fetched"), (0..PARTITIONS).map(PartitionId).collect::<Vec<_>>());
     let manifest_hash = Some(component.manifest_hash.clone());
     let options = FetchOptions { manifest_hash, ..Default::default() };
-    let manifest = fetch(place, &target, &partitions, &options, &mut |_| ControlFlow::Continue(()));
+    let manifest = fetch(objects, &target, &partitions, &options, &mut |_| ControlFlow::Continue(()));
     let manifest = manifest.map_err(|error| format!("it cannot be fetched: {error:?}"))?;
     let reader =
         ValuesReader::open(&target, &partitions).map_err(|error| format!("it cannot be opened: {error}"))?;

@@ -35,7 +35,7 @@ pub struct Push {
 
 /// A version in the bucket, and how it is handed over.
 struct Offer {
-    place: Objects,
+    objects: Objects,
     folder: String,
     request: v1::PushRequest,
 }
@@ -138,13 +138,13 @@ impl Client {
         let folder = format!("{number}-{id}");
         let (rows, scratch) = (world.model.rows(push.label), world.scratch());
         world.model.pushes(id, push.label);
-        let (place, name) = (site.place(store, &folder), store.to_owned());
+        let (objects, name) = (site.objects(store, &folder), store.to_owned());
         let uploaded = tokio::task::spawn_blocking(move || {
             let manifest = build(scratch.path(), &name, number, &rows);
             let built = scratch.path().join("values").join(number.to_string());
-            place.upload_version(&built, &mut |_, _| ()).map(|_| (place, manifest))
+            objects.upload_version(&built, &mut |_, _| ()).map(|_| (objects, manifest))
         });
-        let (place, manifest) =
+        let (objects, manifest) =
             uploaded.await.expect("it does not panic").map_err(|_| "object_store_unreachable".to_owned())?;
         let bytes = manifest.files.iter().map(|file| file.bytes).sum();
         let records = manifest.values().expect("values").counts.records;
@@ -158,7 +158,7 @@ impl Client {
             from_peers: push.from_peers,
             ..Default::default()
         };
-        Ok(Offer { place, folder, request })
+        Ok(Offer { objects, folder, request })
     }
 
     /// Tells the model of a push that serves, and takes back what one that was refused uploaded.
@@ -191,9 +191,9 @@ impl Client {
         if named.any(|component| component.folder() == offer.folder) {
             return;
         }
-        let place = offer.place.clone();
+        let objects = offer.objects.clone();
         // What stays is swept.
-        let _ = tokio::task::spawn_blocking(move || place.remove_all()).await.expect("it does not panic");
+        let _ = tokio::task::spawn_blocking(move || objects.remove_all()).await.expect("it does not panic");
     }
 
     /// Hands one push over several times.
@@ -250,7 +250,7 @@ impl Client {
         let record = other.describe(self.router(), store).await.map_err(|error| code(&error))?;
         let current = record.current().and_then(|current| current.components.first());
         let theirs = current.ok_or_else(|| "no version yet".to_owned())?.clone();
-        let url = other.place(store, &theirs.folder()).location().to_string();
+        let url = other.objects(store, &theirs.folder()).location().to_string();
         let by_url = ComponentDocument { url: Some(url), folder: None, ..theirs.clone() };
         for component in [by_url, theirs] {
             let request = v1::PushRequest {

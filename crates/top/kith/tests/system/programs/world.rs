@@ -142,7 +142,7 @@ impl Site {
     }
 
     /// A folder of built files in its part of the bucket.
-    pub fn place(&self, store: &str, folder: &str) -> Objects {
+    pub fn objects(&self, store: &str, folder: &str) -> Objects {
         self.objects.join(&format!("{store}/values/{folder}"))
     }
 }

@@ -105,11 +105,11 @@ fn a_delta_moves_what_changed_and_nothing_else() {
     let delta = people.pushed(&[&changes, "--delta"]);
     assert_eq!((&delta["records"], &delta["changes"]["replaced"]), (&json!(40_000), &json!(40)), "{delta}");
     assert!(12 < delta["changes"]["partitions"].as_u64().expect("a number"), "{delta}");
-    let told = delta["changes"]["bytes_moved"].as_f64().expect("a size");
-    assert!(0.0 < told && told < bytes / 100.0, "{delta}");
+    let bytes_moved = delta["changes"]["bytes_moved"].as_f64().expect("a size");
+    assert!(0.0 < bytes_moved && bytes_moved < bytes / 100.0, "{delta}");
     // Patch and manifest, on each node.
     let moved = fetched() - all;
-    assert!(told < moved && moved < all / 20.0, "{moved} bytes fetched, {all} for all of it");
+    assert!(bytes_moved < moved && moved < all / 20.0, "{moved} bytes fetched, {all} for all of it");
     let reused = people.cluster.metric("kith_node_reused_bytes_total").expect("nodes count what they reuse");
     assert!(bytes < reused, "{reused} bytes of {bytes} reused");
     for (key, value) in

@@ -26,9 +26,9 @@ struct People {
 /// Runs a command that must fail; its error.
 fn refusal(output: &Output) -> Value {
     assert!(!output.status.success(), "{}", text(output));
-    let told: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(output)));
-    assert!(told["error"]["help"].as_str().is_some_and(|help| !help.is_empty()), "{told}");
-    told["error"].clone()
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(output)));
+    assert!(answer["error"]["help"].as_str().is_some_and(|help| !help.is_empty()), "{answer}");
+    answer["error"].clone()
 }
 
 fn code(error: &Value) -> &str {
@@ -169,9 +169,9 @@ fn rows_of_every_format_are_pushed_listed_and_rolled_back() {
     let first = people.pushed(&[&csv]);
     let version = first["version"].as_u64().expect("a version");
     assert!(1_700_000_000_000 < version && first["bytes"].as_u64().is_some_and(|bytes| 0 < bytes), "{first}");
-    let told = (&first["store"], &first["records"], &first["swapped"], &first["before"], &first["undo"]);
+    let summary = (&first["store"], &first["records"], &first["swapped"], &first["before"], &first["undo"]);
     assert!(first["flip_us"].as_u64().is_some_and(|us| 0 < us), "{first}");
-    assert_eq!(told, (&json!("people"), &json!(2), &json!(true), &Value::Null, &Value::Null), "{first}");
+    assert_eq!(summary, (&json!("people"), &json!(2), &json!(true), &Value::Null, &Value::Null), "{first}");
     let second = push_what_follows(&people, version);
     people.assert_states(&[(version, "retained"), (second, "current")]);
     let versions = people.versions();
@@ -206,8 +206,8 @@ fn a_schema_that_a_store_is_made_with_holds_from_its_first_push_on() {
         r#"{"fields":[{"name":"age","type":"i64","default":1},{"name":"name","type":"text"}]}"#,
     );
     let create = ["store", "create", "typed", "--key", "id", "--value", "record", "--schema", &schema];
-    let told = json_of(&cluster.must(&[&create[..], &["-o", "json"]].concat()));
-    assert!(told["schema"].as_str().is_some_and(|text| text.contains("\"age\"")), "{told}");
+    let answer = json_of(&cluster.must(&[&create[..], &["-o", "json"]].concat()));
+    assert!(answer["schema"].as_str().is_some_and(|text| text.contains("\"age\"")), "{answer}");
     let push = |rows: &str| {
         let push = cluster.kith(&["store", "push", "typed", rows, "-o", "json"]).output();
         push.expect("kith runs")

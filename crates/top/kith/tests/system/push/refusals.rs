@@ -152,8 +152,8 @@ fn a_store_of_records_is_pushed_to_again_after_its_served_version_has_lost_objec
         assert!(0 < lost, "version {version}");
     };
     let verified = || {
-        let told = people.cluster.kith(&["store", "verify", "people"]).output().unwrap();
-        told.status.code()
+        let output = people.cluster.kith(&["store", "verify", "people"]).output().unwrap();
+        output.status.code()
     };
     let losses: [&dyn Fn(&str) -> bool; 3] =
         [&|name| name == "manifest.json", &|name| name != "manifest.json", &|_| true];
@@ -164,11 +164,11 @@ fn a_store_of_records_is_pushed_to_again_after_its_served_version_has_lost_objec
         let rows = rows(version as u32 + 1);
         people.pushed(&[&[rows.as_str()], more].concat());
         assert_eq!(verified(), Some(0), "the version after {version}");
-        let told = json_of(&people.cluster.must(&["get", "people", "member:7", "-o", "json"]));
-        assert!(told.to_string().contains(&(version + 1).to_string()), "{told}");
+        let answer = json_of(&people.cluster.must(&["get", "people", "member:7", "-o", "json"]));
+        assert!(answer.to_string().contains(&(version + 1).to_string()), "{answer}");
     }
     // Changes are made to the version before, so they need it.
     lose(4, &|_| true);
     let refused = people.refused(&["--delta", &rows(6)]);
-    assert!(refused["message"].as_str().is_some_and(|told| told.contains("manifest")), "{refused}");
+    assert!(refused["message"].as_str().is_some_and(|message| message.contains("manifest")), "{refused}");
 }

@@ -116,10 +116,10 @@ fn a_database_process_serves_its_cluster_over_tls_and_counts_what_it_does() {
         cluster.wait_until(&metric, || 1.0 <= count(&metric));
     }
     assert!(1.0 <= count("kith_server_connections_total{protocol=\"framed\"}"));
-    let told = must(with(cluster.kith(&["cluster", "status", "-o", "json"]), &ops));
-    let status: serde_json::Value = serde_json::from_str(&told).expect("JSON");
-    assert_eq!(status["databases"][0]["state"], "up", "{told}");
-    assert_eq!(status["live_graphs"][0]["leaderless"], 0, "{told}");
+    let printed = must(with(cluster.kith(&["cluster", "status", "-o", "json"]), &ops));
+    let status: serde_json::Value = serde_json::from_str(&printed).expect("JSON");
+    assert_eq!(status["databases"][0]["state"], "up", "{printed}");
+    assert_eq!(status["live_graphs"][0]["leaderless"], 0, "{printed}");
 
     // The process answers only processes of the cluster, and neither administrators nor clients without a certificate.
     let before = count("kith_server_refused_total{code=\"permission_denied\"}");
@@ -182,8 +182,8 @@ fn types_of_one_subject_are_bounded_and_disturb_nobody_else() {
         assert!(created < 41, "there is no bound");
         let read = ["object", "get", "1", "--graph", "social", "-o", "json"];
         for way in [&[][..], &["--direct"]] {
-            let told = must(bearing(cluster.kith(&[&read[..], way].concat()), &ada));
-            assert!(told.contains("Ada"), "{told}");
+            let printed = must(bearing(cluster.kith(&[&read[..], way].concat()), &ada));
+            assert!(printed.contains("Ada"), "{printed}");
         }
     };
     assert!(error.contains("out_of_range") && error.contains("one subject may have 4194304"), "{error}");

@@ -39,10 +39,13 @@ fn bearing(mut command: Command, token: &Path) -> Command {
 
 fn assert_reads(command: impl Fn(&[&str]) -> Command, store: &str, seven: &str) {
     for way in WAYS {
-        let told = must(command(&[&["get", store, "7"], way].concat()));
-        assert!(told.contains(&format!("value 7 of {store}")), "{way:?}: {told}");
-        let told = must(command(&[&streamed(store, seven)[..], &["-o", "json"], way].concat()));
-        assert!(told.contains(&format!("value 7 of {store}")) && told.contains("footer"), "{way:?}: {told}");
+        let printed = must(command(&[&["get", store, "7"], way].concat()));
+        assert!(printed.contains(&format!("value 7 of {store}")), "{way:?}: {printed}");
+        let printed = must(command(&[&streamed(store, seven)[..], &["-o", "json"], way].concat()));
+        assert!(
+            printed.contains(&format!("value 7 of {store}")) && printed.contains("footer"),
+            "{way:?}: {printed}"
+        );
     }
 }
 
@@ -95,8 +98,8 @@ fn a_process_does_not_start_with_open_secrets_or_without_the_right_of_the_cluste
         let (code, message, _) = refused(command);
         assert!(code == "bad_security_file" && message.contains("ads.pem"), "{code}: {message}");
     }
-    let is_open = |told: (String, String, String), name: &str| {
-        let (code, message, _) = told;
+    let is_open = |outcome: (String, String, String), name: &str| {
+        let (code, message, _) = outcome;
         let says = message.contains(name) && message.contains("chmod 600");
         assert!(says && code == "bad_security_file", "{name}: {code} {message}");
     };
@@ -233,7 +236,7 @@ fn assert_refuses_secrets_and_strangers(cluster: &Secured, reader: &Path, seven:
 
 /// What needs a right that `reader` of `pages` does not have is refused by the right's name.
 fn assert_only_reads_pages(cluster: &Secured, reader: &Path, push: &[&str]) {
-    for (arguments, told) in [
+    for (arguments, expected) in [
         (&["store", "verify", "secrets"][..], "read store \"secrets\""),
         (&["store", "where", "secrets", "7"], "read store \"secrets\""),
         (push, "write store \"pages\""),
@@ -243,7 +246,10 @@ fn assert_only_reads_pages(cluster: &Secured, reader: &Path, push: &[&str]) {
         (&["cluster", "drain-group", "1"], "administer the cluster"),
     ] {
         let (code, message, _) = refused(bearing(cluster.kith(arguments), reader));
-        assert!(code == "permission_denied" && message.contains(told), "{arguments:?}: {code}: {message}");
+        assert!(
+            code == "permission_denied" && message.contains(expected),
+            "{arguments:?}: {code}: {message}"
+        );
     }
 }
 
@@ -288,9 +294,9 @@ fn refusal_of_a_router(folder: &Path, flags: &[&str]) -> String {
     let mut command = support::cluster::kith(&["router", "--metadata", "127.0.0.1:1", "--data"]);
     command.arg(folder.join("data")).args(flags);
     let output = command.output().expect("kith runs");
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(!output.status.success(), "{flags:?}: {told}");
-    told
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success(), "{flags:?}: {stderr}");
+    stderr
 }
 
 /// Writes `v1.pem` and `v1.key`: certificates of X.509 version 1 say nothing of what they are for.
@@ -328,16 +334,16 @@ fn files_and_flags_that_make_no_sense_are_refused() {
         (&["--tls-cert", &cert, "--tls-key", &key, "--tls-ca", &ca, "--access", &cert], "bad_security_file"),
         (&["--access", &cert], "usage"),
     ] {
-        let told = refusal_of_a_router(folder.path(), flags);
-        assert!(told.contains(&format!("error[{code}]")), "{flags:?}: {told}");
+        let message = refusal_of_a_router(folder.path(), flags);
+        assert!(message.contains(&format!("error[{code}]")), "{flags:?}: {message}");
     }
     make_certificate_of_version_1(folder.path());
     let old = |name: &str| path(&folder.path().join(name));
     let flags = ["--tls-cert", &old("v1.pem"), "--tls-key", &old("v1.key"), "--tls-ca", &ca];
-    let told = refusal_of_a_router(folder.path(), &flags);
+    let message = refusal_of_a_router(folder.path(), &flags);
     assert!(
-        told.contains("error[bad_security_file]") && told.contains("X.509 certificate of version 1"),
-        "{told}"
+        message.contains("error[bad_security_file]") && message.contains("X.509 certificate of version 1"),
+        "{message}"
     );
     assert_eq!(code_of_a_read(&["--token-file", &key]), "usage");
     assert_eq!(code_of_a_read(&["--tls-ca", &key]), "bad_security_file");

@@ -92,11 +92,11 @@ fn only_listed_database_servers_are_contacted_and_with_their_own_credentials() {
         assert_untouched(&unlisted, &url);
         assert_untouched(&listed, &url);
         let log = cluster.router_log();
-        let told = log.lines().filter(|line| {
+        let refusals = log.lines().filter(|line| {
             let parts = ["audit=true", "mallory", "Cluster/Schema", graph, "url_not_allowed"];
             parts.iter().all(|part| line.contains(part))
         });
-        assert!(told.count() >= 2, "{graph} {url}: {log}");
+        assert!(refusals.count() >= 2, "{graph} {url}: {log}");
     }
 
     // The listed server is contacted, and does not get the password in plain text.

@@ -104,10 +104,10 @@ fn the_right_to_write_one_store_reaches_no_other() {
 fn assert_audited(cluster: &Secured, reasons: &[&str]) {
     let log = cluster.router_log();
     for reason in reasons {
-        let told = log.lines().any(|line| {
+        let is_logged = log.lines().any(|line| {
             line.contains("audit") && line.contains("ads") && line.contains("scores") && line.contains(reason)
         });
-        assert!(told, "{reason}: {log}");
+        assert!(is_logged, "{reason}: {log}");
     }
 }
 
@@ -123,15 +123,15 @@ fn a_version_of_another_store_is_refused_also_in_a_place_that_is_listed() {
         fill(&cluster, store, 10, &ops);
     }
     let objects = cluster.folder.path().join("objects");
-    let place = cluster.folder.path().join("builds/7");
-    copy_files(&version_of(&objects, "secrets"), &place);
+    let folder = cluster.folder.path().join("builds/7");
+    copy_files(&version_of(&objects, "secrets"), &folder);
     let mut cluster = cluster;
     let listed = fs::read_to_string(cluster.folder.path().join("listed")).expect("read");
     let papers = cluster.papers.clone();
     cluster.spawn(&["router", "--id", "1", "--read-from", &listed], &papers);
     let writer = Attacker::at(&cluster, 1, Some(&ops), None);
     let secrets = writer.component("secrets");
-    let url = json!(place.to_str().expect("UTF-8"));
+    let url = json!(folder.to_str().expect("UTF-8"));
     let refused = writer.push("scores", "b1", &secrets, &[("url", url.clone())]).expect_err("another store");
     assert_eq!(refused.code(), ErrorCode::OtherStore, "{refused}");
     assert!(refused.to_string().contains("secrets"), "{refused}");

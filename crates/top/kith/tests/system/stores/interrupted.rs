@@ -24,8 +24,8 @@ fn two_edge_types_loaded_at_once_both_stand() {
         if output.status.success() {
             return;
         }
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(told.contains("error[load_running]"), "{told}");
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(stderr.contains("error[load_running]"), "{stderr}");
     };
     std::thread::scope(|scope| {
         scope.spawn(|| load("follows", &routers[0]));
@@ -78,9 +78,12 @@ fn a_push_whose_router_is_killed_is_taken_back_and_one_version_serves() {
     signal(node, "CONT");
     let load = load.wait_with_output().expect("it ends");
     assert!(!load.status.success(), "nobody told it that its version serves");
-    let told = String::from_utf8_lossy(&load.stderr).into_owned();
-    assert!(told.contains("error[publication_lost]: the connection to the router was lost"), "{told}");
-    assert!(told.contains("look at `kith store versions star`") && told.contains("repeat it"), "{told}");
+    let stderr = String::from_utf8_lossy(&load.stderr).into_owned();
+    assert!(stderr.contains("error[publication_lost]: the connection to the router was lost"), "{stderr}");
+    assert!(
+        stderr.contains("look at `kith store versions star`") && stderr.contains("repeat it"),
+        "{stderr}"
+    );
     stars.assert_states(&[(first, "current"), (running, "failed")]);
     assert_eq!(stars.rays(), 10);
     let history = describe("history");

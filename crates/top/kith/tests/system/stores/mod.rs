@@ -74,9 +74,9 @@ impl Stars {
         let arguments: Vec<&str> = arguments.iter().copied().chain(["-o", "json"]).collect();
         let output = self.cluster.kith(&arguments).output().expect("kith runs");
         assert_eq!(output.status.code(), Some(1), "{}", text(&output));
-        let told: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-        assert!(told["error"]["help"].as_str().is_some_and(|help| !help.is_empty()), "{told}");
-        told["error"]["code"].as_str().expect("a code").to_owned()
+        let answer: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert!(answer["error"]["help"].as_str().is_some_and(|help| !help.is_empty()), "{answer}");
+        answer["error"]["code"].as_str().expect("a code").to_owned()
     }
 }
 
@@ -90,13 +90,14 @@ fn a_graph_is_rolled_back_and_swapped_forward_again() {
     stars.assert_states(&[(first, "retained"), (second, "current")]);
     assert_eq!(stars.rays(), 20);
 
-    let told = stars.cluster.must(&["store", "rollback", "star"]);
+    let output = stars.cluster.must(&["store", "rollback", "star"]);
     let undo = format!("undo: kith store swap star {second} --force\n");
     assert!(
-        told.starts_with(&format!("store star serves version {first}; {second} is blocked; the flip took ")),
-        "{told}"
+        output
+            .starts_with(&format!("store star serves version {first}; {second} is blocked; the flip took ")),
+        "{output}"
     );
-    assert!(told.ends_with(&undo), "{told}");
+    assert!(output.ends_with(&undo), "{output}");
     assert_eq!(stars.rays(), 10);
     stars.assert_states(&[(first, "current"), (second, "blocked")]);
 

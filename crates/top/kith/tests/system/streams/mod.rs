@@ -125,13 +125,13 @@ fn records_are_decoded_as_they_come() {
 fn what_makes_no_sense_is_told() {
     let cluster = started(&["--nodes", "1"]);
     for way in [&["--stream"][..], &["--stream", "--transport", "grpc"], &["--stream", "--direct"]] {
-        let told = |arguments: &[&str], input: &str| {
+        let refusal_of = |arguments: &[&str], input: &str| {
             let (lines, code) = mget(&cluster, &[way, arguments].concat(), input);
             (lines[0]["error"]["code"].as_str().unwrap_or_default().to_owned(), code)
         };
-        assert_eq!(told(&["--policy", "best"], "1\n"), ("unknown_policy".to_owned(), Some(1)));
-        assert_eq!(told(&[], "one\n"), ("wrong_key_type".to_owned(), Some(1)));
-        assert_eq!(told(&[], &"1\n".repeat(100_001)), ("out_of_range".to_owned(), Some(1)));
+        assert_eq!(refusal_of(&["--policy", "best"], "1\n"), ("unknown_policy".to_owned(), Some(1)));
+        assert_eq!(refusal_of(&[], "one\n"), ("wrong_key_type".to_owned(), Some(1)));
+        assert_eq!(refusal_of(&[], &"1\n".repeat(100_001)), ("out_of_range".to_owned(), Some(1)));
     }
     let table =
         cluster.kith(&["mget", "people", "--keys-from", "-", "--stream"]).output().expect("kith runs");

@@ -107,15 +107,15 @@ fn large_records_that_nobody_reads_stay_where_they_are() {
             services.push(Box::new(router));
         }
         let stopping = services.iter().map(|service| stop_at_first(service.as_ref(), RECORDS));
-        for (place, (counts, footer)) in join_all(stopping).await.into_iter().enumerate() {
-            assert_eq!((footer.counts, footer.status), (counts, StreamStatus::Partial), "{place}");
-            assert_eq!(counts.found + counts.unanswered, RECORDS, "{place}");
+        for (index, (counts, footer)) in join_all(stopping).await.into_iter().enumerate() {
+            assert_eq!((footer.counts, footer.status), (counts, StreamStatus::Partial), "{index}");
+            assert_eq!(counts.found + counts.unanswered, RECORDS, "{index}");
             assert!(
                 footer.failures.iter().all(|failure| failure.code == ErrorCode::DeadlineExceeded),
                 "{footer:?}"
             );
             let lost: u64 = footer.failures.iter().map(|failure| failure.keys).sum();
-            assert_eq!(lost, counts.unanswered, "{place}");
+            assert_eq!(lost, counts.unanswered, "{index}");
         }
         // Whoever reads has them all, whatever they weigh.
         for service in &services {

@@ -188,8 +188,8 @@ fn what_makes_no_sense_is_told() {
         }
     }
     let output = cluster.kith(&["get", "words", "nobody", "-o", "json"]).output().expect("kith runs");
-    let told: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    assert_eq!((&told["error"]["code"], output.status.code()), (&json!("key_not_found"), Some(1)));
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!((&report["error"]["code"], output.status.code()), (&json!("key_not_found"), Some(1)));
 }
 
 #[test]

@@ -234,10 +234,10 @@ impl Outbox {
         let (flags, body) = long.next();
         let bytes = body.iter().map(Bytes::len).sum();
         const SHORT: &str = "a part is shorter than a message may be";
-        if let Some(place) = self.put_shared(&long.request, &body, bytes) {
+        if let Some(slot) = self.put_shared(&long.request, &body, bytes) {
             let header = long.request.reply(flags.with(Flags::SHARED));
             let out = if flags.has(Flags::PART) { &mut self.held } else { self.out() };
-            header.encode_bytes(&place.encode(), out).expect(SHORT);
+            header.encode_bytes(&slot.encode(), out).expect(SHORT);
         } else {
             long.request.reply(flags).encode_head(bytes, self.out()).expect(SHORT);
             self.first.push_back(self.bytes.split().freeze());
@@ -253,10 +253,10 @@ impl Outbox {
         if bytes < COPIED_BYTES_MAX || !request.flags.has(Flags::SHARED) {
             return None;
         }
-        let place = self.memory.as_mut()?.put(body)?;
+        let slot = self.memory.as_mut()?.put(body)?;
         self.shared += bytes as u64;
         metrics::counter!("kith_server_shared_bytes_total").increment(bytes as u64);
-        Some(place)
+        Some(slot)
     }
 
     /// Sends the encoded bytes and one frame of the long replies. It is ready once these are sent, even if more long frames

@@ -165,7 +165,7 @@ fn reclaim_of(document: &ReclaimDocument) -> Reclaim {
         stores: document.stores.clone(),
         gone_since: Epoch(document.gone_since),
         ready_at: Timestamp::ZERO,
-        told: false,
+        is_requested: false,
     }
 }
 
@@ -252,7 +252,7 @@ mod tests {
                 let parts = parts_of(&read).unwrap();
                 let mut expected = state.parts().clone();
                 for reclaim in &mut expected.reclaims {
-                    (reclaim.told, reclaim.ready_at) = (false, Timestamp::ZERO);
+                    (reclaim.is_requested, reclaim.ready_at) = (false, Timestamp::ZERO);
                 }
                 assert_eq!(parts, expected, "{shape}");
                 RebalanceState::resume(parts, &in_force, Timestamp::ZERO).unwrap();

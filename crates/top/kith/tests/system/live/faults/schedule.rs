@@ -6,7 +6,7 @@ use crate::{
     live::site::Site,
     support::{
         cluster::Cluster,
-        spare::{Spare, told},
+        spare::{Spare, run_json},
         wait_until_or_tell,
     },
 };
@@ -91,7 +91,7 @@ fn freeze(victim: Victim, site: &Site) -> bool {
 
 fn reshape(turn: u32, cluster: &mut Cluster) -> bool {
     let must = |cluster: &Cluster, command: &[&str]| {
-        let ended = told(cluster, &[&["cluster"], command].concat());
+        let ended = run_json(cluster, &[&["cluster"], command].concat());
         assert_eq!(ended["state"], "finished", "{command:?}: {ended}");
     };
     let folder = cluster.data().parent().expect("the data folder has a parent").to_owned();
