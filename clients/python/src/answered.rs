@@ -1,7 +1,7 @@
 //! The answer to a batch of keys. Its Python objects are made only when they are read.
 
 use crate::{error, keys::Keys, record::Record};
-use kith_ops::{Record as State, RecordError, Records};
+use kith_operators::{Record as State, RecordError, Records};
 use kith_schema::{Schema, ValueType};
 use pyo3::{IntoPyObjectExt, prelude::*, types::PyBytes};
 use std::sync::Arc;

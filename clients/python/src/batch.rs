@@ -10,7 +10,7 @@ use crate::{
     value,
 };
 use kith_client::{BatchAnswer, BatchPiece};
-use kith_ops::Record as State;
+use kith_operators::Record as State;
 use kith_schema::{FieldType, RecordView, Schema, ValueType};
 use kith_types::ErrorCode;
 use pyo3::{

@@ -1,7 +1,7 @@
 //! An entry: one key of a batch and its outcome.
 
 use crate::answered::Answered;
-use kith_ops::Record as State;
+use kith_operators::Record as State;
 use pyo3::prelude::*;
 use std::sync::Arc;
 

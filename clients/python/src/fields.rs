@@ -1,6 +1,6 @@
 //! The fields of an operation, which are a Python dictionary.
 
-use kith_ops::{ColumnFilter, EdgeCursor, NotACursor};
+use kith_query::{ColumnFilter, EdgeCursor, NotACursor};
 use kith_schema::ColumnNumber;
 use pyo3::{
     conversion::FromPyObjectOwned,

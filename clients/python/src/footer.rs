@@ -1,7 +1,7 @@
 //! Footers: the counts of keys by state that come with an answer.
 
 use kith_client::StreamFooter;
-use kith_ops::Records;
+use kith_operators::Records;
 use pyo3::{prelude::*, types::PyList};
 
 /// Returns a `kith.Footer`.

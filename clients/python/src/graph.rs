@@ -1,7 +1,7 @@
 //! Queries of a graph, and their answers as plain Python values.
 
 use crate::{fields::Fields, live, options::wrong};
-use kith_ops::{
+use kith_query::{
     CommonAnswer, CommonPlan, EdgesAnswer, EdgesQuery, GraphAnswer, GraphQuery, NetworkAnswer, Operand, Want,
 };
 use kith_schema::ColumnNumber;

@@ -6,7 +6,7 @@ use kith_live::{
     AssociationRead, Conditions, ListPlace, ListedAssociation, Mutation, NotAWriteId, ObjectAnswer,
     ObjectFind, Select, Start, Write,
 };
-use kith_ops::{AssociationsAnswer, Operand};
+use kith_query::{AssociationsAnswer, Operand};
 use pyo3::{
     IntoPyObjectExt,
     exceptions::{PyTypeError, PyValueError},

@@ -1,8 +1,8 @@
 //! The options of a request. They have the same names as in `docs/queries.md`.
 
-use kith_api::merged_tickets;
 use kith_client::{CacheMode, QueryOptions, parse_hedging};
 use kith_live::Ticket;
+use kith_query::merged_tickets;
 use kith_routing::FanOutLimits;
 use kith_types::Workflow;
 use pyo3::{

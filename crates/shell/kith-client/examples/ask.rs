@@ -3,7 +3,7 @@
 //! `cargo run -p kith-client --example ask -- HOST:PORT GRAPH MEMBER`, with the address of any router.
 
 use kith_client::{QueryOptions, RouterClient, Service};
-use kith_ops::{GraphAnswer, GraphQuery, Operand, Want};
+use kith_query::{GraphAnswer, GraphQuery, Operand, Want};
 use kith_routing::FanOutLimit;
 use std::{env, error::Error};
 

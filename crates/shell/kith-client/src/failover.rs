@@ -6,8 +6,8 @@
 
 use crate::{RouterClient, TransportKind};
 use futures::{FutureExt, StreamExt, future::BoxFuture};
-use kith_api::{BatchStream, Outlet, QueryError, QueryOptions, Question, Reply, Request, Service, driven};
 use kith_net::security::Dialer;
+use kith_query::{BatchStream, Outlet, QueryError, QueryOptions, Question, Reply, Request, Service, driven};
 use kith_routing::{AfterAttempt, FailedAttempt, WriteAttempts};
 use kith_types::ErrorCode;
 use std::{

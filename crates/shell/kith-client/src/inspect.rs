@@ -2,8 +2,8 @@
 //!
 //! Nothing here retries or chooses a node: the caller wants the answer of this node.
 
-use kith_api::QueryError;
 use kith_net::security::{Dialer, GrpcChannel};
+use kith_query::QueryError;
 use kith_wire::{
     MESSAGE_BYTES_MAX,
     v1::{self, inspect_client::InspectClient},

@@ -17,7 +17,7 @@
 //! A write is sent again only if it has an id or certainly did not happen. The deadline of a request is the router's own
 //! and half a second.
 //!
-//! The words of requests and answers are those of `kith-api`, and are exported here too, so that a program needs no other
+//! The words of requests and answers are those of `kith-query`, and are exported here too, so that a program needs no other
 //! crate to ask.
 
 pub mod compute;
@@ -29,13 +29,13 @@ mod schemas;
 pub use compute::{AggregateBuilder, ComputeBuilder};
 pub use failover::Failover;
 pub use inspect::Inspector;
-pub use kith_api::{
+pub use kith_net::{security, transport::TransportKind};
+pub use kith_query::{
     ANSWER_BYTES_MAX, AggregateAnswer, AggregateQuery, Answered, BATCH_KEYS_MAX, BatchAnswer, BatchKeys,
     BatchPiece, BatchStream, CacheMode, ComputeAnswer, ComputeAt, ComputeQuery, Page, Proofs, QueryError,
     QueryOptions, Question, Reply, Request, Service, StoreShape, StreamFailure, StreamFooter, StreamItem,
     StreamStatus, Written, parse_hedging,
 };
-pub use kith_net::{security, transport::TransportKind};
 pub use router_client::{ANSWER_GRACE, KnownTypes, RouterClient, topology_of};
 pub use schemas::Schemas;
 

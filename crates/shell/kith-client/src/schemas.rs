@@ -1,6 +1,6 @@
 //! The schemas that a client has fetched, by their hash. Each is fetched once and checked against its hash.
 
-use kith_api::QueryError;
+use kith_query::QueryError;
 use kith_schema::{Schema, SchemaId};
 use parking_lot::{Mutex, MutexGuard};
 use std::{collections::HashMap, sync::Arc};

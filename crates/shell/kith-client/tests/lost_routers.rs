@@ -1,7 +1,7 @@
 //! A router that dies during a call is reported as unreachable, with the reason.
 
-use kith_api::QueryError;
 use kith_client::{RouterClient, security::Dialer};
+use kith_query::QueryError;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpListener,

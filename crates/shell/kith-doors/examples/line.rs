@@ -2,12 +2,12 @@
 //! kith-doors --example line -- ROUTER LISTEN` opens it in front of the cluster of a router.
 
 use futures::{FutureExt, SinkExt, StreamExt, future::BoxFuture};
-use kith_api::{
-    Answered, BatchStream, QueryError, QueryOptions, Question, Reply, Request, Service, StoreShape,
-};
 use kith_doors::{Backend, Charged, Door, DoorNames, Guest, Stream, spawn};
 use kith_net::server::{bind, connections::Connections, security::Security};
-use kith_ops::{GraphAnswer::Degrees, GraphQuery, Operand};
+use kith_query::{
+    Answered, BatchStream, GraphAnswer::Degrees, GraphQuery, Operand, QueryError, QueryOptions, Question,
+    Reply, Request, Service, StoreShape,
+};
 use kith_session::{Session, SessionSettings};
 use std::{env, error::Error, io, sync::Arc};
 use tokio_util::{codec::Framed, codec::LinesCodec, sync::CancellationToken};

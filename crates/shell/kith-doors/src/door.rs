@@ -2,7 +2,7 @@
 
 use crate::Guest;
 use futures::future::BoxFuture;
-use kith_api::{QueryError, Service, StoreShape};
+use kith_query::{QueryError, Service, StoreShape};
 use kith_types::ErrorCode;
 use std::{fmt, io, sync::Arc};
 use tokio::io::{AsyncRead, AsyncWrite};

@@ -1,12 +1,15 @@
 //! One connection as its door sees it.
 
 use crate::{AuthError, Backend, DEFAULT_USER, DoorNames, Visitor};
-use kith_api::{BatchAnswer, BatchKeys, QueryError, QueryOptions, Question, Reply, Request, StoreShape};
 use kith_net::{
     Charge,
     server::connections::{Connected, STRANGER_MESSAGES_MAX},
 };
-use kith_ops::{CommonAnswer, GraphAnswer, Record};
+use kith_operators::Record;
+use kith_query::{
+    BatchAnswer, BatchKeys, CommonAnswer, GraphAnswer, QueryError, QueryOptions, Question, Reply, Request,
+    StoreShape,
+};
 use kith_schema::{KeyType, RecordView, Schema, SchemaId};
 use kith_types::ErrorCode;
 use metrics::Counter;

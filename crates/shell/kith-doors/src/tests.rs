@@ -3,12 +3,12 @@
 
 use crate::{Backend, CONNECTIONS_MAX, Door, DoorNames, Guest, Stream, Visitor, listener::Listener, spawn};
 use futures::{FutureExt, future, future::BoxFuture};
-use kith_api::{BatchStream, QueryError, Reply, Request, Service, StoreShape};
 use kith_net::server::{
     self,
     connections::{ConnectionSettings, Connections, testing::known},
     security::{Caller, Identity, Security, testing::gate},
 };
+use kith_query::{BatchStream, QueryError, Reply, Request, Service, StoreShape};
 use kith_schema::{KeyType, ValueType};
 use std::{
     io,

@@ -1,7 +1,7 @@
 //! The peer of a connection and its rights, as the gate decides them.
 
-use kith_api::Question;
 use kith_net::server::security::{Caller, Gate, Identity, Need, Right};
+use kith_query::Question;
 use std::sync::Arc;
 use tonic::Status;
 

@@ -3,8 +3,7 @@
 //!
 //! `cargo run -p kith-session --example own_controller -- HOST:PORT GRAPH MEMBER`, with the address of any router.
 
-use kith_api::{QueryOptions, Service};
-use kith_ops::{GraphQuery, Operand, Want};
+use kith_query::{GraphQuery, Operand, QueryOptions, Service, Want};
 use kith_routing::{FanOutController, LoadSnapshot, QueryShape, fan_out::ControllerState};
 use kith_session::{Session, SessionSettings};
 use std::{env, error::Error, sync::Arc};

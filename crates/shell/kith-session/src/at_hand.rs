@@ -1,8 +1,8 @@
 //! Whole neighbour lists that are cached in this process, so that nodes need not be asked for them.
 
 use crate::{Run, Session};
-use kith_api::QueryError;
-use kith_ops::{FanOut, ListEntry, Operator, Scope, Value};
+use kith_operators::{ListEntry, Operator, Value};
+use kith_query::{FanOut, QueryError, Scope};
 use kith_schema::EdgeSelector;
 use kith_topology::Pinned;
 use kith_types::{FanOutKind, OperationName};

@@ -2,8 +2,7 @@
 //! them; the first fan-out to many keys is planned but not run; the rest is outlined.
 
 use crate::{Session, session::check_live};
-use kith_api::{QueryError, QueryOptions};
-use kith_ops::{FanOut, GraphQuery, Input, Operation, OperationStep, Outline};
+use kith_query::{FanOut, GraphQuery, Input, Operation, OperationStep, Outline, QueryError, QueryOptions};
 use kith_types::{FanOutKind, Workflow};
 use kith_wire::v1;
 

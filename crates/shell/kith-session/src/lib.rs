@@ -1,9 +1,9 @@
-//! Asks the nodes of a cluster. A [`Session`] is a [`kith_api::Service`]: the fast client of a program, and the middle of
+//! Asks the nodes of a cluster. A [`Session`] is a [`kith_query::Service`]: the fast client of a program, and the middle of
 //! every router, which has caches in front of it. The shell here sends, receives and reports; which node is asked, and
 //! what is repeated, `kith-routing` decides.
 //!
 //! ```text
-//! Session ─► Run: one query at one pinned topology ─► Operation (kith-ops) ─► Executor ─► Fleet ─► nodes
+//! Session ─► Run: one query at one pinned topology ─► Operation (kith-query) ─► Executor ─► Fleet ─► nodes
 //! ```
 //!
 //! - `session`: queries (`run`), writes (`write`), and the trait [`NetworkSource`] for caches.

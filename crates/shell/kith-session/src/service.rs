@@ -2,7 +2,7 @@
 
 use crate::Session;
 use futures::{FutureExt, future::BoxFuture};
-use kith_api::{
+use kith_query::{
     BatchKeys, BatchStream, Outlet, QueryError, Question, Reply, Request, Service, StoreShape, driven,
 };
 use kith_wire::v1;

@@ -1,12 +1,12 @@
 //! Streams directly from the nodes.
 
 use crate::{Run, Session, executor::Handed, session::RESTARTS_MAX, values::Wanted};
-use kith_api::{
-    BatchKeys, BatchPiece, ComputeAt, Outlet, QueryError, QueryOptions, Question, Request, StreamFailure,
-    StreamFooter, StreamItem, StreamStatus,
-};
 use kith_client::compute::compute_stream_here;
-use kith_ops::{Deliveries, FanOut, Part, RecordError, Records, Value};
+use kith_operators::{Deliveries, Part, RecordError, Records, Value};
+use kith_query::{
+    BatchKeys, BatchPiece, ComputeAt, FanOut, Outlet, QueryError, QueryOptions, Question, Request,
+    StreamFailure, StreamFooter, StreamItem, StreamStatus,
+};
 use kith_schema::{Schema, SchemaId};
 use kith_topology::ValueStore;
 use kith_types::FanOutKind;
@@ -68,7 +68,7 @@ impl Session {
     /// Passes on values or computed results as nodes send them.
     ///
     /// # Errors
-    /// Those of [`kith_api::Service::stream`].
+    /// Those of [`kith_query::Service::stream`].
     pub(crate) async fn stream_answer(&self, request: &Request, outlet: &Outlet) -> Result<(), QueryError> {
         let Request { question, options } = request;
         match question {

@@ -1,8 +1,8 @@
 //! Follows the topology through routers and nodes.
 
-use kith_api::QueryError;
 use kith_client::{KnownTypes, RouterClient, topology_of};
 use kith_net::security::Dialer;
+use kith_query::QueryError;
 use kith_topology::{BadTopology, Topology};
 use parking_lot::Mutex;
 use std::{collections::BTreeSet, sync::Arc, time::Duration};

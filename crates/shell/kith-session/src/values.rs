@@ -1,10 +1,12 @@
 //! Reads of keys of a store straight from the nodes: their values, or the results of a plan.
 
 use crate::{Run, Session, session::RESTARTS_MAX};
-use kith_api::{AggregateAnswer, AggregateQuery, ComputeAnswer, ComputeAt, ComputeQuery};
-use kith_api::{BatchAnswer, BatchKeys, QueryError, QueryOptions, Service};
 use kith_client::compute::{aggregated, aggregation, computation, internal, results, whole};
-use kith_ops::{FanOut, Operator, Records, Value, aggregate_fetched};
+use kith_operators::{Operator, Records, Value, aggregate_fetched};
+use kith_query::{
+    AggregateAnswer, AggregateQuery, BatchAnswer, BatchKeys, ComputeAnswer, ComputeAt, ComputeQuery, FanOut,
+    QueryError, QueryOptions, Service,
+};
 use kith_schema::{
     Schema,
     compute::{Aggregation, Computation},

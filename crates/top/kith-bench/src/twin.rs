@@ -1,7 +1,7 @@
 //! Computes the correct answers from the lists in the plainest way: without fan-outs, kernels or operators.
 
 use super::population::Population;
-use kith_ops::{CommonAnswer, GraphAnswer, Operand, Want};
+use kith_query::{CommonAnswer, GraphAnswer, Operand, Want};
 use kith_schema::EdgeSelector;
 use kith_types::Direction;
 use std::{

@@ -4,8 +4,7 @@ use super::population::{Draw, Population};
 use crate::failure::Failure;
 use anyhow::Context;
 use kith_client::QueryOptions;
-use kith_lines::Line;
-use kith_ops::{CommonPlan, GraphQuery, Operand, Want};
+use kith_query::{CommonPlan, GraphQuery, Operand, Want, line::Line};
 use kith_types::{ErrorCode, Workflow};
 use rand::{Rng, RngExt, SeedableRng, rngs::StdRng};
 use serde::Serialize;
@@ -142,7 +141,7 @@ impl Workload {
             })?;
         let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
         let pool = lines.filter_map(|(number, line)| {
-            let question = match kith_lines::parse(line) {
+            let question = match kith_query::line::parse(line) {
                 Ok(Line::Graph(question)) => question,
                 // A router also records reads of stores.
                 Ok(

@@ -2,10 +2,9 @@
 
 mod support;
 
-use kith_api::{QueryOptions, Service};
 use kith_cluster::metadata::{EmbeddedMetadata, RemoteMetadata};
 use kith_node::{Node, NodeOptions};
-use kith_ops::{GraphAnswer, GraphQuery, Operand};
+use kith_query::{GraphAnswer, GraphQuery, Operand, QueryOptions, Service};
 use kith_session::{Session, SessionSettings};
 use kith_types::ErrorCode;
 use std::{net::SocketAddr, sync::Arc};

@@ -3,11 +3,14 @@
 
 mod support;
 
-use kith_api::{Answered, QueryOptions, Service, convert::operator_to_wire};
 use kith_client::TransportKind;
 use kith_net::security::Dialer;
 use kith_net::transport::{GrpcTransport, Transport};
-use kith_ops::{CommonAnswer, CommonPlan, GraphAnswer, GraphQuery, Operand, Operator, Want};
+use kith_operators::Operator;
+use kith_query::{
+    Answered, CommonAnswer, CommonPlan, GraphAnswer, GraphQuery, Operand, QueryOptions, Service, Want,
+    convert::operator_to_wire,
+};
 use kith_routing::{FanOutController, LoadSnapshot, QueryShape, fan_out::ControllerState};
 use kith_schema::EdgeSelector;
 use kith_server::dev::DevOptions;

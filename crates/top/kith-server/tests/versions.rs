@@ -2,9 +2,8 @@
 
 mod support;
 
-use kith_api::{QueryError, QueryOptions, Service};
 use kith_build::{LoadOptions, load_graph};
-use kith_ops::{GraphAnswer, GraphQuery, Operand};
+use kith_query::{GraphAnswer, GraphQuery, Operand, QueryError, QueryOptions, Service};
 use kith_routing::FanOutLimit;
 use kith_session::{Session, SessionSettings};
 use kith_types::{ErrorCode, PartitionCount, StoreVersion};

@@ -3,7 +3,7 @@
 
 use console::Style;
 use kith_client::QueryError;
-use kith_lines::LineError;
+use kith_query::line::LineError;
 #[cfg(feature = "figures")]
 use kith_sim::figures;
 use kith_topology::LookupError;

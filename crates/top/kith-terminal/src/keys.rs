@@ -81,7 +81,7 @@ fn keys_of(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kith_api::BATCH_KEYS_MAX;
+    use kith_query::BATCH_KEYS_MAX;
 
     fn keys(input: &[u8]) -> Result<Vec<Value>, String> {
         let unreadable = |error: io::Error| Failure::usage(error.to_string(), "");

@@ -1,9 +1,11 @@
 //! Keeps the order of those lines of `kith run` that name a common id, however many lines are in flight. A line waits for
 //! earlier writes to an id that it names; a write also waits for earlier reads. Reads see the writes that they waited for.
 
-use kith_lines::{GREMLIN, Line};
 use kith_live::{Ticket, VISIBLE_AFTER};
-use kith_ops::Operand;
+use kith_query::{
+    Operand,
+    line::{GREMLIN, Line},
+};
 use memchr::memmem::Finder;
 use std::{
     collections::{BTreeSet, HashMap},
@@ -255,7 +257,7 @@ mod tests {
         let turn = |order: &mut Order, gremlin: &str| {
             let line = format!(r#"{{"op":"gremlin","graph":"g","gremlin":"{gremlin}"}}"#);
             assert_eq!(may_write(line.as_bytes()), gremlin.contains("addV"));
-            order.turn_of(&kith_lines::parse(&line).expect("a line")).expect("a turn")
+            order.turn_of(&kith_query::line::parse(&line).expect("a line")).expect("a turn")
         };
         let mut order = Order::default();
         let (mut one, mut two) = (turn(&mut order, "g.V()"), turn(&mut order, "g.V()"));

@@ -146,7 +146,7 @@ fn kith_side<'a>(
         let answer = runtime.block_on(service.multi_get(STORE, &keys, &options)).expect("an answer");
         let took = started.elapsed();
         check(ids, how, |index| match answer.records.get(index) {
-            Some(kith_ops::Record::Found(value)) => value,
+            Some(kith_operators::Record::Found(value)) => value,
             other => panic!("key {}: {other:?}", ids[index]),
         });
         took
@@ -220,7 +220,7 @@ async fn read_many(service: &Arc<dyn Service>, questions: &[Vec<u64>], reads: us
             let keys = BatchKeys::Ids(ids.clone());
             let answer = service.multi_get(STORE, &keys, options).await.expect("an answer");
             for (record, id) in answer.records.iter().zip(ids) {
-                let kith_ops::Record::Found(value) = record else { panic!("key {id}: {record:?}") };
+                let kith_operators::Record::Found(value) = record else { panic!("key {id}: {record:?}") };
                 glance(value, *id);
             }
         }

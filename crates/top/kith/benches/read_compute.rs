@@ -18,7 +18,7 @@ mod support;
 mod turns;
 
 use kith_client::{BatchKeys, ComputeAnswer, ComputeAt, ComputeQuery, QueryOptions, Service, TransportKind};
-use kith_ops::Record;
+use kith_operators::Record;
 use kith_schema::{
     RecordView,
     compute::{ComputeFunction, ComputePlan},

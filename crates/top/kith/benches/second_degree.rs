@@ -15,10 +15,13 @@ mod stats;
 mod support;
 
 use futures::{StreamExt, stream};
-use kith_api::convert::{operator_to_wire, value_from_wire};
 use kith_client::{CacheMode, QueryOptions, RouterClient, Service, TransportKind, security::Dialer};
 use kith_net::endpoint;
-use kith_ops::{GraphAnswer, GraphQuery, ListEntry, Operand, Operator, Value as Answer, Want};
+use kith_operators::{ListEntry, Operator, Value as Answer};
+use kith_query::{
+    GraphAnswer, GraphQuery, Operand, Want,
+    convert::{operator_to_wire, value_from_wire},
+};
 use kith_schema::EdgeSelector;
 use kith_types::{Direction, PartitionCount, Workflow, partition_of_id};
 use kith_wire::{documents::TopologyDocument, v1};

@@ -8,7 +8,7 @@ use crate::{
     table,
 };
 use kith_client::Service;
-use kith_lines::GraphLine;
+use kith_query::line::GraphLine;
 
 /// Asks a question and prints the answer.
 ///

@@ -22,7 +22,7 @@ use crate::{
 };
 use anyhow::Context;
 use clap::{Args, CommandFactory, Parser, Subcommand};
-use kith_lines::{AssocOperation, AssocWrite, ObjectOperation, ObjectWrite};
+use kith_query::line::{AssocOperation, AssocWrite, ObjectOperation, ObjectWrite};
 use kith_types::ErrorCode;
 use std::{
     num::NonZeroU16,
@@ -302,7 +302,7 @@ fn manual(folder: &Path) -> anyhow::Result<Exit> {
 mod tests {
     use super::*;
     use kith_live::{ListPlace, Select, Start};
-    use kith_ops::Operand;
+    use kith_query::Operand;
 
     #[test]
     fn the_command_line_is_well_formed() {

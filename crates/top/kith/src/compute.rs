@@ -11,7 +11,7 @@ use crate::{
 };
 use clap::Args;
 use kith_client::{BATCH_KEYS_MAX, Service};
-use kith_lines::{
+use kith_query::line::{
     AggregateFields, At, BucketFields, ByBucketFields, ByValueFields, ComputeFields, CountFields,
     KeyEncoding, ReadOptions, StoreKeys, StoreLine, TopKFields, VectorFields, predicate_of, single_precision,
 };

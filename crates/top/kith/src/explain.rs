@@ -9,7 +9,7 @@ use crate::{
     table,
 };
 use clap::{Args, Subcommand};
-use kith_lines::{AssocOperation, GraphLine, ObjectOperation, Operation, ReadCommand, ReadOptions};
+use kith_query::line::{AssocOperation, GraphLine, ObjectOperation, Operation, ReadCommand, ReadOptions};
 
 /// The query to explain: a command, or a traversal.
 #[derive(Debug, Args)]

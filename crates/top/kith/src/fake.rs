@@ -1,15 +1,16 @@
 //! A fake service with fixed answers. Some answers show what was asked.
 
 use futures::{FutureExt, future::BoxFuture};
-use kith_api::{Outlet, Served, ServedState, Written, driven};
 use kith_client::{
     Answered, BatchAnswer, BatchKeys, BatchPiece, BatchStream, QueryError, QueryOptions, Question, Reply,
     Request, Service, StoreShape, StreamFailure, StreamFooter, StreamItem, StreamStatus,
 };
 use kith_live::{AssociationRead, Done, ListedAssociation, ObjectAnswer, Select, Ticket};
-use kith_ops::{
-    AssociationsAnswer, CommonAnswer, EdgeColumn, EdgeCursor, EdgePosition, EdgesAnswer, EdgesQuery,
-    GraphAnswer, GraphQuery, Network, NetworkAnswer, Operand, OperationError, PathAnswer, RecordsOver, Want,
+use kith_operators::{EdgePosition, Network, RecordsOver};
+use kith_query::{
+    AssociationsAnswer, CommonAnswer, EdgeColumn, EdgeCursor, EdgesAnswer, EdgesQuery, GraphAnswer,
+    GraphQuery, NetworkAnswer, Operand, OperationError, Outlet, PathAnswer, Served, ServedState, Want,
+    Written, driven,
 };
 use kith_schema::ColumnNumber;
 use kith_schema::{KeyType, ValueType};

@@ -13,7 +13,7 @@ use crate::{
 use anyhow::Context;
 use clap::Subcommand;
 use kith_client::RouterClient;
-use kith_lines::{Operation, ReadCommand};
+use kith_query::line::{Operation, ReadCommand};
 use kith_topology::LookupError;
 use kith_wire::v1::{self, schema_command::Command as Schema, store_request::Command};
 use serde::Serialize;

@@ -6,7 +6,7 @@ use crate::{
     output::{self, Format},
 };
 use clap::Args;
-use kith_lines::{GremlinFields, GremlinLine, ReadOptions};
+use kith_query::line::{GremlinFields, GremlinLine, ReadOptions};
 use kith_terminal::gremlin::{self, Asking, Words};
 
 /// A traversal and its options.

@@ -13,7 +13,7 @@
 //!   `flag_error`: errors of flags.
 //!
 //! ```text
-//! kith graph distance … ─► cli ─► ask ─► kith-lines: fields ─► kith-terminal: connect ─► Service::call ─► JSON or table
+//! kith graph distance … ─► cli ─► ask ─► kith-query: fields ─► kith-terminal: connect ─► Service::call ─► JSON or table
 //! ```
 //!
 //! Each flag is defined once, beside the command or the group of commands that has it. JSON fields, error codes and

@@ -10,8 +10,8 @@ use crate::{
 };
 use clap::Args;
 use kith_client::{BATCH_KEYS_MAX, BatchAnswer, QueryError, Service, StoreShape};
-use kith_lines::{BatchFields, KeyEncoding, ReadOptions, StoreKeys, StoreLine};
-use kith_ops::Record;
+use kith_operators::Record;
+use kith_query::line::{BatchFields, KeyEncoding, ReadOptions, StoreKeys, StoreLine};
 use kith_schema::{Schema, ValueType};
 use kith_terminal::keys::read_keys;
 use kith_types::ErrorCode;

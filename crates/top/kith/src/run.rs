@@ -16,7 +16,7 @@ use anyhow::Context;
 use clap::Args;
 use futures::{StreamExt, stream};
 use kith_client::Service;
-use kith_lines::Line;
+use kith_query::line::Line;
 use kith_types::ErrorCode;
 use std::{
     fs::File,
@@ -160,7 +160,9 @@ fn in_order(line: Input, order: &mut Option<Order>) -> Request {
         Ok(line) if writes(&line) => line,
         line => return Request::Line(line),
     };
-    let Ok(Ok(line)) = str::from_utf8(&text).map(kith_lines::parse) else { return Request::Line(Ok(text)) };
+    let Ok(Ok(line)) = str::from_utf8(&text).map(kith_query::line::parse) else {
+        return Request::Line(Ok(text));
+    };
     let order = order.get_or_insert_default();
     let turn = order.turn_of(&line);
     Request::Ordered(Box::new(line), turn)
@@ -177,7 +179,7 @@ async fn try_request(service: &dyn Service, shapes: &Shapes, request: Request) -
     let (line, turn) = match request {
         Request::Line(line) => {
             let not_text = |_| Failure::bad_request("the line is not UTF-8 text");
-            (kith_lines::parse(&String::from_utf8(line?).map_err(not_text)?)?, None)
+            (kith_query::line::parse(&String::from_utf8(line?).map_err(not_text)?)?, None)
         }
         Request::Ordered(line, turn) => (*line, turn),
     };

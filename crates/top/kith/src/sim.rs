@@ -6,7 +6,7 @@ use crate::{
     output::{self, Format},
 };
 use clap::{Args, Subcommand};
-use kith_lines::near_miss;
+use kith_query::line::near_miss;
 use kith_sim::figures::{self, Figure};
 use serde::Serialize;
 use std::{fmt::Write as _, path::PathBuf};

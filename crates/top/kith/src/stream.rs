@@ -9,8 +9,8 @@ use crate::{
 use anyhow::Context;
 use futures::StreamExt;
 use kith_client::{BatchKeys, BatchPiece, BatchStream, QueryError, Service, StoreShape, StreamItem};
-use kith_lines::{BatchFields, ComputeFields, StoreLine};
-use kith_ops::Record;
+use kith_operators::Record;
+use kith_query::line::{BatchFields, ComputeFields, StoreLine};
 use kith_schema::{Schema, ValueType};
 use kith_types::ErrorCode;
 use serde_json::Value;
@@ -132,7 +132,7 @@ async fn schema_of(
 mod tests {
     use super::*;
     use crate::fake::Fake;
-    use kith_lines::{ReadOptions, StoreKeys};
+    use kith_query::line::{ReadOptions, StoreKeys};
 
     async fn written(keys: &[&str], partial: bool) -> (Vec<Value>, Option<Exit>) {
         let keys = keys.iter().map(|key| Value::from(*key)).collect();

@@ -8,8 +8,8 @@ use crate::{
 };
 use clap::Subcommand;
 use kith_client::Service;
-use kith_lines::{Operations, ReadCommand, WriteCommand, WriteLine, WriteOperation};
 use kith_live::Ticket;
+use kith_query::line::{Operations, ReadCommand, WriteCommand, WriteLine, WriteOperation};
 use kith_terminal::ids;
 use serde::Serialize;
 

@@ -48,7 +48,7 @@ const SERVING: [&str; 10] = [
     "kith-client",
     "kith-session",
     "kith-net",
-    "kith-api",
+    "kith-query",
 ];
 
 /// The names of metrics in a text.

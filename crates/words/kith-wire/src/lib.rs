@@ -1,5 +1,5 @@
 //! The wire contract: every byte that processes and clients of Kith exchange, and every document of the metadata store.
-//! The compatibility of the protocol is handled here only. Types of other crates do not know the wire types; `kith-api`
+//! The compatibility of the protocol is handled here only. Types of other crates do not know the wire types; `kith-query`
 //! converts between them. This crate codes bytes and checks limits; it opens no connection and reads no file.
 //!
 //! ```text

@@ -1,7 +1,9 @@
 //! Builders of computations and aggregations.
 
-use kith_api::{AggregateAnswer, AggregateQuery, ComputeAnswer, ComputeAt, ComputeQuery};
-use kith_api::{BatchKeys, BatchStream, QueryError, QueryOptions, Service};
+use kith_query::{
+    AggregateAnswer, AggregateQuery, BatchKeys, BatchStream, ComputeAnswer, ComputeAt, ComputeQuery,
+    QueryError, QueryOptions, Service,
+};
 use kith_schema::{
     Schema,
     compute::{AggregatePlan, Bucket, ComputeFunction, GroupBy, Predicate},

@@ -6,11 +6,11 @@ mod stream;
 pub use builder::{AggregateBuilder, ComputeBuilder};
 pub use stream::compute_stream_here;
 
-use kith_api::{
+use kith_operators::{EvaluateError, Groups, Records, aggregate_fetched, best, compute_fetched};
+use kith_query::{
     ANSWER_BYTES_MAX, AggregateAnswer, BatchAnswer, BatchKeys, ComputeAnswer, QueryError, QueryOptions,
     Service,
 };
-use kith_ops::{EvaluateError, Groups, Records, aggregate_fetched, best, compute_fetched};
 use kith_schema::{
     Schema, ValueType,
     compute::{AggregatePlan, Aggregation, Computation, ComputePlan},

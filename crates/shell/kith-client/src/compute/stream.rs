@@ -2,9 +2,11 @@
 
 use super::{computation, internal, refuse_damaged, results};
 use futures::StreamExt;
-use kith_api::{BatchKeys, QueryError, QueryOptions, Service};
-use kith_api::{BatchPiece, BatchStream, Outlet, StreamItem, StreamStatus, driven};
-use kith_ops::RecordCounts;
+use kith_operators::RecordCounts;
+use kith_query::{
+    BatchKeys, BatchPiece, BatchStream, Outlet, QueryError, QueryOptions, Service, StreamItem, StreamStatus,
+    driven,
+};
 use kith_schema::{
     Schema, SchemaId, ValueType,
     compute::{Computation, ComputePlan},

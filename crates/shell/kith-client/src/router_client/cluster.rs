@@ -6,7 +6,7 @@ use super::{
     patience::{CALL_PATIENCE, within},
     topology_of,
 };
-use kith_api::QueryError;
+use kith_query::QueryError;
 use kith_topology::LookupError;
 use kith_topology::check_types_text;
 use kith_wire::{

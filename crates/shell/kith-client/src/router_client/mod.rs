@@ -12,12 +12,12 @@ pub use types::KnownTypes;
 
 use crate::schemas::Schemas;
 use futures::{StreamExt, stream::BoxStream};
-use kith_api::{QueryError, QueryOptions};
 use kith_net::transport::TransportKind;
 use kith_net::{
     frames::{Frames, decoded},
     security::{Dialer, GrpcChannel, TlsFailure},
 };
+use kith_query::{QueryError, QueryOptions};
 use kith_types::ErrorCode;
 use kith_wire::{
     MESSAGE_BYTES_MAX,

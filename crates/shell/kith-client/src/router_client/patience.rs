@@ -1,6 +1,6 @@
 //! The time that a client waits for a router, and the error if the router did not answer in time.
 
-use kith_api::QueryOptions;
+use kith_query::QueryOptions;
 use kith_types::ErrorCode;
 use kith_wire::v1;
 use std::time::Duration;

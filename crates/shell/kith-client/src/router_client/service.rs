@@ -9,10 +9,12 @@ use crate::{
     note_mismatches,
 };
 use futures::{FutureExt, future::BoxFuture};
-use kith_api::{
+use kith_live::Write;
+use kith_net::Unwritten;
+use kith_query::{
     AggregateAnswer, AggregateQuery, Answered, BatchAnswer, BatchKeys, BatchStream, ComputeAnswer, ComputeAt,
-    ComputeQuery, GremlinAnswer, GremlinQuery, Outlet, Proofs, QueryError, QueryOptions, Question, Reply,
-    Request, Service, StoreShape, Written,
+    ComputeQuery, GraphQuery, GremlinAnswer, GremlinQuery, Operand, Outlet, Proofs, QueryError, QueryOptions,
+    Question, Reply, Request, Service, StoreShape, Want, Written,
     convert::{
         aggregate_answer_from_wire, aggregate_to_wire, answered_from_wire, batch_answer_from_wire,
         batch_to_wire, compute_answer_from_wire, compute_to_wire, gremlin_answer_from_wire, gremlin_to_wire,
@@ -20,9 +22,6 @@ use kith_api::{
     },
     driven,
 };
-use kith_live::Write;
-use kith_net::Unwritten;
-use kith_ops::{GraphQuery, Operand, Want};
 use kith_schema::{Schema, SchemaId};
 use kith_topology::Topology;
 use kith_wire::{Message, frame::Op, v1};

@@ -3,7 +3,7 @@
 use super::{RouterClient, StreamRequest, overdue, patience};
 use crate::{compute::compute_stream_here, note_mismatches};
 use futures::{Stream, StreamExt};
-use kith_api::{
+use kith_query::{
     BatchKeys, ComputeAt, Outlet, Proofs, QueryError, QueryOptions, Question, Request,
     convert::{StreamReader, batch_to_wire, compute_to_wire},
     too_slow,
@@ -17,7 +17,7 @@ impl RouterClient {
     /// Passes on values or computed results as the router sends them.
     ///
     /// # Errors
-    /// Those of [`kith_api::Service::stream`].
+    /// Those of [`kith_query::Service::stream`].
     pub(crate) async fn stream_answer(&self, asked: &Request, outlet: &Outlet) -> Result<(), QueryError> {
         let Request { question, options } = asked;
         match question {

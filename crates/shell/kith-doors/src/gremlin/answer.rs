@@ -10,9 +10,9 @@ use super::{
 };
 use crate::{Charged, Guest};
 use bytes::Bytes;
-use kith_api::{EarlyResults, GremlinAnswer, QueryError, QueryOptions, Reply};
 use kith_gremlin::{message::Response, value::Value};
 use kith_net::{give_way, in_turns};
+use kith_query::{EarlyResults, GremlinAnswer, QueryError, QueryOptions, Reply};
 use std::{mem, num::NonZeroU64, sync::Arc};
 use tokio::{
     sync::{Semaphore, mpsc},

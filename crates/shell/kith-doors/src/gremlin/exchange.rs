@@ -18,7 +18,6 @@ use hyper::{
     body::Incoming,
     header::{self, HeaderValue},
 };
-use kith_api::{GremlinAnswer, QueryError, QueryOptions};
 use kith_gremlin::{
     GremlinError, Room,
     message::{self, Operation, Response, Serializer, Status, http},
@@ -28,6 +27,7 @@ use kith_net::{
     Charge, aside, give_way, in_turns,
     server::connections::{Arrival, UNCHARGED_BYTES},
 };
+use kith_query::{GremlinAnswer, QueryError, QueryOptions};
 use kith_types::ErrorCode;
 use std::{convert::Infallible, mem, time::Instant, vec};
 use uuid::Uuid;

@@ -1,8 +1,8 @@
 //! Errors as answers.
 
 use super::UNDER_WAY_MAX;
-use kith_api::QueryError;
 use kith_gremlin::{GremlinError, message::Response, value::Value};
+use kith_query::QueryError;
 use kith_types::ErrorCode;
 use uuid::Uuid;
 

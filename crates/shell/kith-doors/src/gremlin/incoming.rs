@@ -7,12 +7,12 @@ use super::{
     question::Asked,
 };
 use futures::{FutureExt, future::BoxFuture};
-use kith_api::QueryError;
 use kith_gremlin::{
     Room,
     message::{self, Credentials, Frame, Operation, Rejected, Request, Response},
 };
 use kith_net::{INLINE_BYTES_MAX, aside, in_turns};
+use kith_query::QueryError;
 use kith_types::ErrorCode;
 use std::{num::NonZeroU64, time::Instant};
 use tokio_tungstenite::tungstenite::Message;

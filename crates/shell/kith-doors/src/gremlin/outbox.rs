@@ -4,11 +4,11 @@ use super::{failure::failure, inlet::Inlet};
 use crate::Stream;
 use bytes::Bytes;
 use futures::{SinkExt, stream::SplitSink};
-use kith_api::QueryError;
 use kith_gremlin::{
     GremlinError,
     message::{Response, Serializer, Status},
 };
+use kith_query::QueryError;
 use std::{io, mem, sync::Arc};
 use tokio::sync::mpsc;
 use tokio_tungstenite::{

@@ -2,13 +2,13 @@
 
 use super::{failure::of_gremlin, results::Form};
 use chrono::{DateTime, FixedOffset, Utc};
-use kith_api::{GremlinQuery, GremlinTraversal, QueryError, QueryOptions, Question};
 use kith_gremlin::{
     Room, graphbinary,
     message::{Operation, Options},
     text,
     value::{Map, Value},
 };
+use kith_query::{GremlinQuery, GremlinTraversal, QueryError, QueryOptions, Question};
 use kith_types::clock::since_1970;
 use std::{sync::Arc, time::Duration};
 

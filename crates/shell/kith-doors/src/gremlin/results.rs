@@ -1,12 +1,12 @@
 //! The results of a traversal as the values that its request is answered with.
 
 use super::failure::of_gremlin;
-use kith_api::QueryError;
 use kith_gremlin::{
     graphbinary::{Items, check_count, counted},
     text::Terminal,
     value::{Map, Value},
 };
+use kith_query::QueryError;
 use kith_types::ErrorCode;
 use std::{collections::HashSet, iter, sync::Arc};
 

@@ -1,7 +1,7 @@
 //! The values that a read found, and errors as replies.
 
-use kith_api::QueryError;
-use kith_ops::{Record, RecordError, Records};
+use kith_operators::{Record, RecordError, Records};
+use kith_query::QueryError;
 use kith_schema::{RecordView, Schema};
 use kith_wire::resp::error_prefix;
 use std::{borrow::Cow, ops::Range, sync::Arc};

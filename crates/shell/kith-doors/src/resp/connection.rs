@@ -11,11 +11,11 @@ use super::{
 };
 use crate::parting::{LINGER, LINGER_BYTES, STRANGER_LINGER_BYTES, part};
 use bytes::{Buf, BytesMut};
-use kith_api::QueryError;
 use kith_net::{
     Charge,
     server::connections::{self, Arrival, STRANGER_MESSAGES_MAX, UNCHARGED_BYTES},
 };
+use kith_query::QueryError;
 use kith_wire::resp::{Decoder, Limits, Malformed, Replies};
 use std::{
     io,

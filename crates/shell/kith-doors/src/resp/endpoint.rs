@@ -11,8 +11,8 @@ use super::{
 };
 use crate::{Backend, CONNECTIONS_MAX};
 use futures::future::join_all;
-use kith_api::{QueryError, StoreShape};
 use kith_net::server;
+use kith_query::{QueryError, StoreShape};
 use kith_wire::resp::{Limits, Malformed};
 use metrics::{Counter, counter};
 use std::{

@@ -1,7 +1,7 @@
 //! Reads of one store that are sent as one.
 
 use super::answer::Answer;
-use kith_api::{BatchKeys, QueryError};
+use kith_query::{BatchKeys, QueryError};
 use kith_schema::ValueType;
 use std::collections::BTreeMap;
 use tokio::sync::oneshot;

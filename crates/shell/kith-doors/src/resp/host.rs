@@ -1,7 +1,7 @@
 //! What the dialogue needs from its endpoint to answer commands that read no stored value.
 
 use super::clients::Client;
-use kith_api::{QueryError, StoreShape};
+use kith_query::{QueryError, StoreShape};
 
 /// Answers questions about the server, its stores and its connections, and counts commands.
 pub(super) trait Host {

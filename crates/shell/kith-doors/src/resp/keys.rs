@@ -4,7 +4,7 @@ use super::{
     answer::refusal,
     refused::{Refused, shown},
 };
-use kith_api::{BatchKeys, QueryError, StoreShape};
+use kith_query::{BatchKeys, QueryError, StoreShape};
 use kith_schema::{KEY_BYTES_MAX, KeyType, ValueType};
 use kith_types::ByteKeys;
 

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::Backend;
 use futures::future::join_all;
-use kith_api::{BatchAnswer, BatchKeys, QueryError, QueryOptions, Question, Reply, Request};
+use kith_query::{BatchAnswer, BatchKeys, QueryError, QueryOptions, Question, Reply, Request};
 use kith_schema::{Schema, SchemaId, ValueType};
 use parking_lot::Mutex;
 use std::{collections::BTreeMap, sync::Arc};

@@ -5,7 +5,7 @@ use super::{
     keys::{Group, KeySlot, Keys, ShapeOf},
     refused::Refused,
 };
-use kith_api::QueryError;
+use kith_query::QueryError;
 use kith_wire::resp::{Command, Replies, Version};
 use std::ops::Range;
 

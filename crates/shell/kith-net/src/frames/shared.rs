@@ -272,16 +272,16 @@ mod tests {
     #[test]
     fn values_that_change_in_it_do_not_hold() {
         let value = vec![7; 1 << 10];
-        let mut sent = kith_ops::RecordsBuilder::with_capacity(2);
+        let mut sent = kith_operators::RecordsBuilder::with_capacity(2);
         let key = |index: usize| kith_types::KeyRef::Id(index as u64);
         for index in 0..2 {
             assert!(sent.found_with(&value, Some(kith_types::ValueProof::of(key(index), &value))));
         }
-        let body = kith_api::convert::records_to_wire(&sent.finish());
+        let body = kith_query::convert::records_to_wire(&sent.finish());
         let mut memory = ReplyMemory::new().expect("few are open");
         let replies = seen(&memory);
         let slot = memory.put(std::slice::from_ref(&body)).expect("a slot is free");
-        let came = || kith_api::convert::records_from_wire(&replies.body(slot).expect("it lies there"), 2);
+        let came = || kith_query::convert::records_from_wire(&replies.body(slot).expect("it lies there"), 2);
         assert!(came().expect("records").prove(key).is_empty());
         let held = came().expect("records");
         // The server writes to the slot again while somebody still reads it.

@@ -14,7 +14,6 @@ mod streams;
 
 use bytes::Bytes;
 use futures::{StreamExt, future::BoxFuture, stream::BoxStream};
-use kith_api::{QueryOptions, Service};
 use kith_client::{RouterClient, TransportKind};
 use kith_net::transport::{FramedTransport, Transport};
 use kith_net::{
@@ -27,7 +26,7 @@ use kith_net::{
         security::Security,
     },
 };
-use kith_ops::{GraphAnswer, GraphQuery, Operand};
+use kith_query::{GraphAnswer, GraphQuery, Operand, QueryOptions, Service};
 use kith_types::{ErrorCode, Workflow};
 use kith_wire::{
     Message,

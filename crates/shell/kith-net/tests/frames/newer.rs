@@ -3,7 +3,7 @@
 
 use super::by_hand::Raw;
 use super::*;
-use kith_api::QueryError;
+use kith_query::QueryError;
 use kith_wire::frame::{Flags, Header, PREFACE_BYTES, Preface};
 use tokio::io::AsyncReadExt;
 

@@ -6,11 +6,11 @@ use super::{
     registry::LiveGraphs,
     wire::{point_from_wire, point_to_wire},
 };
-use kith_api::{
+use kith_live::{Delivery, Intent};
+use kith_query::{
     QueryError, Question, Written,
     convert::{write_from_wire, written_to_wire},
 };
-use kith_live::{Delivery, Intent};
 use kith_topology::LookupError;
 use kith_types::ErrorCode;
 use kith_wire::v1;

@@ -1,8 +1,8 @@
 //! The errors of live graphs, and their conversion to statuses for callers.
 
-use kith_api::QueryError;
 use kith_database::{DatabaseError, LogError};
 use kith_live::{DeliveryError, FieldsFault, FindFault, GraphTypes, UnknownType, WriteError, WriteFault};
+use kith_query::QueryError;
 use kith_schema::SourceError;
 use kith_types::{ErrorCode, PartitionId};
 use thiserror::Error;

@@ -5,10 +5,10 @@ use super::{
     partitions::HeldPartitions, read::ElementReader, rows::ReadNeed, types::KnownTypes,
 };
 use crate::{serve::evaluator::status_of, serve::job::with_scratch};
-use kith_api::convert::operator_from_wire;
 use kith_cache::adjacency::AdjacencyReader;
 use kith_live::Ticket;
-use kith_ops::{AssociationsEntry, ObjectEntry, Operator, Share, Value, evaluate};
+use kith_operators::{AssociationsEntry, ObjectEntry, Operator, Share, Value, evaluate};
+use kith_query::convert::operator_from_wire;
 use kith_types::{ErrorCode, LogPoint, NodeId, PartitionCount, PartitionId, partition_of_id};
 use kith_wire::v1;
 use std::{

@@ -10,11 +10,11 @@ use super::{
     trim::Trimmer,
     unopened::UnopenedGraphs,
 };
-use kith_api::QueryError;
 use kith_cache::live::LiveCacheOptions;
 use kith_database::Retention;
 use kith_live::GraphTypes;
 use kith_net::transport::Transport;
+use kith_query::QueryError;
 use kith_topology::{identity_of, types_of_text};
 use kith_wire::documents::{LiveGraphDocument, TopologyDocument};
 use kith_wire::v1;

@@ -1,9 +1,9 @@
 //! A node's answer to a request, encoded for each transport: as one message or in parts. The values of a read are sent from
 //! where they were gathered.
 
-use kith_api::convert::{records_in_place, records_to_wire, value_to_wire};
 use kith_net::server::framed::{Encoded, End, Piece, Reply};
-use kith_ops::Value;
+use kith_operators::Value;
+use kith_query::convert::{records_in_place, records_to_wire, value_to_wire};
 use kith_wire::v1;
 
 /// The answer to a request.

@@ -7,9 +7,9 @@ use futures::{
     FutureExt, StreamExt,
     future::{self, BoxFuture},
 };
-use kith_api::{BatchKeys, BatchStream, QueryError, Question, Reply, Request, Service, StoreShape};
 use kith_doors::Backend;
 use kith_engine::ValuesReader;
+use kith_query::{BatchKeys, BatchStream, QueryError, Question, Reply, Request, Service, StoreShape};
 use kith_schema::{Schema, SchemaId};
 use kith_topology::LookupError;
 use kith_types::ErrorCode;

@@ -14,7 +14,7 @@ use crate::{
     versions::pace::Reads,
 };
 use kith_cluster::topology::TopologyReceiver;
-use kith_ops::EvaluateError;
+use kith_operators::EvaluateError;
 use kith_schema::SourceError;
 use kith_types::ErrorCode;
 use kith_wire::v1;
@@ -114,7 +114,7 @@ impl Evaluator {
         let job = Job::new(request, reader, now)?;
         for served in served.iter().filter(|_| job.plan.reads_values()) {
             let taken = self.quotas.take(&served.name, job.key_count(), job.way);
-            taken.map_err(|refusal| kith_api::QueryError::from(refusal).to_status())?;
+            taken.map_err(|refusal| kith_query::QueryError::from(refusal).to_status())?;
         }
         Ok(job)
     }
@@ -135,8 +135,8 @@ impl Evaluator {
             joined.map_err(|error| Status::internal(format!("evaluation ended unexpectedly: {error}")))?
         };
         let value = value.map_err(|error| self.failed(&error, &served))?;
-        self.note_damaged(value.records().map_or(0, kith_ops::Records::damaged), &served);
-        let bytes = || value.records().map_or(0, kith_ops::Records::value_bytes);
+        self.note_damaged(value.records().map_or(0, kith_operators::Records::damaged), &served);
+        let bytes = || value.records().map_or(0, kith_operators::Records::value_bytes);
         let left = self.quotas.charge_answer(&served, way, bytes);
         let service = started.elapsed();
         self.note_worked(service);

@@ -2,13 +2,13 @@
 
 use super::quota::WayIn;
 use crate::versions::held::VersionReader;
-use kith_api::{
+use kith_engine::KeyType;
+use kith_operators::{
+    BatchRead, EvaluateError, Operator, Room, Share, Value, evaluate, evaluate_values, sets::Scratch,
+};
+use kith_query::{
     ANSWER_BYTES_MAX, BATCH_KEYS_MAX,
     convert::{ConvertError, operator_from_wire},
-};
-use kith_engine::KeyType;
-use kith_ops::{
-    BatchRead, EvaluateError, Operator, Room, Share, Value, evaluate, evaluate_values, sets::Scratch,
 };
 use kith_schema::LookupKeys;
 use kith_types::{ByteKeys, ErrorCode, PartitionId};
@@ -106,7 +106,7 @@ impl Job {
     /// Evaluates the whole request.
     ///
     /// # Errors
-    /// The errors of `kith_ops::evaluate` and `kith_ops::evaluate_values`.
+    /// The errors of `kith_operators::evaluate` and `kith_operators::evaluate_values`.
     pub fn run(&self) -> Result<Value, EvaluateError> {
         self.check_wanted()?;
         let cancelled = || self.is_unwanted();
@@ -131,7 +131,7 @@ impl Job {
     /// that treat each key separately.
     ///
     /// # Errors
-    /// The errors of `kith_ops::evaluate_values`.
+    /// The errors of `kith_operators::evaluate_values`.
     pub fn run_slice(&self, places: Range<usize>, room: Room) -> Result<Value, EvaluateError> {
         self.check_wanted()?;
         let cancelled = || self.is_unwanted();

@@ -1,9 +1,9 @@
 //! A read of keys that this node holds, as its doors request it.
 
 use super::{evaluator::Evaluator, quota::WayIn};
-use kith_api::{ANSWER_BYTES_MAX, BatchAnswer, BatchKeys, QueryError, Question, Reply, Request};
 use kith_engine::{KeyType, ValueError, ValueType, ValuesReader};
-use kith_ops::{RecordError, Records, RecordsBuilder};
+use kith_operators::{RecordError, Records, RecordsBuilder};
+use kith_query::{ANSWER_BYTES_MAX, BatchAnswer, BatchKeys, QueryError, Question, Reply, Request};
 use kith_schema::Schema;
 use kith_wire::v1;
 use std::{

@@ -6,12 +6,12 @@
 
 use super::answered::Answered;
 use arc_swap::ArcSwap;
-use kith_api::QueryError;
 use kith_cluster::{
     quotas::{self, Quotas},
     topology::TopologyReceiver,
 };
-use kith_ops::Value;
+use kith_operators::Value;
+use kith_query::QueryError;
 use kith_routing::{AdmittedBy, ExportStep, QuotaRates, QuotaRefusal, ReservationId, Reserved};
 use kith_wire::{documents::TopologyDocument, v1};
 use std::{collections::HashMap, sync::Arc, time::Duration};

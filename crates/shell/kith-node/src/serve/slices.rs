@@ -12,9 +12,9 @@ use futures::{
     future::ready,
     stream::{self, BoxStream},
 };
-use kith_api::ANSWER_BYTES_MAX;
 use kith_net::server::framed::{Piece, Reply};
-use kith_ops::{EvaluateError, Records, Room, SliceSizes, Value};
+use kith_operators::{EvaluateError, Records, Room, SliceSizes, Value};
+use kith_query::ANSWER_BYTES_MAX;
 use kith_wire::v1;
 use std::{
     ops::Range,

@@ -2,9 +2,9 @@
 
 use super::origin;
 use crate::settings::CacheSettings;
-use kith_api::QueryError;
 use kith_cache::ListCache;
 use kith_cluster::topology::TopologyReceiver;
+use kith_query::QueryError;
 use kith_schema::{EdgeSelector, KindRole};
 use kith_session::{ListStore, Session};
 use kith_topology::{Graph, Pin, Pinned};

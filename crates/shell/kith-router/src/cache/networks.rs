@@ -5,12 +5,12 @@
 use super::origin;
 use crate::settings::CacheSettings;
 use futures::{FutureExt, future::BoxFuture};
-use kith_api::{CacheMode, QueryError};
 use kith_cache::{
     Basis, CacheCounters, CacheOptions, Failure, FlightId, Landing, Lookup, Mode, NetworkCache, Origin,
 };
 use kith_cluster::topology::TopologyReceiver;
-use kith_ops::{Network, NetworkKey};
+use kith_operators::{Network, NetworkKey};
+use kith_query::{CacheMode, QueryError};
 use kith_session::{NetworkSource, Run, Session};
 use kith_types::{OperationName, Timestamp};
 use parking_lot::{Mutex, MutexGuard};

@@ -1,8 +1,8 @@
 //! The admission of reads to a router: a limit on queries in flight, and each store's quota of keys and bytes per second. A
 //! refused query gets its error at once, and is counted by store and reason (docs/design/0012-protection.md).
 
-use kith_api::QueryError;
 use kith_cluster::quotas::{self, Quotas};
+use kith_query::QueryError;
 use kith_routing::AdmittedBy;
 use kith_topology::Topology;
 use std::sync::Arc;

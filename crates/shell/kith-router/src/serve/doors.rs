@@ -1,8 +1,8 @@
 //! The router as the backend of its doors.
 
 use super::service::GraphServer;
-use kith_api::{QueryError, StoreShape};
 use kith_doors::Backend;
+use kith_query::{QueryError, StoreShape};
 
 impl Backend for GraphServer {
     fn role(&self) -> &'static str {

@@ -2,12 +2,11 @@
 //! network cache and not copies of it. A query that needs a member's network is forwarded to its owner, at most once.
 
 use futures::future::join_all;
-use kith_api::{CacheMode, QueryError, QueryOptions, Question, Reply, Request, Service};
 use kith_cache::owner_of;
 use kith_client::RouterClient;
 use kith_cluster::topology::TopologyReceiver;
 use kith_net::security::Dialer;
-use kith_ops::Operand;
+use kith_query::{CacheMode, Operand, QueryError, QueryOptions, Question, Reply, Request, Service};
 use kith_routing::{OwnerChoice, OwnerOutcome, OwnerVerdict, Owners};
 use kith_types::Timestamp;
 use parking_lot::{Mutex, MutexGuard};

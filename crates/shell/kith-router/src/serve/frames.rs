@@ -10,17 +10,17 @@ use futures::{
     future::{self, BoxFuture},
     stream::BoxStream,
 };
-use kith_api::{
+use kith_net::server::{
+    connections::IfRefused,
+    framed::{self, End, FrameService, Piece, Pieces, Reply as FrameReply},
+};
+use kith_query::{
     Proofs, QueryError, Reply, Request as ApiRequest, Service, StreamItem,
     convert::{
         StreamWriter, aggregate_answer_to_wire, aggregate_from_wire, answered_to_wire, batch_answer_to_wire,
         batch_from_wire, compute_answer_to_wire, compute_from_wire, gremlin_answer_to_wire,
         gremlin_from_wire, query_from_wire, schema_from_wire, write_from_wire, written_to_wire,
     },
-};
-use kith_net::server::{
-    connections::IfRefused,
-    framed::{self, End, FrameService, Piece, Pieces, Reply as FrameReply},
 };
 use kith_types::ErrorCode;
 use kith_wire::{InSlices, frame::Op, v1};

@@ -10,9 +10,11 @@ use super::{
     record::Recorder,
     slow_log::SlowLog,
 };
-use kith_api::{BatchKeys, QueryError, Question, Reply, Request, StreamFooter, StreamStatus};
 use kith_cluster::freshness::Freshness;
-use kith_lines::{request_json, summary_json};
+use kith_query::{
+    BatchKeys, QueryError, Question, Reply, Request, StreamFooter, StreamStatus,
+    line::{request_json, summary_json},
+};
 use kith_topology::Topology;
 use kith_types::ErrorCode;
 use kith_wire::v1;

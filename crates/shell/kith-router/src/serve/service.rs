@@ -2,8 +2,8 @@
 
 use super::{forward::Forwarder, pipeline::Pipeline};
 use futures::{FutureExt, StreamExt, future::BoxFuture};
-use kith_api::{BatchStream, QueryError, Question, Reply, Request, Service};
 use kith_net::Share;
+use kith_query::{BatchStream, QueryError, Question, Reply, Request, Service};
 use kith_session::{Session, carried_out};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;

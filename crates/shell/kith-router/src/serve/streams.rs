@@ -3,7 +3,7 @@
 
 use super::{pipeline::Passage, service::GraphServer};
 use futures::{Stream, StreamExt};
-use kith_api::{QueryError, Question, Request, Service, StreamItem, too_slow};
+use kith_query::{QueryError, Question, Request, Service, StreamItem, too_slow};
 use metrics::Gauge;
 use std::{
     pin::Pin,

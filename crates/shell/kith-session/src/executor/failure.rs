@@ -1,6 +1,6 @@
 //! Translates failures: a node's failure into a class for retries, and a failed fan-out into an error for the caller.
 
-use kith_api::QueryError;
+use kith_query::QueryError;
 use kith_routing::execution::{FailureClass, MissingReason, Outcome};
 use kith_topology::Pinned;
 use kith_types::{Epoch, ErrorCode, PartitionId, StoreVersion};

@@ -18,9 +18,9 @@ use crate::{
     settings::{SessionSettings, SettingsError},
     stream::RecordDelivery,
 };
-use kith_api::{QueryError, QueryOptions};
 use kith_net::transport::Transport;
-use kith_ops::{FanOut, Value};
+use kith_operators::Value;
+use kith_query::{FanOut, QueryError, QueryOptions};
 use kith_routing::{
     Controllers, LoadSnapshot, PolicyState, QuotaPressure, ReplicaPolicy,
     execution::{Budgets, Failure, Outcome, Verdict},

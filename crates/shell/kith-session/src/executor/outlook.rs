@@ -2,7 +2,7 @@
 //! would decide about it.
 
 use super::{Asking, Executor, plan::asked};
-use kith_api::QueryError;
+use kith_query::QueryError;
 use kith_routing::{
     FanOutLimit, ReplicaPolicy, Selector, fan_out,
     load::{Hedging, RequestKind},

@@ -2,8 +2,8 @@
 
 use super::{Asking, Executor, RoutingState};
 use crate::profile::planned_requests;
-use kith_api::{QueryError, QueryOptions};
-use kith_ops::{FanOut, Operator, ValueKind};
+use kith_operators::{Operator, ValueKind};
+use kith_query::{FanOut, QueryError, QueryOptions};
 use kith_routing::{
     Candidates, FanOutLimit, FanOutPlan, GroupLimit, LoadSnapshot, PlanError, PolicyInputs, QueryShape,
     ReplicaPolicy, Selector,

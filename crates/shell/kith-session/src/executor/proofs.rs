@@ -1,9 +1,9 @@
 //! Checks the proofs of values, and reports values that do not match to their node.
 
 use super::{Executor, round::Round};
-use kith_api::Proofs;
 use kith_client::note_mismatches;
-use kith_ops::{Scope, Value};
+use kith_operators::Value;
+use kith_query::{Proofs, Scope};
 use kith_types::{KeyRef, NodeId, Timestamp};
 use kith_wire::v1;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};

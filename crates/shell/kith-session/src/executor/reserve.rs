@@ -4,7 +4,7 @@
 
 use super::{Asking, Executor, Planned};
 use futures::future::join_all;
-use kith_api::QueryError;
+use kith_query::QueryError;
 use kith_routing::{Booking, BookingStep, RESERVATION_PATIENCE, ReservationAsk, ReservationReply};
 use kith_topology::Topology;
 use kith_types::{ErrorCode, NodeId};

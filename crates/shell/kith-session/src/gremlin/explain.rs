@@ -3,8 +3,8 @@
 
 use super::{joined, live, loaded};
 use crate::{Run, executor::Outlook, explain::planned_round};
-use kith_api::QueryError;
-use kith_ops::{FanOut, Operator, Scope};
+use kith_operators::Operator;
+use kith_query::{FanOut, QueryError, Scope};
 use kith_schema::{GraphSchema, KindRole, KindSchema};
 use kith_topology::Graph;
 use kith_traversal::{

@@ -2,9 +2,9 @@
 
 use super::{notes, to_gremlin_error};
 use crate::session::Run;
-use kith_api::{QueryError, Served};
 use kith_gremlin::GremlinError;
-use kith_ops::{FanOut, Operator, Scope, Value as Evaluated};
+use kith_operators::{Operator, Value as Evaluated};
+use kith_query::{FanOut, QueryError, Scope, Served};
 use kith_traversal::{evaluate::Meter, graph::Notes};
 use kith_types::FanOutKind;
 use kith_wire::v1;

@@ -2,10 +2,10 @@
 
 use super::{fields, ids::VertexKey, notes, to_gremlin_error};
 use crate::Run;
-use kith_api::{QueryError, Service};
 use kith_client::compute::{computation, internal, refuse_damaged};
 use kith_gremlin::{GremlinError, value::VertexProperty};
-use kith_ops::{FanOut, Operator, Record, Records, Scope, Value as Evaluated};
+use kith_operators::{Operator, Record, Records, Value as Evaluated};
+use kith_query::{FanOut, QueryError, Scope, Service};
 use kith_schema::{KeyType, RecordView, Schema, ValueType, compute::ComputePlan};
 use kith_topology::ValueStore;
 use kith_traversal::{

@@ -12,12 +12,12 @@ use super::{
 };
 use crate::session::Run;
 use futures::FutureExt;
-use kith_api::{QueryError, Served};
 use kith_gremlin::{
     GremlinError,
     value::{Direction, Edge, ElementId, Value, Vertex},
 };
-use kith_ops::{EdgesEntry, EdgesPlan, FanOut, ListEntry, Operator, Value as Evaluated};
+use kith_operators::{EdgesEntry, EdgesPlan, ListEntry, Operator, Value as Evaluated};
+use kith_query::{FanOut, QueryError, Served};
 use kith_schema::{EdgeSelector, GraphSchema, KindRole, KindSchema};
 use kith_topology::Graph as Known;
 use kith_traversal::{

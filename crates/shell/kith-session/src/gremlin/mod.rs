@@ -17,8 +17,8 @@ mod traversal;
 mod values;
 
 use crate::{Session, session::RESTARTS_MAX};
-use kith_api::{EarlyResults, GremlinAnswer, GremlinQuery, QueryError, QueryOptions};
 use kith_gremlin::GremlinError;
+use kith_query::{EarlyResults, GremlinAnswer, GremlinQuery, QueryError, QueryOptions};
 use kith_traversal::evaluate::Meter;
 use kith_types::{ErrorCode, OperationName};
 use live::LiveGraph;

@@ -1,8 +1,8 @@
 //! Options that a traversal carries: `g.with_("kith.fan_out", "groups=1")`. They override those of the request.
 
 use crate::TraversalSettings;
-use kith_api::{CacheMode, QueryError, QueryOptions, merged_tickets, parse_hedging};
 use kith_gremlin::value::Value;
+use kith_query::{CacheMode, QueryError, QueryOptions, merged_tickets, parse_hedging};
 use kith_traversal::{evaluate::Limits, plan::Plan};
 use std::time::Duration;
 

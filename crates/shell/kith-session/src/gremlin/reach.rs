@@ -8,7 +8,7 @@ use super::{
     rows::{expand, lists, selector, unexpected},
 };
 use kith_gremlin::{GremlinError, value::ElementId};
-use kith_ops::{ListEntry, Operator, Value as Evaluated};
+use kith_operators::{ListEntry, Operator, Value as Evaluated};
 use kith_schema::KindRole;
 use kith_traversal::graph::Expansion;
 use std::collections::{BTreeMap, HashMap};

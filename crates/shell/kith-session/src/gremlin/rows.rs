@@ -1,12 +1,12 @@
 //! The lists of nodes as edges.
 
 use super::ids::{VertexKey, edge_id, number_id};
-use kith_api::QueryError;
 use kith_gremlin::{
     GremlinError,
     value::{Edge, Property, Value, Vertex},
 };
-use kith_ops::{EdgesEntry, ListEntry, Operator, Value as Evaluated};
+use kith_operators::{EdgesEntry, ListEntry, Operator, Value as Evaluated};
+use kith_query::QueryError;
 use kith_schema::{ColumnKind, ColumnNumber, ColumnRange, EdgeSelector, KindRole, KindSchema};
 use kith_traversal::graph::PropertyRange;
 use kith_types::{Direction as Side, ErrorCode};

@@ -7,7 +7,6 @@ use super::{
 };
 use crate::{Run, Session, TraversalSettings, caller::gone};
 use bytes::Bytes;
-use kith_api::{EarlyResults, GremlinAnswer, GremlinQuery, GremlinTraversal, QueryError, QueryOptions};
 use kith_gremlin::{
     GremlinError, Room,
     bytecode::Bytecode,
@@ -16,6 +15,7 @@ use kith_gremlin::{
     value::{Map, TraversalMetrics, Value},
 };
 use kith_net::{Budget, aside, in_turns};
+use kith_query::{EarlyResults, GremlinAnswer, GremlinQuery, GremlinTraversal, QueryError, QueryOptions};
 use kith_topology::Graph as Known;
 use kith_traversal::{
     evaluate::{Evaluation, Limits, Meter},

@@ -1,9 +1,9 @@
 //! Types that writes to open graphs name. A router adds them to the graph before the write is sent.
 
 use super::Session;
-use kith_api::QueryError;
 use kith_client::RouterClient;
 use kith_live::{GraphTypes, MissingTypes, Mutation, TypeKind};
+use kith_query::QueryError;
 use kith_topology::Topology;
 use kith_wire::v1::{self, schema_command::Command};
 use std::{sync::Arc, time::Instant};

@@ -16,9 +16,9 @@ use crate::{
     topology::Asked,
 };
 use futures::{FutureExt, future::BoxFuture};
-use kith_api::{Answered, QueryError, QueryOptions};
 use kith_client::Schemas;
-use kith_ops::{EdgesQuery, GraphQuery, Network, NetworkKey, Operand};
+use kith_operators::{Network, NetworkKey};
+use kith_query::{Answered, EdgesQuery, GraphQuery, Operand, QueryError, QueryOptions};
 use kith_topology::{Graph, Pin, Pinned, Topology, Unread};
 use kith_types::{GroupId, OperationName, Workflow};
 use own_writes::OwnWrites;
@@ -57,7 +57,7 @@ struct Inner {
 
 /// The caches in front of the nodes.
 pub struct Caches {
-    /// Answers [`kith_ops::OperationStep::Network`].
+    /// Answers [`kith_query::OperationStep::Network`].
     pub networks: Arc<dyn NetworkSource>,
     /// Keeps whole neighbour lists. With `None`, nodes are asked each time.
     pub lists: Option<Arc<dyn ListStore>>,
@@ -70,7 +70,7 @@ impl Default for Caches {
     }
 }
 
-/// Answers [`kith_ops::OperationStep::Network`]: from the nodes, or from a cache in front of them.
+/// Answers [`kith_query::OperationStep::Network`]: from the nodes, or from a cache in front of them.
 pub trait NetworkSource: Send + Sync + 'static {
     /// Returns the network of a member at the query's pinned version.
     fn network<'a>(

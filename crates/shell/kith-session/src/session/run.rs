@@ -4,11 +4,11 @@ mod ask;
 
 use super::Session;
 use crate::{executor::Reached, profile::Trace};
-use kith_api::{Answered, BatchAnswer, CacheMode, QueryError, QueryOptions, Served, ServedState};
 use kith_live::Ticket;
-use kith_ops::{
-    CommonAnswer, GraphAnswer, GraphQuery, Input, Network, NetworkKey, NetworkPlan, Operation,
-    OperationError, OperationStep, Records,
+use kith_operators::{Network, NetworkKey, Records};
+use kith_query::{
+    Answered, BatchAnswer, CacheMode, CommonAnswer, GraphAnswer, GraphQuery, Input, NetworkPlan, Operation,
+    OperationError, OperationStep, QueryError, QueryOptions, Served, ServedState,
 };
 use kith_routing::execution::Failure;
 use kith_schema::SchemaId;

@@ -2,13 +2,13 @@
 //! name is sent again after an attempt without an answer, because leaders recognize a repeat by its name.
 
 use super::Session;
-use kith_api::{
-    QueryError, QueryOptions, Written,
-    convert::{write_to_wire, written_from_wire},
-};
 use kith_client::ANSWER_GRACE;
 use kith_live::{Mutation, Write, WriteId, ordering_partition};
 use kith_net::Unwritten;
+use kith_query::{
+    QueryError, QueryOptions, Written,
+    convert::{write_to_wire, written_from_wire},
+};
 use kith_routing::{AfterAttempt, FailedAttempt, WriteAttempts};
 use kith_topology::{Graph, Topology};
 use kith_types::PartitionId;

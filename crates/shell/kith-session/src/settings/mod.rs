@@ -9,9 +9,9 @@ pub use controllers::OwnControllers;
 pub use traversals::TraversalSettings;
 
 use crate::steering::Steering;
-use kith_api::{ANSWER_BYTES_MAX, BATCH_KEYS_MAX};
 use kith_net::security::Dialer;
 use kith_net::transport::TransportKind;
+use kith_query::{ANSWER_BYTES_MAX, BATCH_KEYS_MAX};
 use kith_routing::{ReplicaPolicy, fan_out::SelectorError, load::Hedging, policy};
 use kith_wire::millis;
 use serde::{Deserialize, Serialize};

@@ -3,7 +3,7 @@
 
 use crate::population::{Draw, Population};
 use anyhow::Context;
-use kith_ops::{Missing, Operator, Part, Share, Value, evaluate, sets::Scratch};
+use kith_operators::{Missing, Operator, Part, Share, Value, evaluate, sets::Scratch};
 use rand::{SeedableRng, rngs::StdRng};
 use std::{hint::black_box, time::Instant};
 

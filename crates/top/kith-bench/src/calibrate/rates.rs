@@ -11,10 +11,10 @@ use crate::{
     },
 };
 use anyhow::Context;
-use kith_api::convert::operator_to_wire;
 use kith_client::{QueryOptions, Service};
 use kith_net::transport::{FramedTransport, Transport};
-use kith_ops::{GraphQuery, Operand, Operator};
+use kith_operators::Operator;
+use kith_query::{GraphQuery, Operand, convert::operator_to_wire};
 use kith_session::SessionSettings;
 use kith_types::{ErrorCode, PartitionCount, Workflow, partition_of_id};
 use kith_wire::{documents::TopologyDocument, v1};

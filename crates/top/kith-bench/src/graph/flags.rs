@@ -10,7 +10,7 @@ use crate::{
 };
 use clap::{Args, ValueEnum};
 use kith_client::CacheMode;
-use kith_ops::CommonPlan;
+use kith_query::CommonPlan;
 use kith_routing::FanOutLimits;
 use kith_routing::policy;
 use std::path::PathBuf;

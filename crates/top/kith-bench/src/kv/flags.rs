@@ -7,7 +7,7 @@ use crate::{
 };
 use clap::Args;
 use kith_client::BATCH_KEYS_MAX;
-use kith_lines::KeyEncoding;
+use kith_query::line::KeyEncoding;
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]

@@ -3,7 +3,7 @@
 use super::{KvBenchFlags, draw::Draw};
 use crate::{failure::Failure, keys::read_keys};
 use kith_client::{BatchKeys, StoreShape};
-use kith_lines::StoreKeys;
+use kith_query::line::StoreKeys;
 use kith_schema::KeyType;
 use kith_types::ErrorCode;
 use kith_wire::documents::TopologyDocument;

@@ -120,7 +120,7 @@ fn rate_report(at: &AtRate, checked: bool) -> RateReport {
 mod tests {
     use super::*;
     use clap::Parser;
-    use kith_ops::RecordCounts;
+    use kith_operators::RecordCounts;
 
     #[derive(Debug, Parser)]
     struct Line {

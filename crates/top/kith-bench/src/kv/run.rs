@@ -12,7 +12,7 @@ use crate::{
     tally::keep,
 };
 use kith_client::{BatchAnswer, QueryError, QueryOptions, Service};
-use kith_ops::RecordCounts;
+use kith_operators::RecordCounts;
 use std::{
     collections::{BTreeMap, BTreeSet},
     process,

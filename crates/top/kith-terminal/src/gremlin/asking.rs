@@ -7,7 +7,7 @@ use crate::{
 };
 use anyhow::Context;
 use kith_client::Service;
-use kith_lines::{GremlinFields, GremlinLine, ReadOptions};
+use kith_query::line::{GremlinFields, GremlinLine, ReadOptions};
 use std::{io::BufRead, sync::Arc};
 
 /// The settings for sending traversals of one graph and for printing their results.

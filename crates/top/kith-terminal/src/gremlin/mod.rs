@@ -16,13 +16,15 @@ use crate::{
     reply::{ExplainReply, ProfileReply},
     table::plan,
 };
-use kith_api::{GremlinAnswer, QueryOptions};
 use kith_client::{Question, Reply, Request, Service};
 use kith_gremlin::{
     GremlinError, graphbinary, plain,
     value::{TraversalMetrics, Value},
 };
-use kith_lines::{GremlinFields, GremlinLine};
+use kith_query::{
+    GremlinAnswer, QueryOptions,
+    line::{GremlinFields, GremlinLine},
+};
 use serde::Serialize;
 use std::{
     io::{self, IsTerminal},
@@ -104,7 +106,7 @@ async fn ask(
     let query = fields.query()?;
     // An explanation changes nothing, so it does not need the right to.
     let writes = query.writes && !is_explained;
-    let query = kith_api::GremlinQuery { is_explained, writes, ..query };
+    let query = kith_query::GremlinQuery { is_explained, writes, ..query };
     let question = Question::Gremlin { graph: fields.graph.clone(), query };
     match service.call(Arc::new(Request { question, options })).await? {
         Reply::Gremlin(answer) => Ok(answer),

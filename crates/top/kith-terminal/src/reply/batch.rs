@@ -7,7 +7,7 @@ use crate::{
 };
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use kith_client::{BatchAnswer, BatchKeys, QueryError};
-use kith_ops::{Record, RecordError};
+use kith_operators::{Record, RecordError};
 use kith_schema::{RecordError as RecordFault, RecordView, Schema, ValueType};
 use kith_types::ErrorCode;
 use serde::Serialize;
@@ -241,7 +241,7 @@ pub(super) fn why(store: &str, error: RecordError) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kith_ops::{Records, RecordsOver};
+    use kith_operators::{Records, RecordsOver};
     use serde_json::json;
 
     fn answer() -> BatchAnswer {

@@ -12,7 +12,7 @@ use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use kith_client::{
     AggregateAnswer, AggregateQuery, BatchAnswer, BatchKeys, ComputeAnswer, ComputeQuery, QueryError,
 };
-use kith_ops::{Record, RecordError};
+use kith_operators::{Record, RecordError};
 use kith_schema::{RecordView, Scalar, Schema, compute::ComputeFault};
 use kith_types::ErrorCode;
 use serde::Serialize;
@@ -188,7 +188,7 @@ fn scalar_json(value: Scalar<'_>) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kith_ops::RecordsOver;
+    use kith_operators::RecordsOver;
     use kith_schema::{
         RecordWriter,
         compute::{Computation, ComputeFunction, ComputePlan},

@@ -2,7 +2,7 @@
 
 use super::Reply;
 use crate::ids::Id;
-use kith_ops::EdgesAnswer;
+use kith_query::EdgesAnswer;
 use kith_schema::ColumnNumber;
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use std::sync::Arc;

@@ -6,7 +6,7 @@ use crate::{
     ids::{self, Id},
 };
 use kith_live::{ListedAssociation, ObjectAnswer};
-use kith_ops::AssociationsAnswer;
+use kith_query::AssociationsAnswer;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 

@@ -22,8 +22,11 @@ pub use stream::StreamFooterLine;
 use crate::{failure::Failure, ids};
 use checksum::checksum;
 use kith_client::Answered;
-use kith_lines::{GraphLine, Shape};
-use kith_ops::{CommonAnswer, GraphAnswer, Network, NetworkAnswer};
+use kith_operators::Network;
+use kith_query::{
+    CommonAnswer, GraphAnswer, NetworkAnswer,
+    line::{GraphLine, Shape},
+};
 use kith_types::ErrorCode;
 use serde::Serialize;
 

@@ -2,7 +2,7 @@
 
 use super::ProfileReply;
 use kith_client::{StreamFailure, StreamFooter};
-use kith_ops::RecordCounts;
+use kith_operators::RecordCounts;
 use serde::Serialize;
 
 /// The summary of a streamed read.

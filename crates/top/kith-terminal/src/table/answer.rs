@@ -2,8 +2,10 @@
 
 use super::{Side, count, filled, live, plan, plural, screen_width, table, time, wrapped};
 use crate::reply::{Answer, Edge, NetworkReply, NetworkSets, Reply};
-use kith_lines::{GraphLine, Operation};
-use kith_ops::Operand;
+use kith_query::{
+    Operand,
+    line::{GraphLine, Operation},
+};
 use kith_schema::ColumnNumber;
 
 /// The number of ids of one set that are printed on a terminal; the remaining ones are only counted there. A pipe gets all.

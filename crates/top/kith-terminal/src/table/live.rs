@@ -2,8 +2,7 @@
 
 use super::{Side, table, time as date};
 use crate::reply::{Association, Associations, Object};
-use kith_lines::Operation;
-use kith_ops::Operand;
+use kith_query::{Operand, line::Operation};
 
 /// Returns one row per object that exists, and one line per id without an object.
 pub fn objects(operation: &Operation, objects: &[Option<Object>]) -> String {

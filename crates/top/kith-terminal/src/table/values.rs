@@ -83,7 +83,7 @@ fn visible(character: char) -> Vec<char> {
 mod tests {
     use super::*;
     use crate::reply::Values;
-    use kith_ops::{Record, RecordError};
+    use kith_operators::{Record, RecordError};
     use kith_schema::ValueType;
 
     #[test]

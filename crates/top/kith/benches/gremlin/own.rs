@@ -8,13 +8,12 @@ use super::{
     support::cluster::Cluster,
     turns::{Amount, Side, interval_text, take_turns},
 };
-use kith_api::{GremlinQuery, GremlinTraversal};
 use kith_client::{CacheMode, QueryOptions, Question, Reply, Request, RouterClient, Service};
 use kith_gremlin::{
     graphbinary::{Items, counted},
     value::Value,
 };
-use kith_ops::{GraphAnswer, GraphQuery, Operand, Want};
+use kith_query::{GraphAnswer, GraphQuery, GremlinQuery, GremlinTraversal, Operand, Want};
 use kith_types::Workflow;
 use std::{fs, time::Instant};
 use tokio::runtime::Runtime;

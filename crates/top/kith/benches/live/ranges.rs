@@ -9,7 +9,7 @@ use super::{
 use kith_client::{BatchKeys, QueryOptions, Service};
 use kith_engine::{KeyType, ValueType};
 use kith_live::{AssociationRead, Select, Start};
-use kith_ops::{GraphAnswer, GraphQuery, Operand};
+use kith_query::{GraphAnswer, GraphQuery, Operand};
 use kith_types::Workflow;
 use std::time::Duration;
 

@@ -7,7 +7,7 @@ use super::{
     support::{self, in_time},
 };
 use kith_client::{CacheMode, QueryOptions, Service};
-use kith_ops::{GraphAnswer, GraphQuery, Operand, Want};
+use kith_query::{GraphAnswer, GraphQuery, Operand, Want};
 use kith_types::Workflow;
 
 const SHAPE: [&str; 4] = ["--groups", "1", "--nodes", "3"];

@@ -6,9 +6,9 @@ use crate::{
     support::cluster::Cluster,
 };
 use futures::{StreamExt, stream};
-use kith_api::QueryError;
 use kith_client::{QueryOptions, RouterClient, Service};
 use kith_live::{Conditions, Mutation, Write};
+use kith_query::QueryError;
 use serde_json::Value;
 use std::{
     fs,

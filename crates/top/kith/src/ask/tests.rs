@@ -8,10 +8,10 @@ use crate::{
     read::Shapes,
 };
 use futures::FutureExt;
-use kith_lines::{BatchFields, Line, StoreLine};
+use kith_query::line::{BatchFields, Line, StoreLine};
 
 fn outcome(line: &str) -> String {
-    let question = match kith_lines::parse(line) {
+    let question = match kith_query::line::parse(line) {
         Ok(Line::Graph(question)) => question,
         Ok(Line::Batch(batch)) => return of_batch(&batch),
         Ok(Line::Compute(_) | Line::Aggregate(_) | Line::Gremlin(_) | Line::Write(_)) => {

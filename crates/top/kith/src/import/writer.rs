@@ -5,10 +5,9 @@ use super::{
     window::Outcome,
 };
 use futures::future::BoxFuture;
-use kith_api::Served;
 use kith_client::{QueryError, QueryOptions, Service};
 use kith_live::{Conditions, Mutation, ObjectAnswer, Ticket, Write, WriteId};
-use kith_ops::{GraphAnswer, GraphQuery, Operand};
+use kith_query::{GraphAnswer, GraphQuery, Operand, Served};
 use kith_rows::graph::{AssociationRow, ObjectRow};
 use kith_types::{ErrorClass, ErrorCode, Workflow};
 use parking_lot::Mutex;

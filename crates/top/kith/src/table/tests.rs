@@ -12,7 +12,7 @@ use crate::{
 };
 use clap::Parser;
 use futures::FutureExt;
-use kith_lines::GraphLine;
+use kith_query::line::GraphLine;
 use kith_wire::v1;
 
 fn outcome(line: &str) -> String {

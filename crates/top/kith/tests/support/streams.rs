@@ -6,7 +6,7 @@ use kith_client::{
     BatchKeys, BatchStream, QueryError, QueryOptions, RouterClient, Service, StreamFooter, StreamItem,
 };
 use kith_engine::{KeyType, ValueType};
-use kith_ops::{Record, RecordCounts};
+use kith_operators::{Record, RecordCounts};
 
 pub const TYPES: (KeyType, ValueType) = (KeyType::Id, ValueType::Bytes);
 

@@ -4,7 +4,7 @@
 use crate::support::{self, unruly};
 use futures::future::join_all;
 use kith_client::{BatchKeys, QueryOptions, Service};
-use kith_ops::Record;
+use kith_operators::Record;
 use kith_session::{Caches, Session, SessionSettings};
 use kith_topology::Topology;
 use std::{

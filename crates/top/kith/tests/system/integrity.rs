@@ -3,7 +3,7 @@
 
 use crate::support;
 use kith_client::{BatchKeys, QueryOptions, RouterClient, Service, TransportKind};
-use kith_ops::{Record, Records};
+use kith_operators::{Record, Records};
 use kith_session::{Caches, Session, SessionSettings};
 use kith_topology::Topology;
 use kith_types::ErrorCode;

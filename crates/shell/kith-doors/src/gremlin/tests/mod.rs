@@ -9,10 +9,6 @@ use super::*;
 use crate::{Backend, Visitor, listener::Listener};
 use bytes::Bytes;
 use futures::{SinkExt, StreamExt};
-use kith_api::{
-    BatchStream, EarlyResults, GremlinAnswer, GremlinTraversal, QueryError, Question, Reply, Request, Served,
-    ServedState, Service, StoreShape,
-};
 use kith_gremlin::{
     bytecode::{Bytecode, Instruction},
     graphbinary::{Reader, Writer, read_value, write_value},
@@ -21,6 +17,10 @@ use kith_gremlin::{
 use kith_net::server::connections::{
     Connected,
     testing::{known, known_hasty, known_within},
+};
+use kith_query::{
+    BatchStream, EarlyResults, GremlinAnswer, GremlinTraversal, QueryError, Question, Reply, Request, Served,
+    ServedState, Service, StoreShape,
 };
 use kith_types::ErrorCode;
 use parking_lot::Mutex;

@@ -8,9 +8,6 @@ mod session;
 use super::{connection, endpoint::Endpoint, visitor::Visitor};
 use crate::Backend;
 use futures::{FutureExt, future::BoxFuture};
-use kith_api::{
-    BatchAnswer, BatchKeys, BatchStream, QueryError, Question, Reply, Request, Service, StoreShape,
-};
 use kith_net::server::{
     connections::{
         Connected,
@@ -18,7 +15,10 @@ use kith_net::server::{
     },
     security::{Caller, Identity, testing::gate},
 };
-use kith_ops::{RecordError, RecordsBuilder};
+use kith_operators::{RecordError, RecordsBuilder};
+use kith_query::{
+    BatchAnswer, BatchKeys, BatchStream, QueryError, Question, Reply, Request, Service, StoreShape,
+};
 use kith_schema::{KeyType, RecordWriter, Scalar, Schema, ValueType};
 use kith_topology::LookupError;
 use proptest::prelude::*;

@@ -7,12 +7,12 @@ use super::{
     plan::{Plan, Step},
 };
 use futures::FutureExt;
-use kith_api::{
+use kith_cluster::metadata::EmbeddedMetadata;
+use kith_live::{Done, GraphTypes, Ticket, Write, ordering_partition};
+use kith_query::{
     QueryError, QueryOptions,
     convert::{write_to_wire, written_from_wire},
 };
-use kith_cluster::metadata::EmbeddedMetadata;
-use kith_live::{Done, GraphTypes, Ticket, Write, ordering_partition};
 use kith_types::{ErrorCode, PartitionCount};
 use kith_wire::v1;
 use std::{sync::Arc, time::Instant};

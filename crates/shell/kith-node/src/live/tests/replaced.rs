@@ -4,13 +4,13 @@ use crate::live::{
     graph::{LiveGraph, LiveGraphParts},
     partitions::HeldPartitions,
 };
-use kith_api::convert::operator_to_wire;
 use kith_cache::live::LiveCacheOptions;
 use kith_database::{BeginTerm, Database, GraphIdentity, SqliteDatabase, SqliteOptions};
 use kith_live::{
     Batch, BatchPart, Change, Effect, GraphTypes, LoggedChange, Object, RowWrite, Ticket, TypeId,
 };
-use kith_ops::{Operator, Value};
+use kith_operators::{Operator, Value};
+use kith_query::convert::operator_to_wire;
 use kith_types::{ErrorCode, LogPoint, NodeId, PartitionCount, PartitionId, Term};
 use kith_wire::v1;
 use std::{collections::BTreeSet, path::Path, sync::Arc, time::Duration};

@@ -3,7 +3,6 @@
 use super::replaced::{P, graph};
 use crate::live::{graph::LiveGraph, rows::ReadNeed};
 use futures::{FutureExt, future::BoxFuture};
-use kith_api::convert::operator_to_wire;
 use kith_cache::live::{Answer, Query, Start};
 use kith_database::{
     AssociationPage, BeginTerm, CommitError, Database, GraphIdentity, LogReply, ObjectPage, PartitionQueries,
@@ -13,7 +12,8 @@ use kith_live::{
     Association, AssociationKey, Batch, BatchPart, Change, ListKey, ListPlace, LoggedChange, RowQuery,
     RowWrite, RowsAt, TypeId,
 };
-use kith_ops::{Operator, Value};
+use kith_operators::{Operator, Value};
+use kith_query::convert::operator_to_wire;
 use kith_types::{ErrorCode, LogPoint, PartitionCount, PartitionId, Term};
 use kith_wire::v1;
 use std::{

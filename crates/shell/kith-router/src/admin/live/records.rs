@@ -1,7 +1,6 @@
 //! The records of live graphs in the metadata: their documents and their types.
 
 use crate::admin::ClusterHandle;
-use kith_api::QueryError;
 use kith_cluster::metadata::{
     Committed, Condition, MetadataError, Write, keys,
     records::shares::{Amount, Shared, Shares, SharesError},
@@ -9,6 +8,7 @@ use kith_cluster::metadata::{
 };
 use kith_database::{DatabaseError, GraphIdentity};
 use kith_live::{GraphTypes, TypesError};
+use kith_query::QueryError;
 use kith_topology::{LookupError, types_of_text};
 use kith_types::{ErrorCode, PartitionCount};
 use kith_wire::documents::{Document, DocumentError, LiveGraphDocument, TypesReference};

@@ -2,12 +2,12 @@
 
 use super::Round;
 use crate::executor::{RoundOutcome, failure::query_error};
-use kith_api::QueryError;
 use kith_live::AssociationAnswer;
-use kith_ops::{
+use kith_operators::{
     AssociationsEntry, EdgesEntry, ListEntry, Missing as MissingKeys, ObjectEntry, Record, RecordError,
     Value, sets::Scratch,
 };
+use kith_query::QueryError;
 use kith_routing::{
     NodeIndex,
     execution::{Failure, Outcome, Verdict},

@@ -13,9 +13,9 @@ use super::{Asking, Executor, Planned, Reached};
 use crate::{alarm::Alarm, profile::Trace};
 use calls::Call;
 use futures::FutureExt;
-use kith_api::{QueryError, QueryOptions, convert::operator_to_wire};
 use kith_net::InFlight;
-use kith_ops::{FanOut, Operator, Part};
+use kith_operators::{Operator, Part};
+use kith_query::{FanOut, QueryError, QueryOptions, convert::operator_to_wire};
 use kith_routing::{
     Execution,
     execution::{Action, Answers, Event, ExecutionOptions, Outcome, RequestId},

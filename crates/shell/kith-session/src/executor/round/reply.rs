@@ -5,8 +5,8 @@ use super::{
     calls::{self, Call, Rest},
 };
 use crate::executor::failure::class_of;
-use kith_api::{QueryError, convert::value_of_reply};
-use kith_ops::{Part, Records, Value};
+use kith_operators::{Part, Records, Value};
+use kith_query::{QueryError, convert::value_of_reply};
 use kith_routing::{
     HealthEvent,
     execution::{Disposition, Event, FailureClass, RequestId},

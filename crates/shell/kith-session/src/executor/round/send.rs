@@ -1,9 +1,8 @@
 //! Builds and sends the requests of a fan-out.
 
 use super::{Open, Round, calls::Outgoing};
-use kith_api::convert::workflow_to_wire;
 use kith_live::Ticket;
-use kith_ops::Scope;
+use kith_query::{Scope, convert::workflow_to_wire};
 use kith_routing::execution::{Cause, RequestId};
 use kith_topology::Pin;
 use kith_types::NodeId;

@@ -10,13 +10,13 @@ use super::{
 };
 use crate::gremlin::{fan_outs::FanOuts, ids::number};
 use futures::future::join_all;
-use kith_api::QueryOptions;
 use kith_gremlin::{
     GremlinError,
     value::{ElementId, Value},
 };
 use kith_live::{AssociationRead, Conditions, Done, ListedAssociation, Mutation as Write, Select};
-use kith_ops::Operator;
+use kith_operators::Operator;
+use kith_query::QueryOptions;
 use kith_types::{ErrorCode, OperationName};
 use serde_json::value::RawValue;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};

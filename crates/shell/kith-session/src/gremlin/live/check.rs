@@ -1,9 +1,9 @@
 //! Checks of a traversal of a live graph that need only the types of the graph, before anything is read or changed.
 
 use super::{fields::Typed, labels};
-use kith_api::QueryError;
 use kith_gremlin::value::{Symbol, Token, Value};
 use kith_live::GraphTypes;
+use kith_query::QueryError;
 use kith_schema::Schema;
 use kith_traversal::plan::{Given, Kind, Plan, PropertyGiven};
 use kith_types::ErrorCode;

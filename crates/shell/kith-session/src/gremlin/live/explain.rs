@@ -7,7 +7,8 @@ use crate::gremlin::{
     ids::number,
 };
 use kith_gremlin::value::ElementId;
-use kith_ops::{FanOut, Operator};
+use kith_operators::Operator;
+use kith_query::FanOut;
 use kith_traversal::explain::Asks;
 use std::collections::BTreeSet;
 

@@ -1,9 +1,9 @@
 //! Properties as fields of types: which fields there are, and whether values fit them.
 
 use crate::gremlin::values::to_json;
-use kith_api::QueryError;
 use kith_gremlin::{GremlinError, property, value::Value};
 use kith_live::{FieldsFault, GraphTypes, Label, TypeId, TypeKind, UnknownType, WriteFault};
+use kith_query::QueryError;
 use kith_schema::{EncodeError, RecordWriter, Schema};
 use kith_types::ErrorCode;
 use serde_json::Value as Json;

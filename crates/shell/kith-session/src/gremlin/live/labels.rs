@@ -1,8 +1,8 @@
 //! The choice of the association lists that a hop reads.
 
-use kith_api::QueryError;
 use kith_gremlin::value::Direction;
 use kith_live::{AssociationType, GraphTypes, Inverse, TypeId};
+use kith_query::QueryError;
 use kith_types::ErrorCode;
 use std::sync::Arc;
 

@@ -26,12 +26,12 @@ use super::{
 use crate::{Session, session::Run};
 use changes::Changes;
 use futures::{FutureExt, future::BoxFuture};
-use kith_api::{QueryError, QueryOptions, Served};
 use kith_gremlin::{
     GremlinError,
     value::{Direction, Edge, ElementId, Value, Vertex},
 };
 use kith_live::GraphTypes;
+use kith_query::{QueryError, QueryOptions, Served};
 use kith_traversal::{
     evaluate::{Limits, Meter, of_vertices},
     graph::{Answer, Expansion, Graph, Mutation, Notes, Sought, Wanted, ends},

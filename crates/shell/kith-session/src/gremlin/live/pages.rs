@@ -7,7 +7,8 @@ use crate::gremlin::{
 };
 use kith_gremlin::GremlinError;
 use kith_live::{AssociationAnswer, AssociationRead, ListPlace, ListedAssociation, Select, Start};
-use kith_ops::{AssociationsEntry, FanOut, Operator, Value as Evaluated};
+use kith_operators::{AssociationsEntry, Operator, Value as Evaluated};
+use kith_query::FanOut;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The number of vertices whose lists are read further at the same time, by one page each.

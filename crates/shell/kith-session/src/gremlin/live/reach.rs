@@ -4,7 +4,7 @@
 use super::{LiveGraph, labels};
 use crate::gremlin::{fan_outs::union_of_keys, ids::number, rows::unexpected};
 use kith_gremlin::GremlinError;
-use kith_ops::{Operator, Value as Evaluated};
+use kith_operators::{Operator, Value as Evaluated};
 use kith_schema::EdgeSelector;
 use kith_traversal::graph::Expansion;
 use kith_types::Direction;

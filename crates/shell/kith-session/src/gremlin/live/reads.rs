@@ -15,7 +15,7 @@ use kith_gremlin::{
     value::{Edge, ElementId, Vertex},
 };
 use kith_live::{AssociationRead, GraphTypes, ListedAssociation, ObjectAnswer, Select, TypeKind};
-use kith_ops::{ObjectEntry, Operator, Value as Evaluated};
+use kith_operators::{ObjectEntry, Operator, Value as Evaluated};
 use kith_traversal::{
     evaluate::{of_edges, of_json, of_vertices},
     graph::{Expansion, Wanted},

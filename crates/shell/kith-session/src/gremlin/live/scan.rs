@@ -11,7 +11,7 @@ use kith_gremlin::{
     value::{Edge, ElementId, Vertex},
 };
 use kith_live::Inverse;
-use kith_ops::{Operator, Value as Evaluated};
+use kith_operators::{Operator, Value as Evaluated};
 use kith_traversal::graph::Wanted;
 use std::sync::{Arc, atomic::Ordering};
 

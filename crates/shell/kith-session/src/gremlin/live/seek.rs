@@ -7,7 +7,7 @@ use kith_gremlin::{
     value::{Value, Vertex},
 };
 use kith_live::{GraphTypes, ObjectFind, ObjectType};
-use kith_ops::{Operator, Value as Evaluated};
+use kith_operators::{Operator, Value as Evaluated};
 use kith_traversal::{evaluate::of_vertices, graph::Sought};
 use std::sync::Arc;
 

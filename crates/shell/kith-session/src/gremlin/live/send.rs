@@ -2,9 +2,9 @@
 
 use super::LiveGraph;
 use crate::session::new_name;
-use kith_api::{QueryError, QueryOptions};
 use kith_gremlin::GremlinError;
 use kith_live::{Conditions, Done, Mutation, Write};
+use kith_query::{QueryError, QueryOptions};
 use kith_types::ErrorCode;
 use std::{sync::atomic::Ordering, time::Duration};
 

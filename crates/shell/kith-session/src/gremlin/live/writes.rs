@@ -12,12 +12,12 @@ use crate::gremlin::{
     ids::{number, number_id},
     rows::edge_of,
 };
-use kith_api::QueryError;
 use kith_gremlin::{
     GremlinError,
     value::{Cardinality, ElementId, Value, Vertex},
 };
 use kith_live::{AssociationType, Conditions, GraphTypes, Inverse, Mutation as Write, STALE_MAX};
+use kith_query::QueryError;
 use kith_traversal::graph::Mutation;
 use kith_types::ErrorCode;
 use std::{

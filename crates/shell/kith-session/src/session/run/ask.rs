@@ -7,8 +7,8 @@ use crate::{
     stream::RecordDelivery,
 };
 use futures::future::try_join_all;
-use kith_api::{CacheMode, Proofs, QueryError, QueryOptions};
-use kith_ops::{FanOut, Records, Value};
+use kith_operators::{Records, Value};
+use kith_query::{CacheMode, FanOut, Proofs, QueryError, QueryOptions};
 
 impl Run<'_> {
     /// Runs one fan-out. Lists that are cached are not fetched.

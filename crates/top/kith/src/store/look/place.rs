@@ -10,7 +10,7 @@ use crate::{
 use clap::Args;
 use futures::future::join_all;
 use kith_client::{BatchKeys, QueryError, QueryOptions};
-use kith_lines::{KeyEncoding, StoreKeys};
+use kith_query::line::{KeyEncoding, StoreKeys};
 use kith_schema::KeyType;
 use kith_types::PartitionId;
 use kith_wire::v1;

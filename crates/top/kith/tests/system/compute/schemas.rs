@@ -4,7 +4,7 @@ use super::{BAD, one, people, push, results};
 use crate::support::cluster::Cluster;
 use futures::StreamExt;
 use kith_client::{BatchKeys, ComputeAt, ComputeBuilder, RouterClient};
-use kith_ops::Record;
+use kith_operators::Record;
 use kith_schema::{RecordView, Schema};
 use serde_json::json;
 use std::{fs, path::Path};

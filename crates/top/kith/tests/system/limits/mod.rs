@@ -4,9 +4,9 @@
 mod quotas;
 
 use crate::support;
-use kith_api::convert::operator_to_wire;
 use kith_client::{TransportKind, security::Dialer};
-use kith_ops::Operator;
+use kith_operators::Operator;
+use kith_query::convert::operator_to_wire;
 use kith_schema::EdgeSelector;
 use kith_types::Direction;
 use kith_wire::v1;

@@ -7,7 +7,7 @@ use super::{
     world::{Site, World, store_name},
 };
 use kith_client::{BatchKeys, QueryError, QueryOptions, Service};
-use kith_ops::Record;
+use kith_operators::Record;
 use kith_types::ErrorCode;
 use kith_wire::v1::{self, store_request::Command as Ask};
 use std::{

@@ -7,7 +7,7 @@ mod unread;
 use crate::support;
 use futures::StreamExt;
 use kith_client::{ComputeBuilder, QueryOptions, StreamItem};
-use kith_ops::Record;
+use kith_operators::Record;
 use kith_schema::RecordView;
 use kith_session::{Session, SessionSettings};
 use kith_types::ErrorCode;

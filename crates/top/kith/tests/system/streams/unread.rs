@@ -8,7 +8,7 @@ use crate::support::{
 };
 use futures::{StreamExt, future::join_all};
 use kith_client::{QueryOptions, Service, StreamFooter, StreamItem, StreamStatus, TransportKind};
-use kith_ops::RecordCounts;
+use kith_operators::RecordCounts;
 use kith_session::{Session, SessionSettings};
 use kith_types::ErrorCode;
 use serde_json::{Value, json};

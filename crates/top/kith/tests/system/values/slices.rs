@@ -2,9 +2,9 @@
 
 use super::{PEOPLE, started, value, word};
 use crate::support::cluster::{Cluster, metric_at};
-use kith_api::convert::{operator_to_wire, value_of_reply};
 use kith_client::{RouterClient, TransportKind, security::Dialer};
-use kith_ops::{Operator, Record, Value};
+use kith_operators::{Operator, Record, Value};
+use kith_query::convert::{operator_to_wire, value_of_reply};
 use kith_types::ByteKeys;
 use kith_wire::{body::encode_keys, v1};
 

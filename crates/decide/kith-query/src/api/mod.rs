@@ -1,0 +1,25 @@
+//! Requests, options, replies and errors of every door and client, and the trait of what answers them.
+
+mod compute;
+mod early;
+mod error;
+mod graph;
+mod gremlin;
+mod options;
+mod request;
+mod service;
+mod store;
+mod stream;
+
+pub use compute::{AggregateAnswer, AggregateQuery, ComputeAnswer, ComputeAt, ComputeQuery};
+pub use early::EarlyResults;
+pub use error::QueryError;
+pub use graph::{Answered, Served, ServedState};
+pub use gremlin::{GremlinAnswer, GremlinQuery, GremlinTraversal};
+pub use options::{CacheMode, Page, Proofs, QueryOptions, merged_tickets, parse_hedging};
+pub use request::{Question, Reply, Request, Written};
+pub use service::Service;
+pub use store::{ANSWER_BYTES_MAX, BatchAnswer, BatchKeys, StoreShape};
+pub use stream::{
+    BatchPiece, BatchStream, Outlet, StreamFailure, StreamFooter, StreamItem, StreamStatus, driven,
+};

@@ -1,0 +1,40 @@
+//! What can be asked of Kith, and how it is asked: the operations of graphs as state machines, requests and replies with
+//! their options and errors, their wire form, and their form as JSON lines and flags. Nothing here opens connections, reads
+//! a clock or decides which node to ask.
+//!
+//! ```text
+//! gRPC, frames, RESP, Gremlin, kith run          router · session · client of a router · a test's fake
+//!         └── Request { Question, QueryOptions } ──► Service::call ──► Reply or QueryError
+//!                                                └─► Service::stream ──► records, then a footer
+//!
+//! session (kith-client)                                nodes
+//! Operation::step   ──► FanOut { keys, Operator } ───► kith_operators::evaluate
+//!         ▲                                                     │
+//!         └───────────── merged Value ◄─────────────────────────┘
+//! ```
+//!
+//! - `operations`: one file for each operation of graphs; what can be asked, the answers, and the limits of both. An
+//!   operation never sends anything: whoever drives it does.
+//! - `api`: the questions, the replies, their options and errors ([`QueryError`] with its stable code), and [`Service`].
+//! - [`convert`]: these types to wire messages and back.
+//! - [`line`]: requests as people write them, as JSON lines and as flags of commands (cargo feature `flags`).
+//! - [`testing`]: a cluster within one thread, and the naive twin of each operation.
+//!
+//! A query pins one [`kith_topology::Topology`] from start to end, so that no answer mixes two versions. Every key of a
+//! batch is answered by a value, by the proof that there is none, or by an error.
+//!
+//! To add a kind of question, begin with a variant of [`Question`] and of [`Reply`]: say whether it may be repeated
+//! ([`Question::is_idempotent`]), and add its conversion in `convert/`. To add an option, begin with [`QueryOptions`].
+//! To add an operation, write `operations/<name>.rs` and its variants of `Machine` and [`Operand`], and prove it by a
+//! property test against `testing::naive`.
+
+mod api;
+pub mod convert;
+#[cfg(feature = "flags")]
+pub mod line;
+mod operations;
+pub mod testing;
+
+pub use api::*;
+pub use kith_wire::{BATCH_KEYS_MAX, too_slow};
+pub use operations::*;
