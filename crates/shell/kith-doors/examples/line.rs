@@ -2,7 +2,7 @@
 //! kith-doors --example line -- ROUTER LISTEN` opens it in front of the cluster of a router.
 
 use futures::{FutureExt, SinkExt, StreamExt, future::BoxFuture};
-use kith_doors::{Backend, Charged, Door, DoorNames, Guest, Stream, spawn};
+use kith_doors::{Backend, Charged, Door, DoorCaller, DoorNames, Stream, spawn};
 use kith_net::server::{bind, connections::Connections, security::Security};
 use kith_query::{
     Answered, BatchStream, GraphAnswer::Degrees, GraphQuery, Operand, QueryError, QueryOptions, Question,
@@ -21,12 +21,16 @@ impl Door for Line {
         DoorNames { name: "line", protocol: "line", client: "a line client", no_room, tls_required }
     }
 
-    fn serve<'a>(self: Arc<Self>, stream: &'a mut Stream, mut guest: Guest) -> BoxFuture<'a, io::Result<()>> {
+    fn serve<'a>(
+        self: Arc<Self>,
+        stream: &'a mut Stream,
+        mut caller: DoorCaller,
+    ) -> BoxFuture<'a, io::Result<()>> {
         let mut lines = Framed::new(stream, LinesCodec::new_with_max_length(8 << 10));
         async move {
             while let Some(line) = lines.next().await {
                 // The reply is kept until its text is sent. Until then it counts as memory for replies.
-                let answered = answer(&line.map_err(io::Error::other)?, &mut guest).await;
+                let answered = answer(&line.map_err(io::Error::other)?, &mut caller).await;
                 let outcome =
                     answered.unwrap_or_else(|error| (format!("error {}: {error}", error.code()), None));
                 lines.send(outcome.0.replace('\n', "\\n")).await.map_err(io::Error::other)?;
@@ -37,12 +41,12 @@ impl Door for Line {
     }
 }
 
-async fn answer(line: &str, guest: &mut Guest) -> Result<(String, Option<Charged>), QueryError> {
+async fn answer(line: &str, caller: &mut DoorCaller) -> Result<(String, Option<Charged>), QueryError> {
     let wrong = |detail: &str| QueryError::BadRequest { detail: detail.to_owned() };
     let question = match *line.split_whitespace().collect::<Vec<_>>() {
-        ["auth", token] => return guest.authenticate(token.as_bytes()).map(|()| ("ok".to_owned(), None)),
+        ["auth", token] => return caller.authenticate(token.as_bytes()).map(|()| ("ok".to_owned(), None)),
         ["get", store, key] => {
-            Question::Values { keys: guest.keys(store, &[key]).await?, store: store.to_owned() }
+            Question::Values { keys: caller.keys(store, &[key]).await?, store: store.to_owned() }
         }
         ["degree", graph, id] => {
             let ids = vec![id.parse().map_err(|_| wrong("an id is a number"))?];
@@ -53,10 +57,10 @@ async fn answer(line: &str, guest: &mut Guest) -> Result<(String, Option<Charged
         }
         _ => return Err(wrong("write `get STORE KEY`, `degree GRAPH ID` or `auth TOKEN`")),
     };
-    let reply = guest.call(question, QueryOptions::default()).await?;
+    let reply = caller.call(question, QueryOptions::default()).await?;
     let value = match &*reply {
         Reply::Graph(Answered { answer: Degrees(degrees), .. }) => degrees[0].map(|it| it.to_string().into()),
-        Reply::Values(answer) => guest.text(answer, 0).await?,
+        Reply::Values(answer) => caller.text(answer, 0).await?,
         _ => None,
     };
     let text = value.map_or("(none)".to_owned(), |value| String::from_utf8_lossy(&value).into_owned());

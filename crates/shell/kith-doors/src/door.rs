@@ -1,6 +1,6 @@
 //! The trait that a protocol implements, and the trait of the service behind it.
 
-use crate::Guest;
+use crate::DoorCaller;
 use futures::future::BoxFuture;
 use kith_query::{QueryError, Service, StoreShape};
 use kith_types::ErrorCode;
@@ -9,8 +9,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 /// A protocol in which clients send requests.
 ///
-/// Contract: a door sends its requests through [`Guest::call`], which checks the right to read and names the door in metrics. A
-/// door that asks its backend in another way checks rights itself, with [`Guest::visitor`].
+/// Contract: a door sends its requests through [`DoorCaller::call`], which checks the right to read and names the door in metrics. A
+/// door that asks its backend in another way checks rights itself, with [`DoorCaller::caller`].
 pub trait Door: fmt::Debug + Send + Sync + 'static {
     /// The door's names, and what it sends to peers that never reach [`Door::serve`].
     fn names(&self) -> DoorNames;
@@ -20,10 +20,14 @@ pub trait Door: fmt::Debug + Send + Sync + 'static {
     ///
     /// # Errors
     /// Errors of the stream. They are logged and close the connection.
-    fn serve<'a>(self: Arc<Self>, stream: &'a mut Stream, guest: Guest) -> BoxFuture<'a, io::Result<()>>;
+    fn serve<'a>(
+        self: Arc<Self>,
+        stream: &'a mut Stream,
+        caller: DoorCaller,
+    ) -> BoxFuture<'a, io::Result<()>>;
 
     /// Whether the door itself ends connections that are slow, that send too much before their peer has authenticated, or that
-    /// are open when the process stops ([`Guest::end`]). For any other door, the stream ends in these cases.
+    /// are open when the process stops ([`DoorCaller::end`]). For any other door, the stream ends in these cases.
     fn bounds_itself(&self) -> bool {
         false
     }

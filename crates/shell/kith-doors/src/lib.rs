@@ -3,13 +3,13 @@
 //! encodes.
 //!
 //! ```text
-//! Redis client, Gremlin driver ─► listener: limits, TLS, authentication ─► Door ─► Guest::call ─► Backend (router, node)
+//! Redis client, Gremlin driver ─► listener: limits, TLS, authentication ─► Door ─► DoorCaller::call ─► Backend (router, node)
 //! ```
 //!
-//! A [`Door`] turns bytes into requests and replies into bytes. A [`Backend`] answers. Each connection has a [`Guest`],
+//! A [`Door`] turns bytes into requests and replies into bytes. A [`Backend`] answers. Each connection has a [`DoorCaller`],
 //! which checks the rights of its peer and counts its requests.
 //!
-//! - `door`, `guest`, `visitor`: the traits, and the peer with its rights.
+//! - `door`, `door_caller`, `caller_rights`: the traits, and the peer with its rights.
 //! - `listener`, `doors`, `bounded`, `parting`: accepting connections, all doors of a process, their limits and their
 //!   end.
 //! - [`resp`]: the Redis protocol. `commands` lists the commands, `dialogue` interprets them, `reads` and `gather` join
@@ -23,19 +23,19 @@
 //! `NodeOptions::doors`. To add a Redis command, add its line in `resp/commands.rs` and its arm in `resp/dialogue.rs`.
 
 mod bounded;
+mod caller_rights;
 mod door;
+mod door_caller;
 mod doors;
 pub mod gremlin;
-mod guest;
 mod listener;
 mod parting;
 pub mod resp;
 #[cfg(test)]
 mod tests;
-mod visitor;
 
+pub use caller_rights::{AuthError, CallerRights, DEFAULT_USER};
 pub use door::{Backend, Door, DoorNames, Stream};
+pub use door_caller::{Charged, DoorCaller};
 pub use doors::{DoorAt, Doors, OpenDoors};
-pub use guest::{Charged, Guest};
 pub use listener::{CONNECTIONS_MAX, spawn};
-pub use visitor::{AuthError, DEFAULT_USER, Visitor};

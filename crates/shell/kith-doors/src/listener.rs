@@ -1,6 +1,6 @@
 //! Serves a door on a port: accepts connections, applies limits, TLS and authentication, and counts metrics.
 
-use crate::{Backend, Door, DoorNames, Guest, Stream, Visitor, bounded::Bounded, parting};
+use crate::{Backend, CallerRights, Door, DoorCaller, DoorNames, Stream, bounded::Bounded, parting};
 use kith_net::server::{
     Bound,
     connections::{Connected, farewell},
@@ -143,15 +143,15 @@ impl Listener {
         connected.is_at(Site { own, is_verified: self.gate.is_some() });
         let Some(gate) = &self.gate else {
             connected.is_known_now();
-            return self.serve(Box::new(stream), peer, connected, Visitor::anybody()).await;
+            return self.serve(Box::new(stream), peer, connected, CallerRights::anybody()).await;
         };
         match connected.unless_strange(listen::open(gate, stream, Some(peer), &self.stop)).await? {
             Opening::Tls(stream, caller) => {
                 if gate.check(&caller, &Need::Known).is_ok() {
                     connected.is_known_now();
                 }
-                let visitor = Visitor::new(Arc::clone(gate), caller, self.names.name);
-                self.serve(stream, peer, connected, visitor).await
+                let rights = CallerRights::new(Arc::clone(gate), caller, self.names.name);
+                self.serve(stream, peer, connected, rights).await
             }
             Opening::Clear(stream, _) => {
                 listen::count_failure();
@@ -169,17 +169,17 @@ impl Listener {
         mut stream: Stream,
         peer: SocketAddr,
         connected: Arc<Connected>,
-        visitor: Visitor,
+        rights: CallerRights,
     ) -> io::Result<()> {
         let bounds_itself = self.door.bounds_itself();
         let end = self.stop.child_token();
         if !bounds_itself {
             stream = Box::new(Bounded::new(stream, Arc::clone(&connected), end.clone()));
         }
-        let guest = Guest {
+        let caller = DoorCaller {
             backend: Arc::clone(&self.backend),
             names: self.names,
-            visitor,
+            rights,
             connected: Arc::clone(&connected),
             peer,
             end,
@@ -187,7 +187,7 @@ impl Listener {
             auth_failures: self.metrics.auth_failures.clone(),
         };
         let served = async {
-            Arc::clone(&self.door).serve(&mut stream, guest).await?;
+            Arc::clone(&self.door).serve(&mut stream, caller).await?;
             if bounds_itself {
                 return Ok(());
             }

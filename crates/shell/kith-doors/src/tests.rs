@@ -1,12 +1,14 @@
 //! Tests of what the listener does for every door. The door of these tests answers each line with the key type of the store
 //! that the line names.
 
-use crate::{Backend, CONNECTIONS_MAX, Door, DoorNames, Guest, Stream, Visitor, listener::Listener, spawn};
+use crate::{
+    Backend, CONNECTIONS_MAX, CallerRights, Door, DoorCaller, DoorNames, Stream, listener::Listener, spawn,
+};
 use futures::{FutureExt, future, future::BoxFuture};
 use kith_net::server::{
     self,
     connections::{ConnectionSettings, Connections, testing::known},
-    security::{Caller, Identity, Security, testing::gate},
+    security::{Caller, CallerIdentity, Security, testing::gate},
 };
 use kith_query::{BatchStream, QueryError, Reply, Request, Service, StoreShape};
 use kith_schema::{KeyType, ValueType};
@@ -36,12 +38,16 @@ impl Door for Shapes {
         }
     }
 
-    fn serve<'a>(self: Arc<Self>, stream: &'a mut Stream, guest: Guest) -> BoxFuture<'a, io::Result<()>> {
+    fn serve<'a>(
+        self: Arc<Self>,
+        stream: &'a mut Stream,
+        caller: DoorCaller,
+    ) -> BoxFuture<'a, io::Result<()>> {
         async move {
             let mut stream = BufStream::new(stream);
             let mut line = String::new();
             while stream.read_line(&mut line).await? != 0 {
-                let reply = match guest.shape(line.trim()).await {
+                let reply = match caller.shape(line.trim()).await {
                     Ok(shape) => shape.key.to_string(),
                     Err(error) => error.code().name().to_owned(),
                 };
@@ -105,7 +111,8 @@ fn more_than_so_many_are_turned_away() {
 #[tokio::test]
 async fn a_stranger_is_refused_a_few_times_and_asks_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
-    let visitor = Visitor::new(gate(folder.path(), Some("")), Caller::new(Identity::Nobody), "shapes");
+    let rights =
+        CallerRights::new(gate(folder.path(), Some("")), Caller::new(CallerIdentity::Nobody), "shapes");
     let (mut peer, stream) = duplex(1 << 16);
     let peer_addr = SocketAddr::from(([127, 0, 0, 1], 7));
     let (stop, backend) = (CancellationToken::new(), Arc::default());
@@ -116,7 +123,7 @@ async fn a_stranger_is_refused_a_few_times_and_asks_nothing() {
         peer.read_to_string(&mut replies).await.expect("it ends");
         replies
     };
-    let (served, replies) = tokio::join!(listener.serve(Box::new(stream), peer_addr, known(), visitor), talk);
+    let (served, replies) = tokio::join!(listener.serve(Box::new(stream), peer_addr, known(), rights), talk);
     served.expect("no failure");
     // The door had read these lines before the end of the stream. They are refused without checking the gate again.
     assert_eq!(replies, "unauthenticated\n".repeat(100));

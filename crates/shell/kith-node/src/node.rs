@@ -14,7 +14,7 @@ use crate::{
 use kith_cluster::metadata::MetadataStore;
 use kith_cluster::{
     ClusterReader, StartError,
-    data_dir::{DataDir, Identity},
+    data_dir::{DataDir, FolderIdentity},
     follow_lives,
     freshness::Freshness,
     liveness::{self, ProcessId, Registration},
@@ -114,7 +114,7 @@ impl Node {
         let first = Arc::clone(&topology.borrow());
         let id = ProcessId::node(options.node);
         id.wait_until_free(&*metadata, options.listen).await?;
-        data.claim(&Identity {
+        data.claim(&FolderIdentity {
             cluster_id: first.cluster.cluster_id.clone(),
             owner: format!("node {}", options.node),
         })?;

@@ -1,6 +1,6 @@
 //! The reasons why a data directory cannot be used.
 
-use super::{DIRECTORY_FORMAT, Identity};
+use super::{DIRECTORY_FORMAT, FolderIdentity};
 use kith_types::ErrorCode;
 use std::{io, path::PathBuf};
 use thiserror::Error;
@@ -21,9 +21,9 @@ pub enum DataDirError {
     OtherOwner {
         path: PathBuf,
         /// The process that wants to use it.
-        expected: Identity,
+        expected: FolderIdentity,
         /// The owner that the directory names.
-        got: Identity,
+        got: FolderIdentity,
     },
     /// Its identity file is damaged.
     #[error("{path} is damaged: {detail}")]

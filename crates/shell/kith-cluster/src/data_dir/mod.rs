@@ -27,7 +27,7 @@ pub struct DataDir {
     path: PathBuf,
     lock: Mutex<Lock>,
     /// The owner, once the directory is claimed.
-    identity: OnceLock<Identity>,
+    identity: OnceLock<FolderIdentity>,
 }
 
 #[derive(Debug)]
@@ -40,7 +40,7 @@ struct Lock {
 
 /// The cluster and process that a data directory belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Identity {
+pub struct FolderIdentity {
     /// The cluster's id.
     pub cluster_id: String,
     /// The owner, for example `node 3` or `supervisor`.
@@ -51,7 +51,7 @@ pub struct Identity {
 struct IdentityFile {
     format: u32,
     #[serde(flatten)]
-    identity: Identity,
+    identity: FolderIdentity,
 }
 
 /// The part of an identity file that all formats share.
@@ -103,7 +103,7 @@ impl DataDir {
     ///
     /// # Errors
     /// If the identity is damaged or of another format.
-    pub fn identity(&self) -> Result<Option<Identity>, DataDirError> {
+    pub fn identity(&self) -> Result<Option<FolderIdentity>, DataDirError> {
         identity(&self.path)
     }
 
@@ -111,7 +111,7 @@ impl DataDir {
     ///
     /// # Errors
     /// If it belongs to another cluster or process, or cannot be read or written.
-    pub fn claim(&self, identity: &Identity) -> Result<(), DataDirError> {
+    pub fn claim(&self, identity: &FolderIdentity) -> Result<(), DataDirError> {
         match self.identity()? {
             Some(got) if got == *identity => {}
             Some(got) => {
@@ -135,7 +135,7 @@ impl DataDir {
 ///
 /// # Errors
 /// If the identity is damaged or of another format.
-pub fn identity(folder: &Path) -> Result<Option<Identity>, DataDirError> {
+pub fn identity(folder: &Path) -> Result<Option<FolderIdentity>, DataDirError> {
     let path = folder.join(IDENTITY_FILE);
     let bytes = match fs::read(&path) {
         Ok(bytes) => bytes,
@@ -191,8 +191,8 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), DataDirError> {
 mod tests {
     use super::*;
 
-    fn identity(owner: &str) -> Identity {
-        Identity { cluster_id: "c1".into(), owner: owner.into() }
+    fn identity(owner: &str) -> FolderIdentity {
+        FolderIdentity { cluster_id: "c1".into(), owner: owner.into() }
     }
 
     #[test]

@@ -46,7 +46,7 @@ pub struct RemoteTarget {
 
 /// Calls a database process about one graph. If the address of the process changes, or the connection is lost, the next
 /// call connects again.
-pub(super) struct Caller {
+pub(super) struct ProcessClient {
     target: RemoteTarget,
     identity: GraphIdentity,
     calls: Semaphore,
@@ -84,7 +84,7 @@ impl From<Failed> for LogError {
     }
 }
 
-impl Caller {
+impl ProcessClient {
     pub fn new(target: RemoteTarget, identity: GraphIdentity) -> Self {
         let calls = Semaphore::new(target.options.calls_max.max(1) as usize);
         Self { target, identity, calls }

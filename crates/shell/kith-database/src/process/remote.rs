@@ -1,7 +1,7 @@
 //! The database of a graph in a database process.
 
 use super::{
-    call::{Caller, Failed, RemoteTarget},
+    call::{Failed, ProcessClient, RemoteTarget},
     fault::{point, wire_point},
     portions::portions,
 };
@@ -21,13 +21,13 @@ use kith_wire::v1::{self, database_reply::Outcome, database_request::Call};
 /// If the connection is lost before the reply, a commit or the beginning of a term fails with [`CommitError::Unknown`].
 /// If no connection could be opened, it fails with [`CommitError::NotWritten`].
 pub struct RemoteDatabase {
-    caller: Caller,
+    client: ProcessClient,
 }
 
 /// Sends a call and returns its result. If the outcome is a fault, returns from the function with an error.
 macro_rules! call {
-    ($caller:expr, $call:expr, $outcome:path) => {
-        match $caller.call($call).await? {
+    ($client:expr, $call:expr, $outcome:path) => {
+        match $client.call($call).await? {
             $outcome(it) => it,
             Outcome::Fault(fault) => return Err(fault.into()),
             _ => return Err(mixed_up().into()),
@@ -42,9 +42,9 @@ impl RemoteDatabase {
     /// [`DatabaseError::OtherGraph`] or [`DatabaseError::OtherPartitions`] if the process has another graph of this
     /// name; any other [`DatabaseError`] if it cannot be used.
     pub async fn create(target: RemoteTarget, identity: GraphIdentity) -> Result<Self, DatabaseError> {
-        let caller = Caller::new(target, identity);
-        call!(caller, Call::Create(v1::DatabaseCreate {}), Outcome::Done);
-        Ok(Self { caller })
+        let client = ProcessClient::new(target, identity);
+        call!(client, Call::Create(v1::DatabaseCreate {}), Outcome::Done);
+        Ok(Self { client })
     }
 
     /// Opens the database of a graph.
@@ -54,9 +54,9 @@ impl RemoteDatabase {
     /// [`DatabaseError::OtherPartitions`] if it has another graph of this name; any other [`DatabaseError`] if it
     /// cannot be used.
     pub async fn open(target: RemoteTarget, identity: GraphIdentity) -> Result<Self, DatabaseError> {
-        let caller = Caller::new(target, identity);
-        call!(caller, Call::Open(v1::DatabaseOpen {}), Outcome::Done);
-        Ok(Self { caller })
+        let client = ProcessClient::new(target, identity);
+        call!(client, Call::Open(v1::DatabaseOpen {}), Outcome::Done);
+        Ok(Self { client })
     }
 
     /// Removes the database of a graph. Does nothing if it does not exist.
@@ -65,8 +65,8 @@ impl RemoteDatabase {
     /// [`DatabaseError::OtherGraph`] or [`DatabaseError::OtherPartitions`] if the process has another graph of this
     /// name; any other [`DatabaseError`] if it cannot be used.
     pub async fn remove(target: RemoteTarget, identity: GraphIdentity) -> Result<(), DatabaseError> {
-        let caller = Caller::new(target, identity);
-        call!(caller, Call::Drop(v1::DatabaseDrop {}), Outcome::Done);
+        let client = ProcessClient::new(target, identity);
+        call!(client, Call::Drop(v1::DatabaseDrop {}), Outcome::Done);
         Ok(())
     }
 }
@@ -80,7 +80,7 @@ impl RemoteDatabase {
             v1::DatabaseReadPart { partition: partition.0, queries }
         };
         let parts = parts.into_iter().map(part).collect();
-        let rows = call!(self.caller, Call::Read(v1::DatabaseRead { parts }), Outcome::Rows).rows;
+        let rows = call!(self.client, Call::Read(v1::DatabaseRead { parts }), Outcome::Rows).rows;
         if rows.len() != expected {
             let detail =
                 format!("the process returned rows of {} partitions instead of {expected}", rows.len());
@@ -101,14 +101,14 @@ fn entry(entry: v1::DatabaseChange) -> Result<LogEntry, DatabaseError> {
 
 impl Database for RemoteDatabase {
     fn identity(&self) -> GraphIdentity {
-        self.caller.identity()
+        self.client.identity()
     }
 
     fn begin_term(&self, request: BeginTerm) -> Reply<'_, LogPoint, CommitError> {
         Box::pin(async move {
             let BeginTerm { partition, term, leader } = request;
             let begin = v1::DatabaseBeginTerm { partition: partition.0, term: term.0, leader };
-            let end = call!(self.caller, Call::BeginTerm(begin), Outcome::Began);
+            let end = call!(self.client, Call::BeginTerm(begin), Outcome::Began);
             Ok(point(Some(end)))
         })
     }
@@ -116,7 +116,7 @@ impl Database for RemoteDatabase {
     fn commit(&self, batch: Batch) -> Reply<'_, (), CommitError> {
         Box::pin(async move {
             let commit = v1::DatabaseCommit { batch: batch.to_bytes().into() };
-            call!(self.caller, Call::Commit(commit), Outcome::Done);
+            call!(self.client, Call::Commit(commit), Outcome::Done);
             Ok(())
         })
     }
@@ -133,7 +133,7 @@ impl Database for RemoteDatabase {
             let partitions: Vec<u32> = partitions.into_iter().map(|partition| partition.0).collect();
             let expected = partitions.len();
             let points = v1::DatabasePoints { partitions };
-            let ends = call!(self.caller, Call::Points(points), Outcome::Ends).ends;
+            let ends = call!(self.client, Call::Points(points), Outcome::Ends).ends;
             if ends.len() != expected {
                 let detail = format!("the process returned {} log ends instead of {expected}", ends.len());
                 return Err(DatabaseError::damaged(detail));
@@ -146,7 +146,7 @@ impl Database for RemoteDatabase {
         Box::pin(async move {
             let after = Some(wire_point(after));
             let asked = v1::DatabaseChanges { partition: partition.0, after, bytes_max: bytes_max as u64 };
-            let part = call!(self.caller, Call::Changes(asked), Outcome::LogPart);
+            let part = call!(self.client, Call::Changes(asked), Outcome::LogPart);
             let changes = part.changes.into_iter().map(entry).collect::<Result<_, _>>()?;
             Ok(LogPart { changes, end: point(part.end) })
         })
@@ -155,7 +155,7 @@ impl Database for RemoteDatabase {
     fn scan_objects(&self, partition: PartitionId, after: Option<u64>, limit: u32) -> Reply<'_, ObjectPage> {
         Box::pin(async move {
             let scan = v1::DatabaseScanObjects { partition: partition.0, after, limit };
-            let page = call!(self.caller, Call::ScanObjects(scan), Outcome::Page);
+            let page = call!(self.client, Call::ScanObjects(scan), Outcome::Page);
             Ok(ObjectPage { at: point(page.at), objects: objects_from_bytes(&page.rows)? })
         })
     }
@@ -174,7 +174,7 @@ impl Database for RemoteDatabase {
             };
             let after = after.map(key);
             let scan = v1::DatabaseScanAssociations { partition: partition.0, after, limit };
-            let page = call!(self.caller, Call::ScanAssociations(scan), Outcome::Page);
+            let page = call!(self.client, Call::ScanAssociations(scan), Outcome::Page);
             let associations = associations_from_bytes(&page.rows)?;
             Ok(AssociationPage { at: point(page.at), associations })
         })
@@ -188,13 +188,13 @@ impl Database for RemoteDatabase {
                 changes_written_before_ms: trim.changes_written_before_ms,
                 outcomes_before_ms: trim.outcomes_before_ms,
             };
-            let removed = call!(self.caller, Call::Trim(trim), Outcome::Removed);
+            let removed = call!(self.client, Call::Trim(trim), Outcome::Removed);
             Ok(Trimmed { changes: removed.changes, outcomes: removed.outcomes, more: removed.more })
         })
     }
 
     /// Waits for calls under way. The process keeps the graph open for other callers.
     fn close(&self) -> BoxFuture<'_, ()> {
-        Box::pin(self.caller.close())
+        Box::pin(self.client.close())
     }
 }

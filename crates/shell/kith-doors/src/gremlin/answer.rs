@@ -8,7 +8,7 @@ use super::{
     question::Asked,
     results::{self, Form},
 };
-use crate::{Charged, Guest};
+use crate::{Charged, DoorCaller};
 use bytes::Bytes;
 use kith_gremlin::{message::Response, value::Value};
 use kith_net::{give_way, in_turns};
@@ -48,23 +48,29 @@ impl From<Ended> for Stop {
     }
 }
 
-/// Answers a request of `guest`, once one of the `places` of its connection is free.
-pub(super) async fn answer(guest: Arc<Guest>, incoming: Incoming, outbox: Outbox, places: Arc<Semaphore>) {
-    let _under_way = guest.connected().request();
+/// Answers a request of `caller`, once one of the `places` of its connection is free.
+pub(super) async fn answer(
+    caller: Arc<DoorCaller>,
+    incoming: Incoming,
+    outbox: Outbox,
+    places: Arc<Semaphore>,
+) {
+    let _under_way = caller.connected().request();
     let (id, coding) = (incoming.id, incoming.coding);
     let Ok(Ok(_place)) = timeout(QUEUE_PATIENCE, places.acquire()).await else {
         // If the connection has ended, nobody wants the answer.
         let _ = outbox.fail(id, &too_many(), coding).await;
         return;
     };
-    if let Err(Stop::Failed(error)) = guest.connected().share().scope(served(&guest, incoming, &outbox)).await
+    if let Err(Stop::Failed(error)) =
+        caller.connected().share().scope(served(&caller, incoming, &outbox)).await
     {
         // If the connection has ended, nobody wants the answer.
         let _ = outbox.fail(id, &error, coding).await;
     }
 }
 
-async fn served(guest: &Guest, incoming: Incoming, outbox: &Outbox) -> Result<(), Stop> {
+async fn served(caller: &DoorCaller, incoming: Incoming, outbox: &Outbox) -> Result<(), Stop> {
     let Wants::Results(asked) = &incoming.wants else { return Ok(()) };
     let asked: &Asked = match &**asked {
         Ok(asked) => asked,
@@ -78,7 +84,7 @@ async fn served(guest: &Guest, incoming: Incoming, outbox: &Outbox) -> Result<()
     let options = QueryOptions { early, ..asked.options.clone() };
     let ended = CancellationToken::new();
     let asking = async {
-        let reply = guest.call(asked.question(), options).await;
+        let reply = caller.call(asked.question(), options).await;
         ended.cancel();
         Ok::<_, Stop>(reply)
     };
@@ -86,7 +92,7 @@ async fn served(guest: &Guest, incoming: Incoming, outbox: &Outbox) -> Result<()
     let sending = async {
         while let Some(part) = next(&mut parts, &ended).await {
             let bytes = part.len();
-            in_turns(answer.add(Arc::new(guest.charge(part, bytes)?))).await?;
+            in_turns(answer.add(Arc::new(caller.charge(part, bytes)?))).await?;
         }
         Ok(())
     };

@@ -9,7 +9,7 @@ use super::{
     introduction::Introduction,
     outbox::{self, Ended, Outbox},
 };
-use crate::{Guest, Stream};
+use crate::{DoorCaller, Stream};
 use futures::{StreamExt, stream::SplitStream};
 use std::{io, pin::pin, sync::Arc};
 use tokio::{
@@ -30,18 +30,18 @@ const REASON_BYTES_MAX: usize = 123;
 ///
 /// # Errors
 /// Errors of the stream.
-pub(super) async fn serve(stream: &mut Stream, guest: Guest) -> io::Result<()> {
-    let guest = Arc::new(guest);
-    let unfinished = Unfinished::new(guest.connected());
-    let Some(socket) = http::serve(stream, &guest, unfinished.clone()).await? else { return Ok(()) };
+pub(super) async fn serve(stream: &mut Stream, caller: DoorCaller) -> io::Result<()> {
+    let caller = Arc::new(caller);
+    let unfinished = Unfinished::new(caller.connected());
+    let Some(socket) = http::serve(stream, &caller, unfinished.clone()).await? else { return Ok(()) };
     let (sink, source) = socket.split();
     let (outbox, sending) = outbox::new();
-    let share = guest.connected().share().clone();
+    let share = caller.connected().share().clone();
     let connection = Connection {
         source,
         outbox,
         unfinished,
-        guest,
+        caller,
         places: Arc::new(Semaphore::new(UNDER_WAY_MAX)),
         introduction: Introduction::default(),
         tasks: JoinSet::new(),
@@ -60,7 +60,7 @@ struct Connection<'s> {
     source: SplitStream<Socket<'s>>,
     outbox: Outbox,
     unfinished: Unfinished,
-    guest: Arc<Guest>,
+    caller: Arc<DoorCaller>,
     introduction: Introduction,
     /// One place for each request that may be evaluated at once.
     places: Arc<Semaphore>,
@@ -135,13 +135,13 @@ impl Connection<'_> {
             }
         };
         if let Wants::Authentication(credentials) = &incoming.wants {
-            // An identity changes for the requests that come later only: those under way keep the guest that they have.
-            let guest = Arc::make_mut(&mut self.guest);
+            // An identity changes for the requests that come later only: those under way keep the caller that they have.
+            let caller = Arc::make_mut(&mut self.caller);
             let shown = (incoming.id, credentials, incoming.coding);
-            for kept in self.introduction.check(shown, guest, &self.outbox).await? {
+            for kept in self.introduction.check(shown, caller, &self.outbox).await? {
                 self.start(kept).await?;
             }
-        } else if self.guest.visitor().is_known() {
+        } else if self.caller.rights().is_known() {
             self.start(incoming).await?;
         } else {
             self.introduction.keep(incoming, &self.outbox).await?;
@@ -154,8 +154,8 @@ impl Connection<'_> {
         if UNDER_WAY_MAX + WAITING_MAX <= self.tasks.len() + self.decoding.len() {
             return self.outbox.fail(incoming.id, &too_many(), incoming.coding).await;
         }
-        let (guest, places) = (Arc::clone(&self.guest), Arc::clone(&self.places));
-        self.tasks.spawn(answer::answer(guest, incoming, self.outbox.clone(), places));
+        let (caller, places) = (Arc::clone(&self.caller), Arc::clone(&self.places));
+        self.tasks.spawn(answer::answer(caller, incoming, self.outbox.clone(), places));
         Ok(())
     }
 
@@ -174,7 +174,7 @@ impl Connection<'_> {
     async fn broken(&mut self, error: Error) -> End {
         let (code, reason) = match error {
             Error::Io(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-                if self.guest.end().is_cancelled()
+                if self.caller.end().is_cancelled()
                     && let Err(end) = self.answer_all().await
                 {
                     return end;

@@ -7,7 +7,7 @@ use super::{
     question::Asked,
     results::{self, Form},
 };
-use crate::Guest;
+use crate::DoorCaller;
 use bytes::Bytes;
 use futures::stream;
 use http_body::Frame;
@@ -90,15 +90,15 @@ pub(super) fn response(
     response
 }
 
-/// Answers a request of `guest`, which may have credentials of its own.
-pub(super) async fn answer(guest: &Guest, request: Request<Incoming>) -> Reply {
+/// Answers a request of `caller`, which may have credentials of its own.
+pub(super) async fn answer(caller: &DoorCaller, request: Request<Incoming>) -> Reply {
     let id = uuid::Builder::from_random_bytes(rand::random()).into_uuid();
-    let mut guest = guest.clone();
+    let mut caller = caller.clone();
     let text = |name| request.headers().get(name).and_then(|value: &HeaderValue| value.to_str().ok());
     let accepted = http::accepted(text(header::ACCEPT), text(header::CONTENT_TYPE));
     let coding = accepted.unwrap_or(http::DEFAULT);
-    let share = guest.connected().share().clone();
-    match share.scope(answered(&mut guest, id, request, accepted)).await {
+    let share = caller.connected().share().clone();
+    match share.scope(answered(&mut caller, id, request, accepted)).await {
         Ok(Some(response)) => Reply::Answer(response),
         Ok(None) => Reply::NothingAsked,
         Err(Failed::Query(error)) => Reply::Answer(failed(id, &error, None, coding)),
@@ -111,7 +111,7 @@ pub(super) async fn answer(guest: &Guest, request: Request<Incoming>) -> Reply {
 }
 
 async fn answered(
-    guest: &mut Guest,
+    caller: &mut DoorCaller,
     id: Uuid,
     request: Request<Incoming>,
     accepted: Option<Coding>,
@@ -126,15 +126,15 @@ async fn answered(
     if request.method() == Method::GET && request.uri().query().is_none() {
         return Ok(None);
     }
-    introduce(guest, text(header::AUTHORIZATION))?;
+    introduce(caller, text(header::AUTHORIZATION))?;
     let (is_get, body, room) = match *request.method() {
         Method::GET => {
             let query = request.uri().query().unwrap_or_default().to_owned().into_bytes();
-            let room = inlet::room(guest.connected().charge(), query.len());
+            let room = inlet::room(caller.connected().charge(), query.len());
             (true, query, room)
         }
         _ => {
-            let (body, charge) = whole(guest, request.into_body()).await?;
+            let (body, charge) = whole(caller, request.into_body()).await?;
             let room = inlet::room(charge, body.len());
             (false, body, room)
         }
@@ -147,7 +147,7 @@ async fn answered(
     let Some((asking, _room)) = in_turns(decoding).await? else {
         return Ok(None);
     };
-    results(guest, asking, received, coding).await.map(Some).map_err(Failed::Query)
+    results(caller, asking, received, coding).await.map(Some).map_err(Failed::Query)
 }
 
 /// A request that was decoded.
@@ -179,8 +179,8 @@ fn decoded(
 }
 
 /// Gives the peer the identity that the request shows, or else that of its connection.
-fn introduce(guest: &mut Guest, header: Option<&str>) -> Result<(), QueryError> {
-    guest.forget_token();
+fn introduce(caller: &mut DoorCaller, header: Option<&str>) -> Result<(), QueryError> {
+    caller.forget_token();
     let shown = header.map(|header| http::credentials_of_header(header).ok_or(()));
     match shown {
         None => {}
@@ -189,13 +189,13 @@ fn introduce(guest: &mut Guest, header: Option<&str>) -> Result<(), QueryError> 
             let message = "the header authorization cannot be read".to_owned();
             return Err(QueryError::Remote { code: ErrorCode::Unauthenticated, message, help });
         }
-        Some(Ok(credentials)) => match guest.authenticate(credentials.password.as_bytes()) {
+        Some(Ok(credentials)) => match caller.authenticate(credentials.password.as_bytes()) {
             // Clients that were given credentials send them also where nobody asks for them.
-            Err(error) if error.code() == ErrorCode::BadRequest && guest.visitor().is_known() => {}
+            Err(error) if error.code() == ErrorCode::BadRequest && caller.rights().is_known() => {}
             other => other?,
         },
     }
-    if guest.visitor().is_known() {
+    if caller.rights().is_known() {
         return Ok(());
     }
     Err(QueryError::Remote {
@@ -206,8 +206,8 @@ fn introduce(guest: &mut Guest, header: Option<&str>) -> Result<(), QueryError> 
 }
 
 /// Reads a body, which is charged as it arrives.
-async fn whole(guest: &Guest, mut body: Incoming) -> Result<(Vec<u8>, Charge), Failed> {
-    let mut arrival = Arrival::new(guest.connected());
+async fn whole(caller: &DoorCaller, mut body: Incoming) -> Result<(Vec<u8>, Charge), Failed> {
+    let mut arrival = Arrival::new(caller.connected());
     let mut bytes = Vec::new();
     loop {
         let frame = tokio::select! {
@@ -247,21 +247,21 @@ async fn whole(guest: &Guest, mut body: Incoming) -> Result<(Vec<u8>, Charge), F
 
 /// Evaluates the traversal.
 async fn results(
-    guest: &Guest,
+    caller: &DoorCaller,
     asking: Asking,
     received: Instant,
     (media_type, serializer): Coding,
 ) -> Result<HttpResponse<Body>, QueryError> {
-    let _under_way = guest.connected().request();
+    let _under_way = caller.connected().request();
     let Asking { id, asked, is_get } = asking;
     if is_get && asked.query.writes {
         let detail = "a traversal in the address of a GET may not change a graph; send it with POST";
         return Err(QueryError::BadRequest { detail: detail.to_owned() });
     }
     let deadline = asked.options.deadline.map(|deadline| deadline.saturating_sub(received.elapsed()));
-    let reply = guest.call(asked.question(), QueryOptions { deadline, ..asked.options.clone() }).await?;
+    let reply = caller.call(asked.question(), QueryOptions { deadline, ..asked.options.clone() }).await?;
     let answer = answer::of_traversal(&reply)?;
-    let pieces = in_turns(encoded(guest, id, answer, (asked.form, serializer)))
+    let pieces = in_turns(encoded(caller, id, answer, (asked.form, serializer)))
         .await
         .map_err(|error| if answer.wrote { QueryError::results_lost(error) } else { error })?;
     Ok(response(StatusCode::OK, media_type, pieces))
@@ -269,7 +269,7 @@ async fn results(
 
 /// The body of an answer. Its pieces are charged until they are sent. Others have their turn after each of them.
 async fn encoded(
-    guest: &Guest,
+    caller: &DoorCaller,
     id: Uuid,
     answer: &GremlinAnswer,
     (form, serializer): (Form, Serializer),
@@ -286,18 +286,18 @@ async fn encoded(
         }
         piece.extend(http::encode_result(&value, serializer).map_err(of_gremlin)?);
         if PIECE_BYTES <= piece.len() {
-            pieces.push(charged(guest, mem::take(&mut piece))?);
+            pieces.push(charged(caller, mem::take(&mut piece))?);
             give_way().await;
         }
     }
     piece.extend(tail);
-    pieces.push(charged(guest, piece)?);
+    pieces.push(charged(caller, piece)?);
     Ok(pieces)
 }
 
 /// Bytes of an answer, which are charged until they are sent.
-fn charged(guest: &Guest, bytes: Vec<u8>) -> Result<Bytes, QueryError> {
-    let charge = guest.connected().charge_reply(bytes.len());
+fn charged(caller: &DoorCaller, bytes: Vec<u8>) -> Result<Bytes, QueryError> {
+    let charge = caller.connected().charge_reply(bytes.len());
     let charge = charge.map_err(|status| QueryError::from_status(&status))?;
     Ok(charge.pay_for(bytes.into()))
 }

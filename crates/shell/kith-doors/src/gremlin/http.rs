@@ -6,7 +6,7 @@ use super::{
     exchange::{self, Body, Reply},
     inlet::{Inlet, Unfinished},
 };
-use crate::{Guest, Stream};
+use crate::{DoorCaller, Stream};
 use bytes::Bytes;
 use futures::FutureExt;
 use hyper::{
@@ -63,15 +63,15 @@ pub(super) type Socket<'s> = WebSocketStream<Inlet<&'s mut Stream>>;
 /// Errors of the stream, and of what the peer sends.
 pub(super) async fn serve<'s>(
     stream: &'s mut Stream,
-    guest: &Arc<Guest>,
+    caller: &Arc<DoorCaller>,
     unfinished: Unfinished,
 ) -> io::Result<Option<Socket<'s>>> {
     let begins = Arc::new(AtomicBool::new(false));
     let service = service_fn(|request| {
-        let (guest, begins) = (Arc::clone(guest), Arc::clone(&begins));
-        async move { Ok::<_, Infallible>(answer(&guest, request, &begins).await) }.boxed()
+        let (caller, begins) = (Arc::clone(caller), Arc::clone(&begins));
+        async move { Ok::<_, Infallible>(answer(&caller, request, &begins).await) }.boxed()
     });
-    let end = guest.end().clone();
+    let end = caller.end().clone();
     let io = TokioIo::new(Unended { stream, end: end.clone(), has_ended: false });
     let mut server = http1::Builder::new();
     server.timer(TokioTimer::new()).header_read_timeout(HEADER_PATIENCE).max_buf_size(HEADER_BYTES_MAX);
@@ -104,8 +104,8 @@ pub(super) async fn serve<'s>(
 }
 
 /// Answers one request. Notes if a WebSocket begins after it.
-async fn answer(guest: &Guest, request: Request<Incoming>, begins: &AtomicBool) -> Response<Body> {
-    if let Err(foreign) = hosts::admit(guest.connected(), &request, Some(guest.peer())) {
+async fn answer(caller: &DoorCaller, request: Request<Incoming>, begins: &AtomicBool) -> Response<Body> {
+    if let Err(foreign) = hosts::admit(caller.connected(), &request, Some(caller.peer())) {
         return text(StatusCode::FORBIDDEN, format!("permission_denied: {foreign}\n"));
     }
     let path = request.uri().path();
@@ -121,7 +121,7 @@ async fn answer(guest: &Guest, request: Request<Incoming>, begins: &AtomicBool) 
     }
     let is_get = request.method() == Method::GET;
     match *request.method() {
-        Method::POST | Method::GET => match exchange::answer(guest, request).await {
+        Method::POST | Method::GET => match exchange::answer(caller, request).await {
             Reply::Answer(response) => response,
             Reply::NothingAsked if is_get => explanation(),
             Reply::NothingAsked => text(StatusCode::BAD_REQUEST, "the request has no body\n".to_owned()),

@@ -5,7 +5,7 @@ use super::{
     incoming::Incoming,
     outbox::{Coding, Ended, Outbox},
 };
-use crate::Guest;
+use crate::DoorCaller;
 use kith_gremlin::message::{Credentials, Response};
 use kith_net::server::connections::STRANGER_MESSAGES_MAX;
 use uuid::Uuid;
@@ -42,13 +42,13 @@ impl Introduction {
     pub async fn check(
         &mut self,
         (id, credentials, coding): (Uuid, &Credentials, Coding),
-        guest: &mut Guest,
+        caller: &mut DoorCaller,
         outbox: &Outbox,
     ) -> Result<Vec<Incoming>, Ended> {
         let kept = std::mem::take(&mut self.kept);
         // Drivers send credentials with the id of the request that was answered by the demand.
         let is_kept = kept.iter().any(|incoming| incoming.id == id);
-        match guest.authenticate(credentials.password.as_bytes()) {
+        match caller.authenticate(credentials.password.as_bytes()) {
             Ok(()) if is_kept => Ok(kept),
             Ok(()) => {
                 outbox.send(&Response::no_content(id), coding, None).await?;

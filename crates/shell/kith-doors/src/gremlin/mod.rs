@@ -19,7 +19,7 @@ mod results;
 #[cfg(test)]
 mod tests;
 
-use crate::{Door, DoorNames, Guest, Stream};
+use crate::{Door, DoorCaller, DoorNames, Stream};
 use futures::{FutureExt, future::BoxFuture};
 use std::{io, sync::Arc, time::Duration};
 
@@ -51,7 +51,11 @@ impl Door for Gremlin {
         NAMES
     }
 
-    fn serve<'a>(self: Arc<Self>, stream: &'a mut Stream, guest: Guest) -> BoxFuture<'a, io::Result<()>> {
-        connection::serve(stream, guest).boxed()
+    fn serve<'a>(
+        self: Arc<Self>,
+        stream: &'a mut Stream,
+        caller: DoorCaller,
+    ) -> BoxFuture<'a, io::Result<()>> {
+        connection::serve(stream, caller).boxed()
     }
 }

@@ -1,6 +1,6 @@
 //! The clients that are connected, for `CLIENT LIST`.
 
-use super::{tracking::Tracking, visitor::Visitor};
+use super::{resp_rights::RespRights, tracking::Tracking};
 use parking_lot::{Mutex, MutexGuard};
 use std::{
     collections::BTreeMap,
@@ -32,7 +32,7 @@ pub(crate) struct Client {
     asked: AtomicU64,
     said: Mutex<Said>,
     /// The client's identity; written when the client authenticates.
-    visitor: Mutex<Visitor>,
+    rights: Mutex<RespRights>,
 }
 
 /// The facts that a client states about itself.
@@ -66,8 +66,8 @@ impl Clients {
         let since = self.started.elapsed();
         let asked = AtomicU64::new(since.as_millis() as u64);
         let said = Mutex::new(Said { protocol: 2, ..Said::default() });
-        let visitor = Mutex::new(Visitor::anybody());
-        let client = Arc::new(Client { id, peer, local, since, asked, said, visitor });
+        let rights = Mutex::new(RespRights::anybody());
+        let client = Arc::new(Client { id, peer, local, since, asked, said, rights });
         self.lock().insert(id, Arc::clone(&client));
         Connected { clients: Arc::clone(self), client }
     }
@@ -131,13 +131,13 @@ impl Client {
     }
 
     /// Sets the client's identity.
-    pub(super) fn is(&self, visitor: Visitor) {
-        *self.visitor.lock() = visitor;
+    pub(super) fn is(&self, rights: RespRights) {
+        *self.rights.lock() = rights;
     }
 
     /// The client's name in the access file, as one word: programs split the lines at spaces.
     fn user(&self) -> Option<String> {
-        let name = self.visitor.lock().name()?;
+        let name = self.rights.lock().name()?;
         let word = |letter: char| if letter.is_whitespace() || letter.is_control() { '_' } else { letter };
         Some(name.chars().map(word).collect())
     }

@@ -5,9 +5,9 @@ use super::{
     clients::Connected,
     dialogue::{Dialogue, Flow},
     endpoint::Endpoint,
+    resp_rights::RespRights,
     round::Round,
     tracking::{self, Known},
-    visitor::Visitor,
 };
 use crate::parting::{LINGER, LINGER_BYTES, STRANGER_LINGER_BYTES, part};
 use bytes::{Buf, BytesMut};
@@ -42,7 +42,7 @@ const KEPT_BYTES: usize = 1 << 20;
 /// memory is short, it is disconnected sooner, like every slow client.
 const STALLED: Duration = Duration::from_secs(60);
 
-/// Serves RESP to `visitor` on `stream` until the peer closes it or breaks the protocol, or until `stop` is cancelled; the
+/// Serves RESP to `caller` on `stream` until the peer closes it or breaks the protocol, or until `stop` is cancelled; the
 /// round under way is answered first.
 ///
 /// # Errors
@@ -52,10 +52,10 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     listed: Connected,
     connected: Arc<connections::Connected>,
     endpoint: Arc<Endpoint>,
-    visitor: Visitor,
+    rights: RespRights,
     stop: CancellationToken,
 ) -> io::Result<()> {
-    let dialogue = Dialogue::new(Arc::clone(&listed.client), visitor);
+    let dialogue = Dialogue::new(Arc::clone(&listed.client), rights);
     let connection = Connection {
         stream,
         listed,

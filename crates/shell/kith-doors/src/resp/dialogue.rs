@@ -8,8 +8,8 @@ use super::{
     host::Host,
     introduction::{self, Greeting},
     refused::{NO_PASSWORD, NOAUTH_HELLO, Refused, WRONG_PASS, unknown_command, wrong_number_of},
+    resp_rights::RespRights,
     round::Round,
-    visitor::Visitor,
 };
 use crate::{AuthError, DEFAULT_USER};
 use kith_net::server::security::Need;
@@ -31,7 +31,7 @@ pub(super) enum Flow {
 #[derive(Debug)]
 pub(super) struct Dialogue {
     client: Arc<Client>,
-    visitor: Visitor,
+    rights: RespRights,
     version: Version,
     /// Whether the client has presented a token that identifies nobody.
     has_failed: bool,
@@ -39,14 +39,14 @@ pub(super) struct Dialogue {
 
 impl Dialogue {
     /// A connection that has sent no command yet.
-    pub fn new(client: Arc<Client>, visitor: Visitor) -> Self {
-        client.is(visitor.clone());
-        Self { client, visitor, version: Version::Two, has_failed: false }
+    pub fn new(client: Arc<Client>, rights: RespRights) -> Self {
+        client.is(rights.clone());
+        Self { client, rights, version: Version::Two, has_failed: false }
     }
 
     /// The limits on the next command. They are low until the client has authenticated.
     pub fn limits(&self) -> Limits {
-        if self.visitor.is_known() { Limits::USUAL } else { Limits::UNAUTHENTICATED }
+        if self.rights.is_known() { Limits::USUAL } else { Limits::UNAUTHENTICATED }
     }
 
     /// Whether the client keeps values, and must be told when they change.
@@ -81,7 +81,7 @@ impl Dialogue {
 
     /// Refuses a client that has not authenticated. The right to read a store is checked with the keys.
     fn admit(&self, spec: &Spec) -> Result<(), Refused> {
-        if spec.is_greeting() { Ok(()) } else { self.visitor.check(&Need::Known) }
+        if spec.is_greeting() { Ok(()) } else { self.rights.check(&Need::Known) }
     }
 
     fn answer(
@@ -136,7 +136,7 @@ impl Dialogue {
         let first = command.get(1).unwrap_or_default();
         // All commands of a round are from one client at one moment, so each store is checked once.
         let shape_of = |store: &str| {
-            self.visitor.check_read(store)?;
+            self.rights.check_read(store)?;
             host.shape_of(store).map_err(|error| refusal(&error))
         };
         match verb {
@@ -150,15 +150,15 @@ impl Dialogue {
     /// Puts the connection back into the state in which it was opened.
     fn reset(&mut self) {
         self.version = Version::Two;
-        self.visitor.reset();
-        self.client.is(self.visitor.clone());
+        self.rights.reset();
+        self.client.is(self.rights.clone());
         *self.client.said() = Said { protocol: Version::Two.number(), ..Said::default() };
     }
 
     /// `AUTH token`, `AUTH user token`.
     fn auth(&mut self, command: &Command<'_>, round: &mut Round, host: &dyn Host) -> Result<Flow, Refused> {
         let (user, token) = match (command.get(1), command.get(2), command.len()) {
-            (Some(_), None, _) if !self.visitor.must_prove() => return Err(NO_PASSWORD.to_owned()),
+            (Some(_), None, _) if !self.rights.must_prove() => return Err(NO_PASSWORD.to_owned()),
             (Some(token), None, _) => (DEFAULT_USER, token),
             (Some(user), Some(token), 3) => (user, token),
             _ => return Err("ERR syntax error".to_owned()),
@@ -171,16 +171,16 @@ impl Dialogue {
     /// Authenticates the client. Where nobody has to authenticate, Redis accepts any password of its default user, which many
     /// clients send by habit.
     fn authenticate(&mut self, user: &[u8], token: &[u8], host: &dyn Host) -> Result<(), Refused> {
-        self.visitor.authenticate(user, token).or_else(|error| {
+        self.rights.authenticate(user, token).or_else(|error| {
             if error == AuthError::NothingToProve && user == DEFAULT_USER {
-                return self.visitor.check(&Need::Known);
+                return self.rights.check(&Need::Known);
             }
             if error == AuthError::Wrong {
                 host.note_unproven(&self.client, !std::mem::replace(&mut self.has_failed, true));
             }
             Err(WRONG_PASS.to_owned())
         })?;
-        self.client.is(self.visitor.clone());
+        self.client.is(self.rights.clone());
         Ok(())
     }
 
@@ -190,7 +190,7 @@ impl Dialogue {
         match greeting.credentials {
             Some((user, token)) => self.authenticate(user, token, host)?,
             None => {
-                self.visitor.check(&Need::Known).map_err(|refused| match refused.starts_with("NOAUTH") {
+                self.rights.check(&Need::Known).map_err(|refused| match refused.starts_with("NOAUTH") {
                     true => NOAUTH_HELLO.to_owned(),
                     false => refused,
                 })?

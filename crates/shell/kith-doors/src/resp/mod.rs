@@ -15,13 +15,13 @@ mod introduction;
 mod keys;
 mod reads;
 mod refused;
+mod resp_rights;
 mod round;
 #[cfg(test)]
 mod tests;
 mod tracking;
-mod visitor;
 
-use crate::{Backend, Door, DoorNames, Guest, Stream};
+use crate::{Backend, Door, DoorCaller, DoorNames, Stream};
 use endpoint::Endpoint;
 use futures::{FutureExt, future::BoxFuture};
 use std::{io, net::SocketAddr, sync::Arc};
@@ -49,11 +49,15 @@ impl Door for Resp {
         WORDS
     }
 
-    fn serve<'a>(self: Arc<Self>, stream: &'a mut Stream, guest: Guest) -> BoxFuture<'a, io::Result<()>> {
-        let listed = self.0.connect(guest.peer());
-        let (connected, visitor) = (Arc::clone(guest.connected()), guest.visitor().clone().into());
-        let (endpoint, stop) = (Arc::clone(&self.0), guest.end().clone());
-        connection::serve(stream, listed, connected, endpoint, visitor, stop).boxed()
+    fn serve<'a>(
+        self: Arc<Self>,
+        stream: &'a mut Stream,
+        caller: DoorCaller,
+    ) -> BoxFuture<'a, io::Result<()>> {
+        let listed = self.0.connect(caller.peer());
+        let (connected, rights) = (Arc::clone(caller.connected()), caller.rights().clone().into());
+        let (endpoint, stop) = (Arc::clone(&self.0), caller.end().clone());
+        connection::serve(stream, listed, connected, endpoint, rights, stop).boxed()
     }
 
     /// The connection enforces its own limits, because it says why in error replies of Redis.

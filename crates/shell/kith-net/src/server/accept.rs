@@ -6,8 +6,8 @@ use super::{
     framed::{self, FrameService},
     hosts::Site,
     listen::{self, Opening},
-    security::{Caller, Gate, Identity, Need, guard},
-    stream::{Accepted, Opened, Peer, Stream},
+    security::{Caller, CallerIdentity, Gate, Need, guard},
+    stream::{Accepted, CallerConnection, Opened, Stream},
 };
 use kith_wire::frame::Preface;
 use std::{io, net::SocketAddr, sync::Arc};
@@ -123,7 +123,7 @@ async fn welcome(
         }
         _ if first == HTTP2_FIRST => {
             connected.speaks("grpc");
-            let peer = Peer { addr: Some(addr), caller, connected: Arc::clone(&connected) };
+            let peer = CallerConnection { addr: Some(addr), caller, connected: Arc::clone(&connected) };
             connected.unless_strange(hand_over(Accepted::new(stream, peer), http2)).await
         }
         _ => {
@@ -165,7 +165,7 @@ async fn open(
         Opening::Closed => return Ok(None),
         // It is served in its own protocol, which tells the peer that this port requires TLS.
         Opening::Clear(stream, first) => {
-            (first, Stream::Left(stream), Caller::new(Identity::Plain).at(Some(addr)))
+            (first, Stream::Left(stream), Caller::new(CallerIdentity::Plain).at(Some(addr)))
         }
         Opening::Tls(mut stream, caller) => {
             if gate.check(&caller, &Need::Known).is_ok() {

@@ -3,7 +3,7 @@
 
 use super::{
     connections::{Connected, no_memory, requests},
-    stream::Peer,
+    stream::CallerConnection,
 };
 use crate::Charge;
 use axum::{
@@ -51,7 +51,7 @@ async fn decompress(mut request: Request, next: Next) -> Response {
             return response;
         }
     };
-    let Some(peer) = request.extensions().get::<Peer>() else { return next.run(request).await };
+    let Some(peer) = request.extensions().get::<CallerConnection>() else { return next.run(request).await };
     let connected = Arc::clone(&peer.connected);
     request.headers_mut().remove(ENCODING);
     let is_charged = !requests::is_streamed(&request);

@@ -19,7 +19,7 @@ mod undecoded;
 pub use error::ListenError;
 pub use front_page::FrontPage;
 pub use process_metrics::{Usage, of_process};
-pub use stream::Peer;
+pub use stream::CallerConnection;
 
 use crate::server::{
     accept::Served,

@@ -92,7 +92,7 @@ write_to_stream!(Accepted);
 
 /// The peer of a gRPC connection. Each request of the connection carries it in its extensions.
 #[derive(Clone, Debug)]
-pub struct Peer {
+pub struct CallerConnection {
     /// The peer's address.
     pub addr: Option<SocketAddr>,
     /// The peer's identity; `None` if no gate authenticates callers.
@@ -104,20 +104,20 @@ pub struct Peer {
 /// A connection that uses HTTP/2.
 pub(crate) struct Accepted {
     stream: Watched<Stream>,
-    peer: Peer,
+    peer: CallerConnection,
 }
 
 impl Accepted {
     /// Wraps a stream so that the bytes that its peer takes are counted.
-    pub(super) fn new(stream: Stream, peer: Peer) -> Self {
+    pub(super) fn new(stream: Stream, peer: CallerConnection) -> Self {
         Self { stream: Watched::new(stream, Arc::clone(&peer.connected)), peer }
     }
 }
 
 impl ConnectInfo for Accepted {
-    type ConnectInfo = Peer;
+    type ConnectInfo = CallerConnection;
 
-    fn connect_info(&self) -> Peer {
+    fn connect_info(&self) -> CallerConnection {
         self.peer.clone()
     }
 }

@@ -3,7 +3,7 @@
 use super::HeldStores;
 use kith_cluster::metadata::{
     MetadataStore,
-    records::{Asker, ChangeError, change},
+    records::{ChangeCaller, ChangeError, change},
 };
 use kith_types::{NodeId, StoreVersion};
 use kith_versions::Command;
@@ -33,8 +33,8 @@ impl Repairs {
             let version = StoreVersion(store.version);
             let command = Command::Repaired { version, node: NodeId(self.node) };
             let who = format!("node {}", self.node);
-            let asker = Asker::own(&who, &topology.cluster);
-            match change(&*self.metadata, &store.name, asker, &[command]).await {
+            let caller = ChangeCaller::own(&who, &topology.cluster);
+            match change(&*self.metadata, &store.name, caller, &[command]).await {
                 Ok(_) => tracing::info!(store = store.name, version = version.0, "repaired"),
                 // The store was dropped meanwhile, or the version does not exist yet. The topology will show which.
                 Err(ChangeError::Refused(_) | ChangeError::Unknown) => {}

@@ -6,7 +6,7 @@
 //! request ─► Admin ─► versions │ rebalance │ live ─► read, decide, one conditional write of the metadata ─► nodes follow
 //! ```
 //!
-//! - `service`, `who`: the service, and who asks.
+//! - `service`, `caller`: the service, and who asks.
 //! - `cluster_handle`: the metadata, the topology and the connections that all of them use.
 //! - `versions`: the commands of stores. `run` carries out a push, `prepare` has nodes fetch, `fence` waits until all
 //!   routers follow, `lifetime` creates and drops stores, `clean` removes files that no version names, `caretaker` takes
@@ -21,6 +21,7 @@
 //!
 //! To add a command, decide it in `kith-versions` or `kith-routing`, then add its arm in `service`.
 
+mod caller;
 pub mod cluster;
 mod cluster_handle;
 mod fetch_rates;
@@ -34,7 +35,6 @@ mod status;
 mod uploads;
 mod versions;
 mod view;
-mod who;
 
 pub use cluster_handle::{ClusterHandle, Coordinator};
 pub use kith_database::{DatabaseServer, DatabaseServers};

@@ -1,11 +1,12 @@
 //! Administration: the gRPC service `Cluster`. `status`, `versions` and `rebalance` carry out its requests.
 
 use crate::admin::{
-    ClusterHandle, RouterView, fetch_rates,
+    ClusterHandle, RouterView,
+    caller::AdminCaller,
+    fetch_rates,
     live::LiveGraphStore,
     rebalance::Rebalancer,
     versions::{Push, Stores},
-    who::Who,
 };
 use futures::{StreamExt, stream::BoxStream};
 use kith_cluster::metadata::records::bounds::{node_wait, push_id};
@@ -45,7 +46,7 @@ type ProgressStream = BoxStream<'static, Result<v1::PushProgress, Status>>;
 
 impl Admin {
     /// Pushes, and continues if the caller disconnects: a push ends completely or not at all.
-    fn push(&self, push: Push, who: Who) -> ProgressStream {
+    fn push(&self, push: Push, who: AdminCaller) -> ProgressStream {
         let (sender, receiver) = mpsc::channel(PROGRESS_QUEUE);
         let stores = self.stores.clone();
         tokio::spawn(async move {
@@ -64,7 +65,7 @@ impl Admin {
 }
 
 /// Decodes the components of a push, and checks their names.
-fn components(json: &[u8], who: &Who, store: &str) -> Result<Vec<ComponentDocument>, Status> {
+fn components(json: &[u8], who: &AdminCaller, store: &str) -> Result<Vec<ComponentDocument>, Status> {
     serde_json::from_slice(json).map_err(|error| {
         let reason = format!("the components of the push cannot be read: {error}");
         let (method, code) = ("push", ErrorCode::BadRequest);
@@ -107,7 +108,7 @@ impl v1::cluster_server::Cluster for Admin {
         &self,
         request: Request<v1::PushRequest>,
     ) -> Result<Response<Self::PushStoreStream>, Status> {
-        let who = Who::of(&request, &request.get_ref().who);
+        let who = AdminCaller::of(&request, &request.get_ref().who);
         let request = request.into_inner();
         let components = components(&request.components, &who, &request.store)?;
         let push = Push {
@@ -134,7 +135,7 @@ impl v1::cluster_server::Cluster for Admin {
     }
 
     async fn store(&self, request: Request<v1::StoreRequest>) -> Result<Response<v1::StoreReply>, Status> {
-        let who = Who::of(&request, &request.get_ref().who);
+        let who = AdminCaller::of(&request, &request.get_ref().who);
         let request = v1::StoreRequest { who: who.name.clone(), ..request.into_inner() };
         let store = request.store.clone();
         let done = self.stores.command(request, who.standing).await;
@@ -146,7 +147,7 @@ impl v1::cluster_server::Cluster for Admin {
         &self,
         request: Request<v1::RebalanceRequest>,
     ) -> Result<Response<v1::RebalanceReply>, Status> {
-        let who = Who::of(&request, &request.get_ref().who).name;
+        let who = AdminCaller::of(&request, &request.get_ref().who).name;
         let request = v1::RebalanceRequest { who, ..request.into_inner() };
         Ok(Response::new(self.rebalancer.command(request).await?))
     }
@@ -155,7 +156,7 @@ impl v1::cluster_server::Cluster for Admin {
         &self,
         request: Request<v1::SchemaCommand>,
     ) -> Result<Response<v1::SchemaOutcome>, Status> {
-        let who = Who::of(&request, &request.get_ref().who);
+        let who = AdminCaller::of(&request, &request.get_ref().who);
         let request = request.into_inner();
         let graph = request.graph.clone();
         let is_dry_run = matches!(

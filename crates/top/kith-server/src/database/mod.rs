@@ -24,7 +24,7 @@ pub use options::DatabaseOptions;
 use kith_cluster::metadata::MetadataStore;
 use kith_cluster::{
     StartError,
-    data_dir::{DataDir, Identity},
+    data_dir::{DataDir, FolderIdentity},
     freshness::Freshness,
     liveness::{self, ProcessId, Registration},
     topology::{self, TopologyReceiver},
@@ -104,7 +104,7 @@ impl DatabaseServer {
         let id = ProcessId::database(options.database);
         id.wait_until_free(&*metadata, options.listen).await?;
         let cluster_id = topology.borrow().cluster.cluster_id.clone();
-        data.claim(&Identity { cluster_id, owner: format!("database {}", options.database) })?;
+        data.claim(&FolderIdentity { cluster_id, owner: format!("database {}", options.database) })?;
         let graphs = GraphFiles::new(options.data.clone(), SqliteOptions::default());
         let graphs = graphs.map_err(|source| StartError::Write { path: options.data.clone(), source })?;
         let graphs = Arc::new(graphs);

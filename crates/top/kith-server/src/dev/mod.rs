@@ -19,7 +19,7 @@ pub use stop::{StopError, stop};
 use kith_cluster::metadata::{EmbeddedMetadata, MetadataService, MetadataStore};
 use kith_cluster::{
     StartError,
-    data_dir::{DataDir, Identity, write_atomically},
+    data_dir::{DataDir, FolderIdentity, write_atomically},
     topology,
 };
 use kith_net::server::{
@@ -154,7 +154,7 @@ impl Dev {
             options.objects.as_deref(),
         )
         .await?;
-        data.claim(&Identity { cluster_id: made.cluster_id.clone(), owner: OWNER.to_owned() })?;
+        data.claim(&FolderIdentity { cluster_id: made.cluster_id.clone(), owner: OWNER.to_owned() })?;
         held.data = Some(data);
         cluster::remove_stale(&*store, options.routers).await?;
         // Nodes and routers in this process share this topology, so it contains the types of live graphs.

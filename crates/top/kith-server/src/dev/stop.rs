@@ -232,7 +232,7 @@ mod tests {
         let mut child = process(Some(&lock));
         fs::write(&lock, format!("{}\n", child.id())).unwrap();
         let held = data_dir::DataDir::lock(&folder.path().join("other")).unwrap();
-        let identity = data_dir::Identity { cluster_id: "c".to_owned(), owner: "node 3".to_owned() };
+        let identity = data_dir::FolderIdentity { cluster_id: "c".to_owned(), owner: "node 3".to_owned() };
         held.claim(&identity).unwrap();
         fs::copy(folder.path().join("other/kith.json"), folder.path().join("kith.json")).unwrap();
         assert!(matches!(stop(folder.path(), None).await, Err(StopError::OtherOwner { .. })));

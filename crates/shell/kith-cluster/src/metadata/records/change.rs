@@ -43,7 +43,7 @@ pub struct Changed {
 
 /// The subject who makes a change, and the cluster that it applies to.
 #[derive(Clone, Copy)]
-pub struct Asker<'a> {
+pub struct ChangeCaller<'a> {
     /// The name for the history.
     pub who: &'a str,
     /// The trust in the identity.
@@ -52,7 +52,7 @@ pub struct Asker<'a> {
     pub cluster: &'a ClusterDocument,
 }
 
-impl<'a> Asker<'a> {
+impl<'a> ChangeCaller<'a> {
     /// Returns the identity of a process of the cluster. It may not do what is reserved for owners.
     pub fn own(who: &'a str, cluster: &'a ClusterDocument) -> Self {
         Self { who, standing: Trust::default(), cluster }
@@ -77,12 +77,12 @@ pub async fn read(metadata: &dyn MetadataStore, store: &str) -> Result<Option<Kn
 pub async fn change(
     metadata: &dyn MetadataStore,
     store: &str,
-    asker: Asker<'_>,
+    caller: ChangeCaller<'_>,
     commands: &[Command],
 ) -> Result<Changed, ChangeError> {
     for _ in 0..COMMIT_TRIES {
         let known = read(metadata, store).await?.ok_or(ChangeError::Unknown)?;
-        if let Some(changed) = change_known(metadata, &known, asker, commands, New::default()).await? {
+        if let Some(changed) = change_known(metadata, &known, caller, commands, New::default()).await? {
             return Ok(changed);
         }
     }
@@ -96,7 +96,7 @@ pub async fn change(
 pub async fn define(
     metadata: &dyn MetadataStore,
     store: &str,
-    asker: Asker<'_>,
+    caller: ChangeCaller<'_>,
     alter: impl Fn(&mut DefinitionDocument),
 ) -> Result<Changed, ChangeError> {
     for _ in 0..COMMIT_TRIES {
@@ -104,14 +104,14 @@ pub async fn define(
         let mut definition = known.document.definition.clone();
         alter(&mut definition);
         // Refuse a caller without the right even if nothing would be altered.
-        policy_of(&known.document.definition).guards.check_keeper(asker.who, asker.standing)?;
+        policy_of(&known.document.definition).guards.check_keeper(caller.who, caller.standing)?;
         if definition == known.document.definition {
             let (document, revision) = (known.document, known.revision);
             return Ok(Changed { before: document.clone(), document, revision, effects: Vec::new() });
         }
         let define = Command::Define { policy: policy_of(&definition) };
         let new = New { definition: Some(&definition), ..New::default() };
-        if let Some(changed) = change_known(metadata, &known, asker, &[define], new).await? {
+        if let Some(changed) = change_known(metadata, &known, caller, &[define], new).await? {
             return Ok(changed);
         }
     }
@@ -131,7 +131,7 @@ pub struct New<'a> {
 pub async fn change_known(
     metadata: &dyn MetadataStore,
     known: &Known,
-    asker: Asker<'_>,
+    caller: ChangeCaller<'_>,
     commands: &[Command],
     new: New<'_>,
 ) -> Result<Option<Changed>, ChangeError> {
@@ -145,9 +145,9 @@ pub async fn change_known(
     let rebalance = rebalance(metadata, commands, &mut conditions).await?;
     let (now, mut effects) = (now(), Vec::new());
     let StoreDocument { name, definition, .. } = &known.document;
-    let holders = holders_of(asker.cluster, name, definition.replication);
+    let holders = holders_of(caller.cluster, name, definition.replication);
     for command in commands {
-        let Asker { who, standing, .. } = asker;
+        let ChangeCaller { who, standing, .. } = caller;
         let rebalance = rebalance.as_ref().map(|(id, is_stopped)| Rebalance { id, is_stopped: *is_stopped });
         let context = Context { now, who, standing, holders: &holders, rebalance };
         let transition = state.apply(command, &context)?;
@@ -293,7 +293,7 @@ mod tests {
         let (cluster, components) = (cluster(), [component(bytes)]);
         let known = read(metadata, store).await.unwrap().unwrap();
         let new = New { components: &components, ..New::default() };
-        let begun = change_known(metadata, &known, Asker::own("ada", &cluster), &[begin()], new).await;
+        let begun = change_known(metadata, &known, ChangeCaller::own("ada", &cluster), &[begin()], new).await;
         let status = begun.err()?.to_status(store);
         Some((kith_wire::detail_of(&status).code, status.message().to_owned()))
     }
@@ -302,12 +302,12 @@ mod tests {
     async fn a_record_that_is_nearly_full_takes_no_push_and_every_other_change() {
         let (metadata, cluster) = (EmbeddedMetadata::in_memory(), cluster());
         put(&metadata, "people", "", 800 << 10).await;
-        let asker = Asker::own("ada", &cluster);
+        let caller = ChangeCaller::own("ada", &cluster);
         for (bytes, code) in [(400 << 10, Some("record_too_large")), (100 << 10, None)] {
             let refusal = pushed(&metadata, "people", bytes).await.map(|(code, _)| code);
             assert_eq!(refusal.as_deref(), code);
         }
-        change(&metadata, "people", asker, &[Command::Freeze]).await.unwrap();
+        change(&metadata, "people", caller, &[Command::Freeze]).await.unwrap();
     }
 
     #[tokio::test]

@@ -1,17 +1,17 @@
 //! Tests of unauthenticated peers, tokens and rights.
 
 use super::*;
-use kith_net::server::security::{Caller, Identity, testing::gate};
+use kith_net::server::security::{Caller, CallerIdentity, testing::gate};
 use sha2::{Digest, Sha256};
 
 /// A peer without a certificate, of a gate that knows the token `ads-token`, which may read `people`, read and write `notes`, and
 /// write `letters`.
-fn nobody(folder: &std::path::Path) -> Visitor {
+fn nobody(folder: &std::path::Path) -> CallerRights {
     let hash: String = Sha256::digest("ads-token").iter().map(|byte| format!("{byte:02x}")).collect();
     let access = format!(
         "[[subject]]\nname = \"ads\"\ntoken-sha256 = [\"{hash}\"]\nread = [\"people\", \"notes\"]\nwrite = [\"notes\", \"letters\"]\n"
     );
-    Visitor::new(gate(folder, Some(&access)), Caller::new(Identity::Nobody), "gremlin")
+    CallerRights::new(gate(folder, Some(&access)), Caller::new(CallerIdentity::Nobody), "gremlin")
 }
 
 fn credentials(token: &str) -> Map {

@@ -70,7 +70,7 @@ async fn requests_that_wait_for_long_are_refused() {
 async fn a_message_that_trickles_ends_its_connection_and_pings_are_no_part_of_it() {
     let ping = [0x89, 0x80, 0, 0, 0, 0];
     let begun = [0x82, 0x80 | 100, 0, 0, 0, 0];
-    let mut driver = Driver::at(Visitor::anybody(), known_hasty()).await;
+    let mut driver = Driver::at(CallerRights::anybody(), known_hasty()).await;
     for _ in 0..40 {
         driver.socket.get_mut().write_all(&ping).await.expect("it reads");
         assert_eq!(driver.message().await, Message::Pong(Vec::new().into()));
@@ -98,7 +98,7 @@ async fn a_message_that_trickles_ends_its_connection_and_pings_are_no_part_of_it
 async fn pings_and_empty_frames_give_a_message_no_more_time() {
     let ping = [&[0x89, 0x80 | 125, 0, 0, 0, 0][..], &[7; 125]].concat();
     let many = [ping.repeat(200), [0x00, 0x80, 0, 0, 0, 0].repeat(200)].concat();
-    let mut driver = Driver::at(Visitor::anybody(), known_hasty()).await;
+    let mut driver = Driver::at(CallerRights::anybody(), known_hasty()).await;
     driver.socket.get_mut().write_all(&[0x02, 0x81, 0, 0, 0, 0, b'x']).await.expect("it reads");
     let floods = async {
         loop {
@@ -119,7 +119,7 @@ async fn pings_and_empty_frames_give_a_message_no_more_time() {
 #[tokio::test]
 async fn pings_take_no_memory_of_requests() {
     let connected = known();
-    let mut driver = Driver::at(Visitor::anybody(), Arc::clone(&connected)).await;
+    let mut driver = Driver::at(CallerRights::anybody(), Arc::clone(&connected)).await;
     for _ in 0..1_000 {
         driver.send(Message::Ping(vec![7; 125].into())).await;
         driver.message().await;
@@ -226,7 +226,7 @@ async fn others_are_answered_while_a_long_request_waits_to_be_decoded() {
     let bindings = ("bindings", Value::Map(Arc::new(map(&[("x", bound)]))));
     let text = driver.ask(("", "eval"), map(&[("gremlin", Value::text("g.inject(x)")), bindings])).await;
     let body = format!("{{\"gremlin\":\"g.inject(x)\",\"bindings\":{{\"x\":[{}0]}}}}", "0,".repeat(200_000));
-    let (mut client, posted) = connect(Visitor::anybody(), known());
+    let (mut client, posted) = connect(CallerRights::anybody(), known());
     let head = format!("POST /gremlin HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n", body.len());
     client.write_all((head + &body).as_bytes()).await.expect("it reads");
     // The same connection goes on, and so do others.
@@ -247,7 +247,7 @@ async fn others_are_answered_while_a_long_request_waits_to_be_decoded() {
 #[tokio::test]
 async fn requests_that_would_be_decoded_to_too_much_are_refused() {
     let connected = known();
-    let mut driver = Driver::at(Visitor::anybody(), Arc::clone(&connected)).await;
+    let mut driver = Driver::at(CallerRights::anybody(), Arc::clone(&connected)).await;
     let step = Instruction::new("V", Vec::new());
     let steps = Bytecode { sources: Vec::new(), steps: vec![step; 1_000_000] };
     let steps = map(&[("gremlin", Value::Traversal(Arc::new(steps)))]);
@@ -269,7 +269,7 @@ async fn requests_that_would_be_decoded_to_too_much_are_refused() {
     let long = format!("g.V(){}", ".V()".repeat(20_000));
     assert!(driver.reply_to(&long).await.message.contains("more than 10000 steps"));
     let body = format!("{{\"gremlin\":\"g.V()\",\"bindings\":{graphson}}}");
-    let (mut client, _posted) = connect(Visitor::anybody(), known());
+    let (mut client, _posted) = connect(CallerRights::anybody(), known());
     let head = format!(
         "POST /gremlin HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
         body.len()
@@ -284,7 +284,7 @@ async fn requests_that_would_be_decoded_to_too_much_are_refused() {
 
 #[tokio::test]
 async fn other_paths_are_not_found() {
-    let (client, _connection) = connect(Visitor::anybody(), known());
+    let (client, _connection) = connect(CallerRights::anybody(), known());
     let Err(Error::Http(response)) = client_async("ws://localhost/graphs", client).await else {
         panic!("accepted");
     };
@@ -294,7 +294,7 @@ async fn other_paths_are_not_found() {
 #[tokio::test]
 async fn http_requests_without_a_websocket_are_told_what_this_port_is() {
     for request in ["GET /gremlin HTTP/1.1\r\nhost: localhost\r\n\r\n", "HEAD / HTTP/1.1\r\n\r\n"] {
-        let (mut client, connection) = connect(Visitor::anybody(), known());
+        let (mut client, connection) = connect(CallerRights::anybody(), known());
         client.write_all(request.as_bytes()).await.expect("it reads");
         client.shutdown().await.expect("it is open");
         let mut answer = String::new();
@@ -363,7 +363,7 @@ fn results_of_many_requests_are_encoded_in_turns() {
             body.len()
         );
         for _ in 0..40 {
-            let (mut client, connection) = connect(Visitor::anybody(), known());
+            let (mut client, connection) = connect(CallerRights::anybody(), known());
             client.write_all(request.as_bytes()).await.expect("it reads");
             held.push(Box::new((client, connection.task)));
         }

@@ -1,13 +1,13 @@
 //! Tests of traversals in HTTP requests of their own, and of requests that web pages send.
 
 use super::*;
-use kith_net::server::security::{Caller, Identity, testing::gate};
+use kith_net::server::security::{Caller, CallerIdentity, testing::gate};
 use sha2::{Digest, Sha256};
 use tokio_tungstenite::tungstenite::Error;
 
 /// What one connection is answered that sends this.
-async fn exchange(visitor: Visitor, request: &str) -> (String, Json, Connection) {
-    let (mut client, connection) = connect(visitor, known());
+async fn exchange(rights: CallerRights, request: &str) -> (String, Json, Connection) {
+    let (mut client, connection) = connect(rights, known());
     client.write_all(request.as_bytes()).await.expect("it reads");
     let mut bytes = Vec::new();
     let read = async {
@@ -44,7 +44,7 @@ fn post(headers: &str, body: &str) -> String {
 #[tokio::test]
 async fn a_post_is_answered_as_by_gremlin_server() {
     let body = r#"{"gremlin":"g.inject(x, 'a')","bindings":{"x":1},"aliases":{"g":"people"}}"#;
-    let (head, answer, connection) = exchange(Visitor::anybody(), &post("", body)).await;
+    let (head, answer, connection) = exchange(CallerRights::anybody(), &post("", body)).await;
     assert!(
         head.starts_with("HTTP/1.1 200 OK\r\n") && head.contains("content-type: application/json"),
         "{head}"
@@ -54,13 +54,13 @@ async fn a_post_is_answered_as_by_gremlin_server() {
     assert!(answer["requestId"].as_str().expect("an id").parse::<Uuid>().is_ok());
     assert_eq!(connection.graphs.last(), ("people".to_owned(), "inject(1, a)".to_owned()));
     // Many results, no results, and the forms of a body that curl and browsers send.
-    let (_, answer, _) = exchange(Visitor::anybody(), &post("", r#"{"gremlin":"g.V(20000)"}"#)).await;
+    let (_, answer, _) = exchange(CallerRights::anybody(), &post("", r#"{"gremlin":"g.V(20000)"}"#)).await;
     assert_eq!(answer["result"]["data"]["@value"].as_array().expect("a list").len(), 20_000);
     let form = post("content-type: application/x-www-form-urlencoded\r\n", r#"{"gremlin":"g.inject()"}"#);
-    let (_, answer, _) = exchange(Visitor::anybody(), &form).await;
+    let (_, answer, _) = exchange(CallerRights::anybody(), &form).await;
     assert_eq!((&answer["result"]["data"]["@value"], &answer["status"]["code"]), (&json!([]), &json!(200)));
     let root = post("", r#"{"gremlin":"g.inject(1)"}"#).replacen("/gremlin", "/", 1);
-    assert!(exchange(Visitor::anybody(), &root).await.0.starts_with("HTTP/1.1 200"));
+    assert!(exchange(CallerRights::anybody(), &root).await.0.starts_with("HTTP/1.1 200"));
 }
 
 #[tokio::test]
@@ -70,7 +70,7 @@ async fn a_client_of_graphson_2_is_answered_with_it() {
         let ask = async |gremlin: &str| {
             let body = json!({"gremlin": gremlin}).to_string();
             let (head, answer, _) =
-                exchange(Visitor::anybody(), &post(&format!("{header}: {MEDIA_TYPE}\r\n"), &body)).await;
+                exchange(CallerRights::anybody(), &post(&format!("{header}: {MEDIA_TYPE}\r\n"), &body)).await;
             assert!(head.contains(&format!("content-type: {MEDIA_TYPE}")), "{head}");
             answer
         };
@@ -90,7 +90,7 @@ async fn errors_are_http_statuses_with_a_message() {
         ("g.union(identity())", "500 Internal Server Error", "traversal_failed"),
     ] {
         let body = json!({"gremlin": text}).to_string();
-        let (head, answer, _) = exchange(Visitor::anybody(), &post("", &body)).await;
+        let (head, answer, _) = exchange(CallerRights::anybody(), &post("", &body)).await;
         assert!(head.starts_with(&format!("HTTP/1.1 {status}\r\n")), "{text}: {head}");
         assert!(answer["message"].as_str().is_some_and(|message| !message.is_empty()), "{answer}");
         assert!(answer["status"]["attributes"].to_string().contains(kith), "{text}: {answer}");
@@ -100,7 +100,7 @@ async fn errors_are_http_statuses_with_a_message() {
         REQUEST_BYTES_MAX + 1,
         "x".repeat(1 << 16)
     );
-    let (mut client, connection) = connect(Visitor::anybody(), known());
+    let (mut client, connection) = connect(CallerRights::anybody(), known());
     let feeding = async {
         let mut left = REQUEST_BYTES_MAX + 1;
         client.write_all(long.as_bytes()).await.expect("it reads");
@@ -120,7 +120,7 @@ async fn errors_are_http_statuses_with_a_message() {
 async fn a_body_that_trickles_is_refused() {
     let heads = ["content-length: 100000\r\n\r\n", "transfer-encoding: chunked\r\n\r\n"];
     for (head, piece) in heads.into_iter().zip(["x", "1\r\nx\r\n"]) {
-        let (client, connection) = connect(Visitor::anybody(), known_hasty());
+        let (client, connection) = connect(CallerRights::anybody(), known_hasty());
         let (mut reader, mut writer) = tokio::io::split(client);
         let head = format!("POST /gremlin HTTP/1.1\r\nhost: localhost\r\n{head}");
         writer.write_all(head.as_bytes()).await.expect("it reads");
@@ -150,7 +150,7 @@ async fn a_body_that_trickles_is_refused() {
 #[tokio::test]
 async fn a_header_that_does_not_end_ends_its_connection() {
     for begun in ["", "GET /gremlin HTTP/1.1\r\nhost: lo"] {
-        let (mut client, connection) = connect(Visitor::anybody(), known());
+        let (mut client, connection) = connect(CallerRights::anybody(), known());
         client.write_all(begun.as_bytes()).await.expect("it reads");
         let mut answer = Vec::new();
         let ended = tokio::time::timeout(Duration::from_secs(120), client.read_to_end(&mut answer)).await;
@@ -166,7 +166,7 @@ async fn a_body_that_breaks_off_asks_nothing() {
     let chunk = format!("{:x}\r\n{body}\r\n", body.len());
     let head = "POST /gremlin HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n";
     for (end, status) in [("0\r\n\r\n", 200), ("no length\r\n", 400)] {
-        let (answer, _, connection) = exchange(Visitor::anybody(), &format!("{head}{chunk}{end}")).await;
+        let (answer, _, connection) = exchange(CallerRights::anybody(), &format!("{head}{chunk}{end}")).await;
         assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{end:?}: {answer}");
         assert_eq!(connection.graphs.asked.lock().is_empty(), status != 200, "{end:?}");
     }
@@ -175,19 +175,19 @@ async fn a_body_that_breaks_off_asks_nothing() {
 #[tokio::test]
 async fn a_get_reads_and_never_writes() {
     let get = |query: &str| format!("GET /gremlin?{query} HTTP/1.1\r\nhost: localhost\r\n\r\n");
-    let (head, answer, _) = exchange(Visitor::anybody(), &get("gremlin=g.inject(x)&bindings.x=7")).await;
+    let (head, answer, _) = exchange(CallerRights::anybody(), &get("gremlin=g.inject(x)&bindings.x=7")).await;
     assert!(
         head.starts_with("HTTP/1.1 200") && answer["result"]["data"].to_string().contains('7'),
         "{answer}"
     );
-    let (head, answer, connection) = exchange(Visitor::anybody(), &get("gremlin=g.addV()")).await;
+    let (head, answer, connection) = exchange(CallerRights::anybody(), &get("gremlin=g.addV()")).await;
     assert!(head.starts_with("HTTP/1.1 400"), "{answer}");
     assert!(connection.graphs.asked.lock().is_empty());
 }
 
 #[tokio::test]
 async fn work_ends_when_the_client_leaves() {
-    let (mut client, connection) = connect(Visitor::anybody(), known());
+    let (mut client, connection) = connect(CallerRights::anybody(), known());
     client.write_all(post("", r#"{"gremlin":"g.V()"}"#).as_bytes()).await.expect("it reads");
     let until = async |count| {
         while connection.graphs.under_way.load(Ordering::SeqCst) != count {
@@ -201,7 +201,7 @@ async fn work_ends_when_the_client_leaves() {
 
 #[tokio::test]
 async fn a_request_under_way_is_answered_before_the_process_ends() {
-    let (mut client, connection) = connect(Visitor::anybody(), known());
+    let (mut client, connection) = connect(CallerRights::anybody(), known());
     client.write_all(post("", r#"{"gremlin":"g.V()"}"#).as_bytes()).await.expect("it reads");
     while connection.graphs.under_way.load(Ordering::SeqCst) != 1 {
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -221,7 +221,8 @@ async fn a_token_is_shown_in_each_request() {
     let access = format!(
         "[[subject]]\nname = \"ads\"\ntoken-sha256 = [\"{hash}\"]\nread = [\"people\"]\nwrite = [\"letters\"]\n"
     );
-    let visitor = Visitor::new(gate(folder.path(), Some(&access)), Caller::new(Identity::Nobody), "gremlin");
+    let rights =
+        CallerRights::new(gate(folder.path(), Some(&access)), Caller::new(CallerIdentity::Nobody), "gremlin");
     // `user:ads-token`, `user:guess`
     let (right, wrong) = ("Basic dXNlcjphZHMtdG9rZW4=", "Basic dXNlcjpndWVzcw==");
     for (authorization, text, graph, status) in [
@@ -239,7 +240,7 @@ async fn a_token_is_shown_in_each_request() {
             header => format!("authorization: {header}\r\n"),
         };
         let body = json!({"gremlin": text, "aliases": {"g": graph}}).to_string();
-        let (head, answer, connection) = exchange(visitor.clone(), &post(&headers, &body)).await;
+        let (head, answer, connection) = exchange(rights.clone(), &post(&headers, &body)).await;
         assert!(
             head.starts_with(&format!("HTTP/1.1 {status} ")),
             "{authorization} {text} {graph}: {head} {answer}"
@@ -250,7 +251,7 @@ async fn a_token_is_shown_in_each_request() {
     // The next request of a connection has not the identity of the one before.
     let body = json!({"gremlin": "g.inject(1)", "aliases": {"g": "people"}}).to_string();
     let both = post(&format!("authorization: {right}\r\n"), &body) + &post("connection: close\r\n", &body);
-    let (mut client, _connection) = connect(visitor, known());
+    let (mut client, _connection) = connect(rights, known());
     client.write_all(both.as_bytes()).await.expect("it reads");
     let mut answer = String::new();
     client.read_to_string(&mut answer).await.expect("it ends");
@@ -270,10 +271,10 @@ async fn web_pages_of_other_hosts_are_refused_whatever_they_send() {
         ("", "evil.example:7182", 403),
     ] {
         let request = post(&format!("{headers}{text}"), body).replacen("localhost", host, 1);
-        let (head, _, connection) = exchange(Visitor::anybody(), &request).await;
+        let (head, _, connection) = exchange(CallerRights::anybody(), &request).await;
         assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{headers}{host}: {head}");
         assert_eq!(connection.graphs.asked.lock().is_empty(), status != 200);
-        let (client, _connection) = connect(Visitor::anybody(), known());
+        let (client, _connection) = connect(CallerRights::anybody(), known());
         let mut handshake = tokio_tungstenite::tungstenite::handshake::client::Request::builder()
             .uri(format!("ws://{host}/gremlin"))
             .header("host", host)

@@ -6,7 +6,7 @@ mod exchanges;
 mod requests;
 
 use super::*;
-use crate::{Backend, Visitor, listener::Listener};
+use crate::{Backend, CallerRights, listener::Listener};
 use bytes::Bytes;
 use futures::{SinkExt, StreamExt};
 use kith_gremlin::{
@@ -176,14 +176,14 @@ struct Connection {
     task: JoinHandle<io::Result<()>>,
 }
 
-/// Opens a connection of `visitor`. Returns the stream of the client.
-fn connect(visitor: Visitor, connected: Arc<Connected>) -> (DuplexStream, Connection) {
+/// Opens a connection of `caller`. Returns the stream of the client.
+fn connect(rights: CallerRights, connected: Arc<Connected>) -> (DuplexStream, Connection) {
     let (stop, graphs) = (CancellationToken::new(), Graphs::new());
     let backend = Arc::clone(&graphs) as Arc<dyn Backend>;
     let listener = Listener::new(Arc::new(Gremlin), backend, None, stop.clone());
     let (client, stream) = duplex(1 << 16);
     let peer = SocketAddr::from(([127, 0, 0, 1], 7));
-    let task = tokio::spawn(async move { listener.serve(Box::new(stream), peer, connected, visitor).await });
+    let task = tokio::spawn(async move { listener.serve(Box::new(stream), peer, connected, rights).await });
     (client, Connection { graphs, stop, task })
 }
 
@@ -210,15 +210,15 @@ impl Told {
 
 impl Driver {
     async fn new() -> Self {
-        Self::of(Visitor::anybody()).await
+        Self::of(CallerRights::anybody()).await
     }
 
-    async fn of(visitor: Visitor) -> Self {
-        Self::at(visitor, known()).await
+    async fn of(rights: CallerRights) -> Self {
+        Self::at(rights, known()).await
     }
 
-    async fn at(visitor: Visitor, connected: Arc<Connected>) -> Self {
-        let (client, connection) = connect(visitor, connected);
+    async fn at(rights: CallerRights, connected: Arc<Connected>) -> Self {
+        let (client, connection) = connect(rights, connected);
         let (socket, _) = client_async("ws://localhost/gremlin", client).await.expect("accepted");
         Self { socket, connection }
     }

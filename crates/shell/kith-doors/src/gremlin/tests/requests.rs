@@ -154,7 +154,7 @@ async fn errors_have_codes_of_gremlin_server_and_of_kith() {
 
 #[tokio::test]
 async fn a_traversal_that_wrote_is_not_overloaded_if_its_results_are_lost() {
-    let mut driver = Driver::at(Visitor::anybody(), known_within(1 << 20)).await;
+    let mut driver = Driver::at(CallerRights::anybody(), known_within(1 << 20)).await;
     let text = "x".repeat(2 << 20);
     for (step, code, kith) in [("inject", 596, "overloaded"), ("addV", 597, "partly_written")] {
         let argument = if step == "inject" { Value::text(&*text) } else { Value::Int(2 << 20) };

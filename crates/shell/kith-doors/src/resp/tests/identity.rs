@@ -8,16 +8,16 @@ fn access() -> String {
 }
 
 /// A client of a gate with this access file that has sent no certificate.
-fn nobody(folder: &Path) -> Visitor {
-    let own = Caller::new(Identity::Nobody);
-    crate::Visitor::new(gate(folder, Some(&access())), own, "resp").into()
+fn nobody(folder: &Path) -> RespRights {
+    let own = Caller::new(CallerIdentity::Nobody);
+    crate::CallerRights::new(gate(folder, Some(&access())), own, "resp").into()
 }
 
 /// The replies to a client of a gate with this access file that has sent no certificate.
 async fn said_to_nobody(bytes: &[u8]) -> String {
     let folder = tempfile::tempdir().expect("a folder");
-    let visitor = nobody(folder.path());
-    let replies = Conversation::of(visitor, &Stores::open(), 1 << 20).exchange(&[bytes]).await;
+    let rights = nobody(folder.path());
+    let replies = Conversation::of(rights, &Stores::open(), 1 << 20).exchange(&[bytes]).await;
     String::from_utf8(replies).expect("text")
 }
 

@@ -5,7 +5,7 @@ mod properties;
 mod reads;
 mod session;
 
-use super::{connection, endpoint::Endpoint, visitor::Visitor};
+use super::{connection, endpoint::Endpoint, resp_rights::RespRights};
 use crate::Backend;
 use futures::{FutureExt, future::BoxFuture};
 use kith_net::server::{
@@ -13,7 +13,7 @@ use kith_net::server::{
         Connected,
         testing::{known, known_hasty, known_within},
     },
-    security::{Caller, Identity, testing::gate},
+    security::{Caller, CallerIdentity, testing::gate},
 };
 use kith_operators::{RecordError, RecordsBuilder};
 use kith_query::{
@@ -168,21 +168,21 @@ struct Conversation {
 
 impl Conversation {
     fn with(stores: &Arc<Stores>, buffer_bytes: usize) -> Self {
-        Self::of(Visitor::anybody(), stores, buffer_bytes)
+        Self::of(RespRights::anybody(), stores, buffer_bytes)
     }
 
-    fn of(visitor: Visitor, stores: &Arc<Stores>, buffer_bytes: usize) -> Self {
-        Self::at(visitor, known(), stores, buffer_bytes)
+    fn of(rights: RespRights, stores: &Arc<Stores>, buffer_bytes: usize) -> Self {
+        Self::at(rights, known(), stores, buffer_bytes)
     }
 
-    fn at(visitor: Visitor, connected: Arc<Connected>, stores: &Arc<Stores>, buffer_bytes: usize) -> Self {
+    fn at(rights: RespRights, connected: Arc<Connected>, stores: &Arc<Stores>, buffer_bytes: usize) -> Self {
         let (peer, stream) = duplex(buffer_bytes);
         let addr = SocketAddr::from(([127, 0, 0, 1], 7));
         let endpoint = Endpoint::new(Arc::clone(stores) as Arc<dyn Backend>, addr);
         let listed = endpoint.connect(addr);
         let stop = CancellationToken::new();
         let served =
-            tokio::spawn(connection::serve(stream, listed, connected, endpoint, visitor, stop.clone()));
+            tokio::spawn(connection::serve(stream, listed, connected, endpoint, rights, stop.clone()));
         Self { peer, stop, served }
     }
 

@@ -51,7 +51,7 @@ async fn a_round_for_which_there_is_no_memory_is_refused_and_the_connection_goes
     let (mut peer, stream) = duplex(1 << 20);
     let stop = CancellationToken::new();
     let served =
-        connection::serve(stream, listed, Arc::clone(&connected), endpoint, Visitor::anybody(), stop);
+        connection::serve(stream, listed, Arc::clone(&connected), endpoint, RespRights::anybody(), stop);
     let served = tokio::spawn(served);
     let mut replies = [0; 1_000];
     for (sent, begins) in [

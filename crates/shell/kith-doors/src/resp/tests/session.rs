@@ -245,7 +245,7 @@ async fn stopping_answers_the_round_that_is_under_way() {
 async fn a_command_that_trickles_ends_its_connection() {
     for begun in ["*2\r\n$3\r\nGET\r\n$1000000\r\n", "GET ids:"] {
         let Conversation { mut peer, served, .. } =
-            Conversation::at(Visitor::anybody(), known_hasty(), &Stores::open(), 1 << 20);
+            Conversation::at(RespRights::anybody(), known_hasty(), &Stores::open(), 1 << 20);
         // Whole commands may come as slowly as they like.
         for _ in 0..40 {
             peer.write_all(b"PING\r\n").await.expect("it reads");

@@ -2,7 +2,7 @@
 //! its answer until it is sent.
 
 use super::{Arrival, Connected, UNCHARGED_BYTES, UNCHARGED_REPLY_BYTES, UnderWay, no_memory};
-use crate::server::{hosts, stream::Peer};
+use crate::server::{hosts, stream::CallerConnection};
 use axum::{
     body::{Body, HttpBody},
     extract::Request,
@@ -31,7 +31,7 @@ pub struct IfRefused(pub fn(Status) -> Status);
 
 /// Counts and bounds a gRPC request.
 pub(crate) async fn of_peer(request: Request, next: Next) -> Response {
-    let Some(peer) = request.extensions().get::<Peer>() else { return next.run(request).await };
+    let Some(peer) = request.extensions().get::<CallerConnection>() else { return next.run(request).await };
     let connected = Arc::clone(&peer.connected);
     match hosts::admit(&connected, &request, peer.addr) {
         Ok(()) => follow(connected, request, next).await,

@@ -28,7 +28,7 @@ pub(crate) struct Watched<S> {
     stream: S,
     traffic: Traffic,
     /// `None` once the peer is known.
-    stranger: Option<Stranger>,
+    stranger: Option<UnprovenCaller>,
     /// Ready once a known peer must leave.
     leave: Pin<Box<WaitForCancellationFutureOwned>>,
     /// The bytes that were read since the reader last had to wait.
@@ -47,7 +47,7 @@ enum Over {
 }
 
 /// A peer that has not shown who it is.
-struct Stranger {
+struct UnprovenCaller {
     /// Ready if the peer remains a stranger for too long, or its place is given to another connection.
     ends: BoxFuture<'static, io::Result<()>>,
     opening: Opening,
@@ -55,7 +55,7 @@ struct Stranger {
     full: Option<Pin<Box<Sleep>>>,
 }
 
-impl Stranger {
+impl UnprovenCaller {
     fn new(connected: &Arc<Connected>) -> Self {
         let connected = Arc::clone(connected);
         let ends = async move { connected.unless_strange(std::future::pending()).await }.boxed();
@@ -65,7 +65,7 @@ impl Stranger {
 
 impl<S: Unpin> Watched<S> {
     pub fn new(stream: S, connected: Arc<Connected>) -> Self {
-        let stranger = (!connected.is_known()).then(|| Stranger::new(&connected));
+        let stranger = (!connected.is_known()).then(|| UnprovenCaller::new(&connected));
         let leave = Box::pin(connected.has_to_leave());
         Self { stream, traffic: Traffic::new(connected), stranger, leave, at_once: 0, over: None }
     }

@@ -1,7 +1,7 @@
 //! The access file (`--access`) and the decisions that follow from it. It is pure: text in, decisions out.
 
 use super::{
-    caller::Identity,
+    caller::CallerIdentity,
     subject::{Subject, is_pattern},
 };
 use kith_types::ErrorCode;
@@ -122,19 +122,19 @@ impl Access {
     ///
     /// # Errors
     /// `unauthenticated`, `permission_denied` or `tls_required`, with what the caller can do.
-    pub fn subject(&self, identity: &Identity) -> Result<&Arc<Subject>, Status> {
+    pub fn subject(&self, identity: &CallerIdentity) -> Result<&Arc<Subject>, Status> {
         let unknown =
             |message: String, help: &str| kith_wire::status(ErrorCode::Unauthenticated, message, help);
         match identity {
-            Identity::Plain => Err(tls_required()),
-            Identity::Nobody => Err(unknown(
+            CallerIdentity::Plain => Err(tls_required()),
+            CallerIdentity::Nobody => Err(unknown(
                 "the caller is unknown: it presented neither a token nor a certificate".to_owned(),
                 "send one with --token-file, or with --tls-cert and --tls-key",
             )),
-            Identity::Token(hash) => self.tokens.get(hash).ok_or_else(|| {
+            CallerIdentity::Token(hash) => self.tokens.get(hash).ok_or_else(|| {
                 unknown("the token is unknown".to_owned(), "ask the administrator of the cluster for a token")
             }),
-            Identity::Certificate(names) => {
+            CallerIdentity::Certificate(names) => {
                 let found = names.iter().find_map(|name| self.certificates.get(name));
                 found.ok_or_else(|| {
                     let message = format!("the certificate of {} has no rights", names.join(", "));
@@ -188,21 +188,21 @@ mod tests {
         cluster = true
     "#;
 
-    fn token() -> Identity {
+    fn token() -> CallerIdentity {
         let mut hash = [0; 32];
         hash[31] = 0xab;
-        Identity::Token(hash)
+        CallerIdentity::Token(hash)
     }
 
-    fn certificate(names: &[&str]) -> Identity {
-        Identity::Certificate(names.iter().map(ToString::to_string).collect())
+    fn certificate(names: &[&str]) -> CallerIdentity {
+        CallerIdentity::Certificate(names.iter().map(ToString::to_string).collect())
     }
 
     fn code(result: Result<(), Status>) -> String {
         result.map_or_else(|status| kith_wire::detail_of(&status).code, |()| "ok".to_owned())
     }
 
-    fn asks(identity: &Identity, need: Need) -> String {
+    fn asks(identity: &CallerIdentity, need: Need) -> String {
         let access = Access::parse(FILE).unwrap();
         code(access.subject(identity).and_then(|subject| subject.check(&need)))
     }
@@ -243,11 +243,11 @@ mod tests {
 
     #[test]
     fn whoever_is_not_listed_is_told_what_is_missing() {
-        assert_eq!(asks(&Identity::Nobody, Need::Known), "unauthenticated");
-        assert_eq!(asks(&Identity::Token([1; 32]), Need::Known), "unauthenticated");
+        assert_eq!(asks(&CallerIdentity::Nobody, Need::Known), "unauthenticated");
+        assert_eq!(asks(&CallerIdentity::Token([1; 32]), Need::Known), "unauthenticated");
         assert_eq!(asks(&certificate(&["CN=eve"]), Need::Known), "permission_denied");
         assert_eq!(asks(&certificate(&[]), Need::Known), "permission_denied");
-        assert_eq!(asks(&Identity::Plain, Need::Known), "tls_required");
+        assert_eq!(asks(&CallerIdentity::Plain, Need::Known), "tls_required");
     }
 
     #[test]

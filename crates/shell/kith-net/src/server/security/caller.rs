@@ -4,7 +4,7 @@ use std::{fmt, net::SocketAddr, sync::Arc};
 
 /// A proven identity. Its rights are looked up for each request, because they may change while the caller is connected.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Identity {
+pub enum CallerIdentity {
     /// The caller does not use TLS on a port that requires it.
     Plain,
     /// The caller uses TLS, but sent neither a certificate nor a token.
@@ -15,13 +15,13 @@ pub enum Identity {
     Token([u8; 32]),
 }
 
-impl fmt::Display for Identity {
+impl fmt::Display for CallerIdentity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Identity::Plain => f.write_str("in the clear"),
-            Identity::Nobody => f.write_str("nobody"),
-            Identity::Certificate(names) => write!(f, "certificate {}", names.join(", ")),
-            Identity::Token(_) => f.write_str("token"),
+            CallerIdentity::Plain => f.write_str("in the clear"),
+            CallerIdentity::Nobody => f.write_str("nobody"),
+            CallerIdentity::Certificate(names) => write!(f, "certificate {}", names.join(", ")),
+            CallerIdentity::Token(_) => f.write_str("token"),
         }
     }
 }
@@ -30,14 +30,14 @@ impl fmt::Display for Identity {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
     /// The proven identity.
-    pub identity: Identity,
+    pub identity: CallerIdentity,
     /// The address, for the log.
     pub peer: Option<SocketAddr>,
 }
 
 impl Caller {
     /// Returns a caller without an address.
-    pub fn new(identity: Identity) -> Self {
+    pub fn new(identity: CallerIdentity) -> Self {
         Self { identity, peer: None }
     }
 

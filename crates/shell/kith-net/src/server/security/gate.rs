@@ -4,10 +4,10 @@
 use super::{
     access::{Access, tls_required},
     audit::{self, Refused},
-    caller::{Caller, Identity},
+    caller::{Caller, CallerIdentity},
     names::names_of,
     need::Need,
-    subject::{Asker, Subject},
+    subject::{CallingSubject, Subject},
 };
 use crate::security::{SecurityError, pem};
 use arc_swap::ArcSwap;
@@ -85,7 +85,7 @@ impl Gate {
         let path = &self.files.cert;
         let own = pem::certificates("tls-cert", path)?;
         let names = own.first().map(|own| names_of(own)).unwrap_or_default();
-        let caller = Caller::new(Identity::Certificate(names.into()));
+        let caller = Caller::new(CallerIdentity::Certificate(names.into()));
         self.check(&caller, &Need::Cluster).map(drop).map_err(|status| {
             let detail = format!(
                 "is not the certificate of a subject with `cluster = true` in the access file: {}",
@@ -130,8 +130,8 @@ impl Gate {
         };
         let certificate = stream.get_ref().1.peer_certificates().and_then(|chain| chain.first());
         let identity = match certificate {
-            Some(certificate) => Identity::Certificate(names_of(certificate).into()),
-            None => Identity::Nobody,
+            Some(certificate) => CallerIdentity::Certificate(names_of(certificate).into()),
+            None => CallerIdentity::Nobody,
         };
         Ok((stream, Caller::new(identity).at(peer)))
     }
@@ -150,16 +150,21 @@ impl Gate {
     /// The caller that sends this token over `connection`. An empty token identifies nobody.
     pub fn bearer(&self, token: &[u8], connection: &Caller) -> Caller {
         if token.trim_ascii().is_empty() {
-            return Caller::new(Identity::Nobody).at(connection.peer);
+            return Caller::new(CallerIdentity::Nobody).at(connection.peer);
         }
-        Caller::new(Identity::Token(Sha256::digest(token).into())).at(connection.peer)
+        Caller::new(CallerIdentity::Token(Sha256::digest(token).into())).at(connection.peer)
     }
 
     /// Like [`Gate::check`], for a call: a refusal is also written to the audit log.
     ///
     /// # Errors
     /// As [`Gate::check`].
-    pub fn admit(&self, caller: &Caller, need: &Need, method: &str) -> Result<Option<Asker>, Status> {
+    pub fn admit(
+        &self,
+        caller: &Caller,
+        need: &Need,
+        method: &str,
+    ) -> Result<Option<CallingSubject>, Status> {
         self.check(caller, need).inspect_err(|status| {
             let now = self.now.load();
             let subject = now.access.as_ref().and_then(|access| access.subject(&caller.identity).ok());
@@ -180,14 +185,14 @@ impl Gate {
     ///
     /// # Errors
     /// `tls_required`, `unauthenticated` or `permission_denied`.
-    pub fn check(&self, caller: &Caller, need: &Need) -> Result<Option<Asker>, Status> {
+    pub fn check(&self, caller: &Caller, need: &Need) -> Result<Option<CallingSubject>, Status> {
         match &self.now.load().access {
-            None if caller.identity == Identity::Plain => Err(tls_required()),
+            None if caller.identity == CallerIdentity::Plain => Err(tls_required()),
             None => Ok(None),
             Some(access) => {
                 let subject: &Arc<Subject> = access.subject(&caller.identity)?;
                 subject.check(need)?;
-                Ok(Some(subject.asker()))
+                Ok(Some(subject.subject()))
             }
         }
     }

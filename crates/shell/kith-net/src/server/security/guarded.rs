@@ -2,7 +2,7 @@
 
 use super::{
     access::tls_required,
-    caller::{Caller, Identity},
+    caller::{Caller, CallerIdentity},
     gate::Gate,
     need::Need,
     rights,
@@ -48,8 +48,9 @@ impl Guarded {
     ) -> BoxFuture<'static, Result<Reply, Status>> {
         let need = rights::need_of_op(op, &body);
         match need.and_then(|need| self.gate.admit(&self.caller, &need, op.name())) {
-            Ok(asker) => {
-                let named = (op == Op::Write).then(|| rights::with_subject(&body, asker.as_ref())).flatten();
+            Ok(subject) => {
+                let named =
+                    (op == Op::Write).then(|| rights::with_subject(&body, subject.as_ref())).flatten();
                 call(Arc::clone(&self.service), named.unwrap_or(body))
             }
             Err(status) => future::ready(Err(status)).boxed(),
@@ -71,7 +72,7 @@ impl FrameService for Guarded {
     }
 
     fn identify(self: Arc<Self>, token: &[u8]) -> Result<Option<Arc<dyn FrameService>>, Status> {
-        if self.caller.identity == Identity::Plain {
+        if self.caller.identity == CallerIdentity::Plain {
             return Err(tls_required());
         }
         let caller = self.gate.bearer(token, &self.caller);
@@ -80,8 +81,8 @@ impl FrameService for Guarded {
     }
 
     fn of_nobody(self: Arc<Self>) -> Option<Arc<dyn FrameService>> {
-        let nobody = Caller::new(Identity::Nobody).at(self.caller.peer);
-        let is_plain = self.caller.identity == Identity::Plain;
+        let nobody = Caller::new(CallerIdentity::Nobody).at(self.caller.peer);
+        let is_plain = self.caller.identity == CallerIdentity::Plain;
         (!is_plain).then(|| self.of(nobody))
     }
 }

@@ -2,10 +2,10 @@
 //! of rights needs it.
 
 use super::{
-    Asker, Caller, Gate, Identity, Need,
+    Caller, CallerIdentity, CallingSubject, Gate, Need,
     rights::{self, Rule},
 };
-use crate::server::stream::Peer;
+use crate::server::stream::CallerConnection;
 use axum::{
     body::{Body, to_bytes},
     extract::{Request, State},
@@ -39,8 +39,8 @@ async fn check(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> R
 async fn admit(gate: &Gate, mut request: Request) -> Result<Request, Status> {
     let caller = caller(gate, &request)?;
     let method = request.uri().path().to_owned();
-    let asker = match rights::rule(&method) {
-        Rule::Open if caller.identity != Identity::Plain => return Ok(request),
+    let subject = match rights::rule(&method) {
+        Rule::Open if caller.identity != CallerIdentity::Plain => return Ok(request),
         Rule::Open => gate.admit(&caller, &Need::Known, &method)?,
         Rule::Always(need) => gate.admit(&caller, &need, &method)?,
         Rule::OfMessage(need) => {
@@ -49,37 +49,37 @@ async fn admit(gate: &Gate, mut request: Request) -> Result<Request, Status> {
             known(&request);
             let (head, body) = request.into_parts();
             let body = whole(body).await?;
-            let asker = gate.admit(&caller, &need(message(&body)?)?, &method)?;
+            let subject = gate.admit(&caller, &need(message(&body)?)?, &method)?;
             let named = match rights::names_subject(&method) {
-                true => rights::with_subject(message(&body)?, asker.as_ref()),
+                true => rights::with_subject(message(&body)?, subject.as_ref()),
                 false => None,
             };
             let body = named.map_or(body, |message| one_message(&message));
             request = Request::from_parts(head, Body::from(body));
-            asker
+            subject
         }
     };
     known(&request);
-    if let Some(asker) = asker {
-        request.extensions_mut().insert::<Asker>(asker);
+    if let Some(subject) = subject {
+        request.extensions_mut().insert::<CallingSubject>(subject);
     }
     Ok(request)
 }
 
 /// Marks the peer that sent this request as authenticated.
 fn known(request: &Request) {
-    if let Some(peer) = request.extensions().get::<Peer>() {
+    if let Some(peer) = request.extensions().get::<CallerConnection>() {
         peer.connected.is_known_now();
     }
 }
 
 /// The caller, identified by the token of the request, or else by the certificate of the connection.
 fn caller(gate: &Gate, request: &Request) -> Result<Caller, Status> {
-    let peer = request.extensions().get::<Peer>();
-    let connection = peer.and_then(|peer| peer.caller.clone()).unwrap_or(Caller::new(Identity::Plain));
+    let peer = request.extensions().get::<CallerConnection>();
+    let connection = peer.and_then(|peer| peer.caller.clone()).unwrap_or(Caller::new(CallerIdentity::Plain));
     let connection = connection.at(peer.and_then(|peer| peer.addr));
     let Some(header) = request.headers().get(AUTHORIZATION) else { return Ok(connection) };
-    if connection.identity == Identity::Plain {
+    if connection.identity == CallerIdentity::Plain {
         return Ok(connection);
     }
     let token = header.to_str().ok().and_then(bearer_token).ok_or_else(|| {

@@ -15,12 +15,12 @@ mod subject;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 
-pub use caller::{Caller, Identity};
+pub use caller::{Caller, CallerIdentity};
 pub use gate::Gate;
 pub(crate) use guarded::guard;
 pub(crate) use layer::behind;
 pub use need::{Need, Right};
-pub use subject::{Asker, is_pattern, matches};
+pub use subject::{CallingSubject, is_pattern, matches};
 
 use super::{Addresses, http};
 use crate::{

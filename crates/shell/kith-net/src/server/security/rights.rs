@@ -3,7 +3,7 @@
 
 use super::{
     need::{Need, Right},
-    subject::Asker,
+    subject::CallingSubject,
 };
 use bytes::Bytes;
 use kith_types::ErrorCode;
@@ -73,10 +73,10 @@ pub(super) fn names_subject(path: &str) -> bool {
 
 /// Returns a message that names the subject of its caller with the name of the caller. Only a process of the cluster may name
 /// somebody else, on whose behalf it writes.
-pub(super) fn with_subject(message: &[u8], asker: Option<&Asker>) -> Option<Bytes> {
-    let asker = asker.filter(|asker| !asker.is_cluster)?;
+pub(super) fn with_subject(message: &[u8], subject: Option<&CallingSubject>) -> Option<Bytes> {
+    let subject = subject.filter(|subject| !subject.is_cluster)?;
     // Of a field that occurs twice in a message, the last value counts.
-    let subject = v1::SubjectNamed { subject: asker.name.to_string() };
+    let subject = v1::SubjectNamed { subject: subject.name.to_string() };
     Some([message, &subject.encode_to_vec()].concat().into())
 }
 
@@ -313,7 +313,11 @@ mod tests {
 
     #[test]
     fn a_write_names_its_caller_whatever_the_caller_says() {
-        let asker = |name: &str, is_cluster| Asker { name: name.into(), is_administrator: false, is_cluster };
+        let subject = |name: &str, is_cluster| CallingSubject {
+            name: name.into(),
+            is_administrator: false,
+            is_cluster,
+        };
         let sent = v1::GraphWriteRequest {
             graph: "social".to_owned(),
             subject: "bob".to_owned(),
@@ -321,10 +325,10 @@ mod tests {
             ..Default::default()
         };
         let message = sent.encode_to_vec();
-        let named = with_subject(&message, Some(&asker("ada", false))).expect("a subject");
+        let named = with_subject(&message, Some(&subject("ada", false))).expect("a subject");
         let expected = v1::GraphWriteRequest { subject: "ada".to_owned(), ..sent };
         assert_eq!(v1::GraphWriteRequest::decode(named).unwrap(), expected);
-        assert_eq!(with_subject(&message, Some(&asker("node", true))), None);
+        assert_eq!(with_subject(&message, Some(&subject("node", true))), None);
         assert_eq!(with_subject(&message, None), None);
         assert!(names_subject("/kith.v1.Graph/Write") && !names_subject("/kith.v1.Graph/Query"));
     }

@@ -20,7 +20,7 @@ pub(crate) struct Subject {
 
 /// The subject that sends a request, as the extensions of the request carry it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asker {
+pub struct CallingSubject {
     /// Its name.
     pub name: Arc<str>,
     /// Whether it administers all stores.
@@ -44,8 +44,8 @@ impl Subject {
     }
 
     /// The subject as the extensions of its requests carry it.
-    pub fn asker(&self) -> Asker {
-        Asker {
+    pub fn subject(&self) -> CallingSubject {
+        CallingSubject {
             name: Arc::clone(&self.name),
             is_administrator: self.may(&Need::Administrator),
             is_cluster: self.cluster,

@@ -6,7 +6,7 @@ use futures::StreamExt;
 use kith_cluster::FailPoint;
 use kith_cluster::metadata::{
     MetadataError, keys,
-    records::{Asker, ChangeError, change, now},
+    records::{ChangeCaller, ChangeError, change, now},
 };
 use kith_versions::{Command, PushId};
 use kith_wire::documents::{Document, RunningDocument, StoreDocument};
@@ -72,10 +72,10 @@ impl Caretaker {
             return Ok(false);
         }
         let cluster = self.cluster.cluster();
-        let asker = Asker::own(self.cluster.coordinator.name(), &cluster);
+        let caller = ChangeCaller::own(self.cluster.coordinator.name(), &cluster);
         let recover = Command::Recover { push: PushId(running.push.clone()) };
         FailPoint::RecoveryBegun.reach();
-        match change(&*self.cluster.metadata, &store.name, asker, &[recover]).await {
+        match change(&*self.cluster.metadata, &store.name, caller, &[recover]).await {
             Ok(changed) => {
                 FailPoint::RecoveryWritten.reach();
                 let (store, push) = (&changed.document.name, &running.push);

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::admin::{ClusterHandle, UploadSettings};
 use kith_cluster::metadata::records::{
-    Asker, ChangeError, Changed, bounds, change, define, read, unknown_command,
+    ChangeCaller, ChangeError, Changed, bounds, change, define, read, unknown_command,
 };
 use kith_cluster::{FailPoint, place::ReadFrom};
 use kith_types::StoreVersion;
@@ -94,15 +94,15 @@ impl Stores {
         let v1::StoreRequest { store, who, command } = request;
         let command = command.ok_or_else(|| unknown_command("a store"))?;
         let cluster = self.cluster.cluster();
-        let asker = Asker { who: &who, standing, cluster: &cluster };
-        let done = self.try_command(&store, asker, command).await;
+        let caller = ChangeCaller { who: &who, standing, cluster: &cluster };
+        let done = self.try_command(&store, caller, command).await;
         done.map_err(|error| error.to_status(&store))
     }
 
     async fn try_command(
         &self,
         store: &str,
-        asker: Asker<'_>,
+        caller: ChangeCaller<'_>,
         command: Asked,
     ) -> Result<v1::StoreReply, ChangeError> {
         let command = match command {
@@ -112,17 +112,17 @@ impl Stores {
                 return Ok(reply(&known.document, 0));
             }
             Asked::Create(create) => {
-                let document = self.registry.create(store, &create.definition, asker).await?;
+                let document = self.registry.create(store, &create.definition, caller).await?;
                 return Ok(reply(&document, 0));
             }
             Asked::Drop(drop) => {
-                self.registry.drop_store(store, drop.graph, asker).await?;
+                self.registry.drop_store(store, drop.graph, caller).await?;
                 return Ok(v1::StoreReply::default());
             }
-            Asked::Alter(asked) => return self.alter(store, asker, &asked).await,
+            Asked::Alter(asked) => return self.alter(store, caller, &asked).await,
             Asked::Cancel(cancel) => {
                 let push = (!cancel.push.is_empty()).then(|| bounds::push_id(&cancel.push)).transpose()?;
-                return self.cancel(store, asker, push).await;
+                return self.cancel(store, caller, push).await;
             }
             Asked::Freeze(freeze) => {
                 if freeze.thaw {
@@ -144,14 +144,14 @@ impl Stores {
                 if block.unblock { Command::Unblock { version } } else { Command::Block { version } }
             }
         };
-        self.change_once(store, asker, command).await
+        self.change_once(store, caller, command).await
     }
 
     /// Changes the definition of a store.
     async fn alter(
         &self,
         store: &str,
-        asker: Asker<'_>,
+        caller: ChangeCaller<'_>,
         asked: &v1::AlterStore,
     ) -> Result<v1::StoreReply, ChangeError> {
         check_retain(asked.retain.unwrap_or_default())?;
@@ -159,7 +159,7 @@ impl Stores {
         if let Some(properties) = asked.properties.as_deref().filter(|store| !store.is_empty()) {
             PropertyStores { cluster: &self.cluster }.check(store, properties).await?;
         }
-        let altered = define(&*self.cluster.metadata, store, asker, |definition| alter(definition, asked));
+        let altered = define(&*self.cluster.metadata, store, caller, |definition| alter(definition, asked));
         let Changed { before, document, revision, effects } = altered.await?;
         self.cluster.wait_until_visible(revision).await;
         let reply = reply(&document, 0);
@@ -171,10 +171,10 @@ impl Stores {
     async fn cancel(
         &self,
         store: &str,
-        asker: Asker<'_>,
+        caller: ChangeCaller<'_>,
         push: Option<PushId>,
     ) -> Result<v1::StoreReply, ChangeError> {
-        match self.change_once(store, asker, Command::Cancel { push: push.clone() }).await {
+        match self.change_once(store, caller, Command::Cancel { push: push.clone() }).await {
             Err(ChangeError::Unknown) if push.is_some_and(|push| self.pushes.active.cancel(store, &push)) => {
                 Ok(v1::StoreReply::default())
             }
@@ -185,12 +185,12 @@ impl Stores {
     async fn change_once(
         &self,
         store: &str,
-        asker: Asker<'_>,
+        caller: ChangeCaller<'_>,
         command: Command,
     ) -> Result<v1::StoreReply, ChangeError> {
         FailPoint::ChangeAsked.reach();
         let started = Instant::now();
-        let changed = change(&*self.cluster.metadata, store, asker, &[command]).await?;
+        let changed = change(&*self.cluster.metadata, store, caller, &[command]).await?;
         FailPoint::ChangeWritten.reach();
         let took = started.elapsed();
         let Changed { before, document, effects, revision } = changed;

@@ -10,7 +10,7 @@ use crate::admin::ClusterHandle;
 use kith_cluster::metadata::{
     Committed, Condition, Write, keys,
     records::{
-        Asker, ChangeError, Known, conflict, now, policy_of, read,
+        ChangeCaller, ChangeError, Known, conflict, now, policy_of, read,
         shares::{Amount, Shared, Shares, charged_to},
     },
 };
@@ -42,12 +42,12 @@ impl StoreRegistry {
         &self,
         store: &str,
         definition: &[u8],
-        asker: Asker<'_>,
+        caller: ChangeCaller<'_>,
     ) -> Result<StoreDocument, ChangeError> {
         check_name(store)?;
         let definition = decoded(definition)?;
         check_definition(&definition, self.cluster.topology.borrow().cluster.groups.len())?;
-        let document = self.new_store(store, definition, asker).await?;
+        let document = self.new_store(store, definition, caller).await?;
         let (key, record) = (keys::store(store), document.encode());
         for _ in 0..CREATE_TRIES {
             let shares = Shares::read(&*self.cluster.metadata, Shared::Stores).await?;
@@ -78,7 +78,7 @@ impl StoreRegistry {
         &self,
         name: &str,
         definition: DefinitionDocument,
-        Asker { who, standing, .. }: Asker<'_>,
+        ChangeCaller { who, standing, .. }: ChangeCaller<'_>,
     ) -> Result<StoreDocument, ChangeError> {
         self.check_not_live(name).await?;
         let key = keys::dropped(name);
@@ -117,14 +117,19 @@ impl StoreRegistry {
     ///
     /// # Errors
     /// If there is no such store or graph, it is frozen, it belongs to another user, or a push of it is running.
-    pub async fn drop_store(&self, store: &str, is_graph: bool, asker: Asker<'_>) -> Result<(), ChangeError> {
+    pub async fn drop_store(
+        &self,
+        store: &str,
+        is_graph: bool,
+        caller: ChangeCaller<'_>,
+    ) -> Result<(), ChangeError> {
         let known = match read(&*self.cluster.metadata, store).await? {
             Some(known) if !is_graph || known.document.definition.holds == HoldsDocument::Graph => known,
             _ if is_graph => return Err(unknown_graph(&self.cluster, store).into()),
             _ => return Err(ChangeError::Unknown),
         };
         let is_keeper = |known: &Known| {
-            policy_of(&known.document.definition).guards.check_keeper(asker.who, asker.standing)
+            policy_of(&known.document.definition).guards.check_keeper(caller.who, caller.standing)
         };
         is_keeper(&known)?;
         if !is_graph {
@@ -217,8 +222,10 @@ mod tests {
         let stores = Stores::new(handle, Vec::new(), UploadSettings::default());
         let definition = serde_json::to_vec(&definition()).unwrap();
         let create = async |name: &str, who: &str, standing: Trust| {
-            let created =
-                stores.registry.create(name, &definition, Asker { who, standing, cluster: &cluster }).await;
+            let created = stores
+                .registry
+                .create(name, &definition, ChangeCaller { who, standing, cluster: &cluster })
+                .await;
             let error = created.err()?.to_status(name);
             assert_eq!(kith_wire::code_of(&error), ErrorCode::OutOfRange, "{error}");
             Some(error.message().to_owned())

@@ -1,6 +1,6 @@
 //! A push as the caller asked for it: the components of its version, and its first commands.
 
-use kith_cluster::metadata::records::Asker;
+use kith_cluster::metadata::records::ChangeCaller;
 use kith_types::{ErrorCode, StoreVersion};
 use kith_versions::{Command, PushId, Trust};
 use kith_wire::{
@@ -43,8 +43,8 @@ pub(crate) type Progress = mpsc::Sender<Result<v1::PushProgress, Status>>;
 
 impl Push {
     /// Returns the user on whose behalf the push writes.
-    pub fn asker<'a>(&'a self, cluster: &'a ClusterDocument) -> Asker<'a> {
-        Asker { who: &self.who, standing: self.standing, cluster }
+    pub fn caller<'a>(&'a self, cluster: &'a ClusterDocument) -> ChangeCaller<'a> {
+        ChangeCaller { who: &self.who, standing: self.standing, cluster }
     }
 
     /// Returns the components of the new version. For a graph, they include those that the load leaves unchanged.

@@ -16,7 +16,8 @@ use futures::StreamExt;
 use kith_cluster::metadata::{
     keys,
     records::{
-        Asker, ChangeError, Changed, Known, New, bounds, change, change_known, conflict, read, state_of,
+        ChangeCaller, ChangeError, Changed, Known, New, bounds, change, change_known, conflict, read,
+        state_of,
     },
 };
 use kith_cluster::{FailPoint, place::ReadFrom};
@@ -168,15 +169,15 @@ impl PushRun<'_> {
             }
             let known = match read(&*handle.metadata, &push.store).await? {
                 Some(known) => known,
-                None if push.is_load => self.new_graph(&push.store, push.asker(&cluster)).await?,
+                None if push.is_load => self.new_graph(&push.store, push.caller(&cluster)).await?,
                 None => return Err(ChangeError::Unknown),
             };
             bounds::check_components(&push.components)?;
             self.offer.check_folders(&known.document)?;
             let components = push.components_in(&known.document)?;
             let commands = push.beginning(&known.document, &components, handle.coordinator.name());
-            let (asker, new) = (push.asker(&cluster), New { components: &components, ..New::default() });
-            match change_known(&*handle.metadata, &known, asker, &commands, new).await {
+            let (caller, new) = (push.caller(&cluster), New { components: &components, ..New::default() });
+            match change_known(&*handle.metadata, &known, caller, &commands, new).await {
                 Ok(Some(changed)) => return Ok(changed),
                 Ok(None) => tries += 1,
                 Err(ChangeError::Refused(refusal @ Refusal::PushRunning { .. })) => {
@@ -196,9 +197,9 @@ impl PushRun<'_> {
     }
 
     /// Returns the record of a graph that is loaded for the first time. It is written when its first push begins.
-    async fn new_graph(&self, name: &str, asker: Asker<'_>) -> Result<Known, ChangeError> {
+    async fn new_graph(&self, name: &str, caller: ChangeCaller<'_>) -> Result<Known, ChangeError> {
         let definition = DefinitionDocument::new(HoldsDocument::Graph);
-        Ok(Known { document: self.pushes.registry.new_store(name, definition, asker).await?, revision: 0 })
+        Ok(Known { document: self.pushes.registry.new_store(name, definition, caller).await?, revision: 0 })
     }
 
     async fn flip(&self, outcomes: Vec<Command>) -> Result<Served, ChangeError> {
@@ -206,9 +207,9 @@ impl PushRun<'_> {
         let commands: Vec<Command> =
             outcomes.into_iter().chain([Command::Flip { push: push.push.clone() }]).collect();
         let cluster = handle.cluster();
-        let asker = push.asker(&cluster);
+        let caller = push.caller(&cluster);
         let started = Instant::now();
-        let changed = match change(&*handle.metadata, &push.store, asker, &commands).await {
+        let changed = match change(&*handle.metadata, &push.store, caller, &commands).await {
             Ok(changed) => changed,
             Err(error) => {
                 if let ChangeError::Refused(_) = error {
@@ -233,14 +234,14 @@ impl PushRun<'_> {
         FailPoint::PushFailed.reach();
         let reason = error.to_status(&push.store).message().to_owned();
         let cluster = handle.cluster();
-        let asker = push.asker(&cluster);
+        let caller = push.caller(&cluster);
         let end = match error {
             ChangeError::Refused(Refusal::PushCancelled { .. }) => {
                 Command::Cancel { push: Some(push.push.clone()) }
             }
             _ => Command::Abort { push: push.push.clone(), reason },
         };
-        match change(&*handle.metadata, &push.store, asker, &[end]).await {
+        match change(&*handle.metadata, &push.store, caller, &[end]).await {
             Ok(_) | Err(ChangeError::Refused(_)) => FailPoint::PushGivenUp.reach(),
             // The caretaker ends it as soon as it can.
             Err(error) => {

@@ -1,6 +1,6 @@
 //! One connection as its door sees it.
 
-use crate::{AuthError, Backend, DEFAULT_USER, DoorNames, Visitor};
+use crate::{AuthError, Backend, CallerRights, DEFAULT_USER, DoorNames};
 use kith_net::{
     Charge,
     server::connections::{Connected, STRANGER_MESSAGES_MAX},
@@ -25,12 +25,12 @@ use tokio_util::sync::CancellationToken;
 use tonic::Status;
 
 /// The peer of one connection: its identity, its rights, and the memory that its replies may take. A clone is the same peer, but
-/// gets an identity of its own by [`Guest::authenticate`].
+/// gets an identity of its own by [`DoorCaller::authenticate`].
 #[derive(Clone)]
-pub struct Guest {
+pub struct DoorCaller {
     pub(crate) backend: Arc<dyn Backend>,
     pub(crate) names: DoorNames,
-    pub(crate) visitor: Visitor,
+    pub(crate) rights: CallerRights,
     pub(crate) connected: Arc<Connected>,
     pub(crate) peer: SocketAddr,
     pub(crate) end: CancellationToken,
@@ -54,7 +54,7 @@ impl<T> Deref for Charged<T> {
     }
 }
 
-impl Guest {
+impl DoorCaller {
     /// Sends `question` to the backend on behalf of the peer, if the peer may read the graph or store. An incomplete answer
     /// counts as a failure in metrics, under the door's name. Keep the reply until its bytes are sent, because dropping it
     /// ends the charge for its memory.
@@ -66,7 +66,7 @@ impl Guest {
         if self.is_given_up() {
             return Err(given_up());
         }
-        self.allowed(self.visitor.check_question(&question))?;
+        self.allowed(self.rights.check_question(&question))?;
         let _under_way = self.connected.request();
         let options = QueryOptions { door: Some(self.names.name), ..options };
         let reply = self.backend.call(Arc::new(Request { question, options })).await?;
@@ -103,7 +103,7 @@ impl Guest {
         if self.is_given_up() {
             return Err(given_up());
         }
-        let (code, message, help) = match self.visitor.authenticate(DEFAULT_USER, token) {
+        let (code, message, help) = match self.rights.authenticate(DEFAULT_USER, token) {
             Ok(()) => {
                 self.refusals.store(0, Ordering::Relaxed);
                 self.connected.is_known_now();
@@ -131,18 +131,18 @@ impl Guest {
     }
 
     fn is_given_up(&self) -> bool {
-        STRANGER_MESSAGES_MAX <= self.refusals.load(Ordering::Relaxed) && !self.visitor.is_known()
+        STRANGER_MESSAGES_MAX <= self.refusals.load(Ordering::Relaxed) && !self.rights.is_known()
     }
 
     /// Gives the peer back the identity that the connection itself has.
     pub fn forget_token(&mut self) {
-        self.visitor.reset();
+        self.rights.reset();
     }
 
     /// The types of a store's keys and values.
     ///
     /// # Errors
-    /// As [`Guest::call`].
+    /// As [`DoorCaller::call`].
     pub async fn shape(&self, store: &str) -> Result<StoreShape, QueryError> {
         let question = Question::Shape { store: store.to_owned() };
         match &*self.call(question, QueryOptions::default()).await? {
@@ -154,7 +154,7 @@ impl Guest {
     /// Parses the texts of keys by the key type of the store.
     ///
     /// # Errors
-    /// As [`Guest::call`]; `wrong_key_type` if the store's keys are ids and one of the texts is not a number.
+    /// As [`DoorCaller::call`]; `wrong_key_type` if the store's keys are ids and one of the texts is not a number.
     pub async fn keys(&self, store: &str, texts: &[&str]) -> Result<BatchKeys, QueryError> {
         let expected = self.shape(store).await?.key;
         let id = |text: &&str| {
@@ -170,7 +170,7 @@ impl Guest {
     /// The schema of the records of a version; `id` is the one that an answer of that version names.
     ///
     /// # Errors
-    /// As [`Guest::call`].
+    /// As [`DoorCaller::call`].
     pub async fn schema(&self, store: &str, version: u64, id: SchemaId) -> Result<Schema, QueryError> {
         let question = Question::Schema { store: store.to_owned(), version, id };
         match &*self.call(question, QueryOptions::default()).await? {
@@ -205,8 +205,8 @@ impl Guest {
     }
 
     /// The peer's identity and rights.
-    pub fn visitor(&self) -> &Visitor {
-        &self.visitor
+    pub fn rights(&self) -> &CallerRights {
+        &self.rights
     }
 
     /// The peer's place among the connections of the process, which accounts for the memory of its requests and replies.

@@ -2,9 +2,9 @@
 
 use kith_cluster::metadata::records::bounds::cut_who;
 use kith_net::server::{
-    Peer,
+    CallerConnection,
     security::{
-        Asker,
+        CallingSubject,
         audit::{self, Refused},
     },
 };
@@ -15,18 +15,20 @@ use tonic::{Request, Status};
 
 /// The caller of a request, and how far the caller's identity is proven.
 #[derive(Clone, Debug)]
-pub(crate) struct Who {
+pub(crate) struct AdminCaller {
     /// The name in the file of access rights; else the name that the caller claims; else the caller's address.
     pub name: String,
     pub standing: Trust,
     pub peer: Option<SocketAddr>,
 }
 
-impl Who {
+impl AdminCaller {
     /// Returns the sender of a request, who claims the name `claimed`.
     pub fn of<T>(request: &Request<T>, claimed: &str) -> Self {
-        let peer = request.extensions().get::<Peer>().and_then(|peer| peer.addr);
-        if let Some(Asker { name, is_administrator, .. }) = request.extensions().get::<Asker>() {
+        let peer = request.extensions().get::<CallerConnection>().and_then(|peer| peer.addr);
+        if let Some(CallingSubject { name, is_administrator, .. }) =
+            request.extensions().get::<CallingSubject>()
+        {
             let standing = if *is_administrator { Trust::Administrator } else { Trust::Proven };
             return Self { name: name.to_string(), standing, peer };
         }

@@ -7,52 +7,52 @@ use kith_wire::resp::error_prefix;
 use std::sync::Arc;
 use tonic::Status;
 
-/// A [`doors::Visitor`] whose refusals are error replies of Redis.
+/// A [`doors::CallerRights`] whose refusals are error replies of Redis.
 #[derive(Clone, Debug)]
-pub(super) struct Visitor(doors::Visitor);
+pub(super) struct RespRights(doors::CallerRights);
 
-impl From<doors::Visitor> for Visitor {
-    fn from(visitor: doors::Visitor) -> Self {
-        Self(visitor)
+impl From<doors::CallerRights> for RespRights {
+    fn from(rights: doors::CallerRights) -> Self {
+        Self(rights)
     }
 }
 
-impl Visitor {
-    /// A visitor who may do everything.
+impl RespRights {
+    /// A caller who may do everything.
     pub fn anybody() -> Self {
-        Self(doors::Visitor::anybody())
+        Self(doors::CallerRights::anybody())
     }
 
-    /// Checks that the visitor may do something now.
+    /// Checks that the caller may do something now.
     ///
     /// # Errors
-    /// The error reply: `NOAUTH` if the visitor has not authenticated, `NOPERM` if it lacks the right.
+    /// The error reply: `NOAUTH` if the caller has not authenticated, `NOPERM` if it lacks the right.
     pub fn check(&self, need: &Need) -> Result<(), String> {
         self.0.check(need).map_err(|status| reply(&status))
     }
 
-    /// Checks that the visitor may read a store now.
+    /// Checks that the caller may read a store now.
     ///
     /// # Errors
-    /// As [`Visitor::check`].
+    /// As [`RespRights::check`].
     pub fn check_read(&self, store: &str) -> Result<(), String> {
         self.0.check_read(store).map_err(|status| reply(&status))
     }
 
-    /// The visitor's name in the access file, if there is one and the visitor is in it.
+    /// The caller's name in the access file, if there is one and the caller is in it.
     pub fn name(&self) -> Option<Arc<str>> {
         self.0.name()
     }
 
-    /// Whether the visitor has authenticated, or need not.
+    /// Whether the caller has authenticated, or need not.
     pub fn is_known(&self) -> bool {
         self.0.is_known()
     }
 
-    /// Authenticates the visitor as the subject with this token, whose name is `user`.
+    /// Authenticates the caller as the subject with this token, whose name is `user`.
     ///
     /// # Errors
-    /// [`AuthError`]. The visitor keeps its previous identity then.
+    /// [`AuthError`]. The caller keeps its previous identity then.
     pub fn authenticate(&mut self, user: &[u8], token: &[u8]) -> Result<(), AuthError> {
         self.0.authenticate(user, token)
     }
@@ -62,7 +62,7 @@ impl Visitor {
         self.0.must_prove()
     }
 
-    /// Gives the visitor the identity back with which it connected.
+    /// Gives the caller the identity back with which it connected.
     pub fn reset(&mut self) {
         self.0.reset();
     }
@@ -83,11 +83,11 @@ fn reply(status: &Status) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kith_net::server::security::{Caller, Gate, Identity, Right, testing::gate};
+    use kith_net::server::security::{Caller, CallerIdentity, Gate, Right, testing::gate};
     use sha2::{Digest, Sha256};
 
-    fn let_in(gate: Arc<Gate>, own: Caller) -> Visitor {
-        doors::Visitor::new(gate, own, "resp").into()
+    fn let_in(gate: Arc<Gate>, own: Caller) -> RespRights {
+        doors::CallerRights::new(gate, own, "resp").into()
     }
 
     fn hash(token: &str) -> String {
@@ -109,25 +109,25 @@ mod tests {
     #[test]
     fn a_token_makes_one_known_by_its_name_or_by_default() {
         let folder = tempfile::tempdir().unwrap();
-        let mut visitor = let_in(gate(folder.path(), Some(&access())), Caller::new(Identity::Nobody));
-        assert!(!visitor.is_known());
-        assert_eq!(visitor.check(&read("pages")).unwrap_err(), "NOAUTH Authentication required.");
+        let mut rights = let_in(gate(folder.path(), Some(&access())), Caller::new(CallerIdentity::Nobody));
+        assert!(!rights.is_known());
+        assert_eq!(rights.check(&read("pages")).unwrap_err(), "NOAUTH Authentication required.");
         for (user, token) in [("default", "guess"), ("ops", "ads-token"), ("", "ads-token"), ("ads", "")] {
-            let outcome = visitor.authenticate(user.as_bytes(), token.as_bytes());
+            let outcome = rights.authenticate(user.as_bytes(), token.as_bytes());
             assert_eq!(outcome, Err(AuthError::Wrong), "{user}");
-            assert!(!visitor.is_known());
+            assert!(!rights.is_known());
         }
         for user in ["ads", "default"] {
-            visitor.authenticate(user.as_bytes(), b"ads-token").unwrap();
-            assert_eq!(visitor.name().as_deref(), Some("ads"));
-            visitor.check(&read("pages-2")).unwrap();
-            let error = visitor.check(&read("secrets")).unwrap_err();
+            rights.authenticate(user.as_bytes(), b"ads-token").unwrap();
+            assert_eq!(rights.name().as_deref(), Some("ads"));
+            rights.check(&read("pages-2")).unwrap();
+            let error = rights.check(&read("secrets")).unwrap_err();
             assert!(error.starts_with("NOPERM ads may not read store \"secrets\" (ask "), "{error}");
             // An authenticated client keeps its identity when it presents an unknown token.
-            assert_eq!(visitor.authenticate(b"default", b"guess"), Err(AuthError::Wrong));
-            assert!(visitor.is_known());
-            visitor.reset();
-            assert!(!visitor.is_known() && visitor.name().is_none());
+            assert_eq!(rights.authenticate(b"default", b"guess"), Err(AuthError::Wrong));
+            assert!(rights.is_known());
+            rights.reset();
+            assert!(!rights.is_known() && rights.name().is_none());
         }
     }
 
@@ -135,7 +135,7 @@ mod tests {
     fn a_certificate_needs_no_token_and_one_without_rights_is_told_so() {
         let folder = tempfile::tempdir().unwrap();
         let gate = gate(folder.path(), Some(&access()));
-        let certificate = |name: &str| Caller::new(Identity::Certificate([name.to_owned()].into()));
+        let certificate = |name: &str| Caller::new(CallerIdentity::Certificate([name.to_owned()].into()));
         let mut ops = let_in(Arc::clone(&gate), certificate("CN=ops"));
         ops.check(&read("secrets")).unwrap();
         assert_eq!(ops.name().as_deref(), Some("ops"));
@@ -153,22 +153,22 @@ mod tests {
     fn rights_that_are_taken_back_end_at_once() {
         let folder = tempfile::tempdir().unwrap();
         let gate = gate(folder.path(), Some(&access()));
-        let mut visitor = let_in(Arc::clone(&gate), Caller::new(Identity::Nobody));
-        visitor.authenticate(b"ads", b"ads-token").unwrap();
+        let mut rights = let_in(Arc::clone(&gate), Caller::new(CallerIdentity::Nobody));
+        rights.authenticate(b"ads", b"ads-token").unwrap();
         std::fs::write(folder.path().join("access.toml"), "").unwrap();
         gate.reload().unwrap();
-        assert_eq!(visitor.check(&read("pages")).unwrap_err(), "NOAUTH Authentication required.");
-        assert_eq!(visitor.name(), None);
+        assert_eq!(rights.check(&read("pages")).unwrap_err(), "NOAUTH Authentication required.");
+        assert_eq!(rights.name(), None);
     }
 
     #[test]
     fn without_rights_there_is_nothing_to_prove() {
         let folder = tempfile::tempdir().unwrap();
-        let open = let_in(gate(folder.path(), None), Caller::new(Identity::Nobody));
-        for mut visitor in [Visitor::anybody(), open] {
-            visitor.check(&read("anything")).unwrap();
-            assert!(visitor.is_known());
-            let outcome = visitor.authenticate(b"default", b"x");
+        let open = let_in(gate(folder.path(), None), Caller::new(CallerIdentity::Nobody));
+        for mut rights in [RespRights::anybody(), open] {
+            rights.check(&read("anything")).unwrap();
+            assert!(rights.is_known());
+            let outcome = rights.authenticate(b"default", b"x");
             assert_eq!(outcome, Err(AuthError::NothingToProve));
         }
     }

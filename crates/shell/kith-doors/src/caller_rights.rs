@@ -1,6 +1,6 @@
 //! The peer of a connection and its rights, as the gate decides them.
 
-use kith_net::server::security::{Caller, Gate, Identity, Need, Right};
+use kith_net::server::security::{Caller, CallerIdentity, Gate, Need, Right};
 use kith_query::Question;
 use std::sync::Arc;
 use tonic::Status;
@@ -10,7 +10,7 @@ pub const DEFAULT_USER: &[u8] = b"default";
 
 /// The peer of a connection and its rights. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Visitor {
+pub struct CallerRights {
     /// `None`: peers are not authenticated.
     gate: Option<Arc<Gate>>,
     /// The door, as the audit log calls it.
@@ -30,10 +30,10 @@ pub enum AuthError {
     Wrong,
 }
 
-impl Visitor {
+impl CallerRights {
     /// A peer that is not authenticated and may do everything.
     pub fn anybody() -> Self {
-        Self { gate: None, door: "", own: Caller::new(Identity::Nobody), shown: None }
+        Self { gate: None, door: "", own: Caller::new(CallerIdentity::Nobody), shown: None }
     }
 
     /// A peer that `gate` has admitted at `door`.
@@ -54,7 +54,7 @@ impl Visitor {
     /// Checks that they may read a store or graph now.
     ///
     /// # Errors
-    /// As [`Visitor::check`].
+    /// As [`CallerRights::check`].
     pub fn check_read(&self, store: &str) -> Result<(), Status> {
         // Most processes have no gate; then not even the name is copied.
         if self.gate.is_none() {
@@ -66,7 +66,7 @@ impl Visitor {
     /// Checks that they may have this question answered now.
     ///
     /// # Errors
-    /// As [`Visitor::check`].
+    /// As [`CallerRights::check`].
     pub fn check_question(&self, question: &Question) -> Result<(), Status> {
         match question {
             Question::Gremlin { graph, query, .. } => self.check(&Need::traversal(graph, query.writes)),
@@ -97,8 +97,8 @@ impl Visitor {
     pub fn authenticate(&mut self, user: &[u8], token: &[u8]) -> Result<(), AuthError> {
         let gate = self.gate.as_ref().filter(|_| self.must_prove()).ok_or(AuthError::NothingToProve)?;
         let caller = gate.bearer(token, &self.own);
-        let asker = gate.admit(&caller, &Need::Known, "AUTH").map_err(|_| AuthError::Wrong)?;
-        if user != DEFAULT_USER && asker.is_none_or(|asker| asker.name.as_bytes() != user) {
+        let subject = gate.admit(&caller, &Need::Known, "AUTH").map_err(|_| AuthError::Wrong)?;
+        if user != DEFAULT_USER && subject.is_none_or(|subject| subject.name.as_bytes() != user) {
             return Err(AuthError::Wrong);
         }
         self.shown = Some(caller);
