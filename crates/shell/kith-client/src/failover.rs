@@ -167,7 +167,7 @@ async fn forward(client: &RouterClient, request: Arc<Request>, outlet: &Outlet) 
 
 /// The other addresses, beginning with the one after `gone`.
 fn after(addrs: &[String], gone: &str) -> Vec<String> {
-    let next = addrs.iter().position(|addr| addr == gone).map_or(0, |place| place + 1);
+    let next = addrs.iter().position(|addr| addr == gone).map_or(0, |index| index + 1);
     let (before, after) = addrs.split_at(next);
     after.iter().chain(before).filter(|addr| *addr != gone).cloned().collect()
 }

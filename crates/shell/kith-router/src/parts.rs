@@ -12,7 +12,7 @@ use crate::{
 use kith_cluster::metadata::MetadataStore;
 use kith_cluster::{StartError, freshness::Freshness, topology::TopologyReceiver};
 use kith_net::security::Dialer;
-use kith_session::{Caches, ListStore, Session};
+use kith_session::{ResultCache, Session};
 use kith_topology::Topology;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -73,7 +73,7 @@ pub(super) fn graph_server(
     session_settings.dialer = dialer.clone();
     let networks = Arc::new(CachedNetworks::new(&settings.cache, documents.clone()));
     let lists = CachedLists::start(&settings.cache, documents.clone());
-    let caches = Caches { networks, lists: Some(Arc::clone(&lists) as Arc<dyn ListStore>) };
+    let caches: Vec<Arc<dyn ResultCache>> = vec![networks, Arc::clone(&lists) as Arc<dyn ResultCache>];
     let session = Session::new(decoded(documents)?, session_settings, caches)
         .map_err(|error| bad(error.to_string()))?;
     lists.fill_ahead(session.clone(), documents.clone(), stop.clone());

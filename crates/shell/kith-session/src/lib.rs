@@ -6,7 +6,8 @@
 //! Session ─► Run: one query at one pinned topology ─► Operation (kith-query) ─► Executor ─► Fleet ─► nodes
 //! ```
 //!
-//! - `session`: queries (`run`), writes (`write`), and the trait [`NetworkSource`] for caches.
+//! - `session`: queries (`run`) and writes (`write`).
+//! - `cache`: the trait [`ResultCache`], the one seam for caches in front of the nodes.
 //! - `executor`: every fan-out, with `plan`, `round` for sending and merging, and `failure` for errors.
 //! - `fleet`: nodes with their connections, health and load.
 //! - `gremlin`: traversals over loaded and live graphs; the deadline is observed in `mod.rs`, and while compiling in
@@ -18,13 +19,14 @@
 //!
 //! A query pins one version from start to end. A write is sent again only if it has an id or certainly did not happen.
 //!
-//! To add a cache in front of the nodes, implement [`NetworkSource`] or [`ListStore`].
+//! To add a cache in front of the nodes, implement [`ResultCache`] and give it to [`Session::new`].
 
 mod alarm;
-mod at_hand;
+mod cache;
 mod caller;
 mod executor;
 mod explain;
+mod fetch_ahead;
 mod fleet;
 mod gremlin;
 mod profile;
@@ -36,10 +38,11 @@ mod stream;
 mod topology;
 mod values;
 
-pub use at_hand::ListStore;
+pub use cache::{CacheUse, Cached, Keeper, ResultCache};
 pub use caller::carried_out;
 pub use executor::Executor;
+pub use fetch_ahead::fetch_lists_ahead;
 pub use fleet::Fleet;
-pub use session::{Caches, NetworkSource, Run, Session, Uncached};
+pub use session::Session;
 pub use settings::{OwnControllers, SessionSettings, SettingsError, TraversalSettings};
 pub use steering::Steering;

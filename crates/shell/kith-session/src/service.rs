@@ -1,6 +1,11 @@
 //! A session as a [`Service`]: it answers every request from the nodes.
 
-use crate::Session;
+use crate::{
+    Session, gremlin,
+    session::LiveWrite,
+    stream::stream_answer,
+    values::{BatchRead, Wanted},
+};
 use futures::{FutureExt, future::BoxFuture};
 use kith_query::{
     BatchKeys, BatchStream, Outlet, QueryError, Question, Reply, Request, Service, StoreShape, driven,
@@ -25,15 +30,24 @@ impl Service for Session {
                     Reply::Plan(crate::explain::explain(self, graph, query, options).await?)
                 }
                 Question::Gremlin { graph, query } => {
-                    Reply::Gremlin(self.traverse(graph, query, options).await?)
+                    Reply::Gremlin(gremlin::traverse(self, graph, query, options).await?)
                 }
-                Question::Write { graph, write } => Reply::Written(self.write(graph, write, options).await?),
-                Question::Values { store, keys } => Reply::Values(self.read(store, keys, options).await?),
+                Question::Write { graph, write } => {
+                    Reply::Written(LiveWrite::new(self, graph, write, options).carry_out().await?)
+                }
+                Question::Values { store, keys } => {
+                    let read = BatchRead { session: self, store, keys, wanted: Wanted::Values, options };
+                    Reply::Values(read.values().await?)
+                }
                 Question::Compute { store, keys, query } => {
-                    Reply::Computed(self.computed(store, keys, query, options).await?)
+                    let wanted = Wanted::Compute(query);
+                    let read = BatchRead { session: self, store, keys, wanted, options };
+                    Reply::Computed(read.computed().await?)
                 }
                 Question::Aggregate { store, keys, query } => {
-                    Reply::Aggregated(self.aggregated(store, keys, query, options).await?)
+                    let wanted = Wanted::Aggregate(query);
+                    let read = BatchRead { session: self, store, keys, wanted, options };
+                    Reply::Aggregated(read.aggregated().await?)
                 }
                 Question::Shape { store } => {
                     let topology = self.topology();
@@ -52,7 +66,7 @@ impl Service for Session {
     }
 
     fn stream(&self, request: Arc<Request>) -> BatchStream<'_> {
-        driven(async move |outlet: Outlet| self.stream_answer(&request, &outlet).await)
+        driven(async move |outlet: Outlet| stream_answer(self, &request, &outlet).await)
     }
 }
 

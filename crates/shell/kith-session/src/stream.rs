@@ -1,11 +1,16 @@
 //! Streams directly from the nodes.
 
-use crate::{Run, Session, executor::Handed, session::RESTARTS_MAX, values::Wanted};
+use crate::{
+    Session,
+    executor::DeliveryEnd,
+    session::{RESTARTS_MAX, Run},
+    values::{BatchRead, Wanted},
+};
 use kith_client::compute::compute_stream_here;
 use kith_operators::{Deliveries, Part, RecordError, Records, Value};
 use kith_query::{
-    BatchKeys, BatchPiece, ComputeAt, FanOut, Outlet, QueryError, QueryOptions, Question, Request,
-    StreamFailure, StreamFooter, StreamItem, StreamStatus,
+    BatchPiece, ComputeAt, FanOut, Outlet, QueryError, Question, Request, StreamFailure, StreamFooter,
+    StreamItem, StreamStatus,
 };
 use kith_schema::{Schema, SchemaId};
 use kith_topology::ValueStore;
@@ -52,7 +57,7 @@ impl RecordDelivery {
     }
 
     /// Passes on the keys that have no answer or only an error.
-    async fn rest(&mut self, handed: &Handed) -> Result<(), QueryError> {
+    async fn rest(&mut self, handed: &DeliveryEnd) -> Result<(), QueryError> {
         let positions = self.books.rest();
         let mut records = Records::unanswered(positions.len());
         for (index, position) in positions.iter().enumerate() {
@@ -62,54 +67,79 @@ impl RecordDelivery {
         }
         self.part(Part { positions, value: Value::Records(records) }).await
     }
+
+    /// Asks for the keys, and passes on the answers.
+    async fn deliver(
+        &mut self,
+        run: &mut Run<'_>,
+        fan_out: FanOut,
+        keys: usize,
+        store: &str,
+    ) -> Result<DeliveryEnd, QueryError> {
+        if keys == 0 {
+            return Ok(DeliveryEnd::default());
+        }
+        let required = self.known.required_reads;
+        if required <= 1 {
+            return run.ask_in_parts(&fan_out, self).await;
+        }
+        // Answers that must agree are compared once all have arrived.
+        let value = run.ask_agreeing(&fan_out, required).await?;
+        let disagreements = value.records().map_or(0, Records::disagreements);
+        if 0 < disagreements && !run.options().partial {
+            return Err(QueryError::Disagreement { store: store.to_owned(), keys: disagreements });
+        }
+        let positions = (0..keys as u32).collect();
+        self.part(Part { positions, value }).await?;
+        Ok(DeliveryEnd { failures: run.take_failures(), ..DeliveryEnd::default() })
+    }
 }
 
-impl Session {
-    /// Passes on values or computed results as nodes send them.
-    ///
-    /// # Errors
-    /// Those of [`kith_query::Service::stream`].
-    pub(crate) async fn stream_answer(&self, request: &Request, outlet: &Outlet) -> Result<(), QueryError> {
-        let Request { question, options } = request;
-        match question {
-            Question::Values { store, keys } => {
-                self.stream_into(store, keys, Wanted::Values, options, outlet).await
-            }
-            Question::Compute { store, keys, query } if query.at == ComputeAt::Client => {
-                query.check_stream()?;
-                outlet.put_all(compute_stream_here(self, store, keys, &query.plan, options)).await
-            }
-            Question::Compute { store, keys, query } => {
-                query.check_stream()?;
-                self.stream_into(store, keys, Wanted::Compute(query), options, outlet).await
-            }
-            other => other.check_stream(),
+/// Passes on values or computed results as nodes send them.
+///
+/// # Errors
+/// Those of [`kith_query::Service::stream`].
+pub(crate) async fn stream_answer(
+    session: &Session,
+    request: &Request,
+    outlet: &Outlet,
+) -> Result<(), QueryError> {
+    let Request { question, options } = request;
+    match question {
+        Question::Values { store, keys } => {
+            BatchRead { session, store, keys, wanted: Wanted::Values, options }.stream_into(outlet).await
         }
+        Question::Compute { store, keys, query } if query.at == ComputeAt::Client => {
+            query.check_stream()?;
+            outlet.put_all(compute_stream_here(session, store, keys, &query.plan, options)).await
+        }
+        Question::Compute { store, keys, query } => {
+            query.check_stream()?;
+            let wanted = Wanted::Compute(query);
+            BatchRead { session, store, keys, wanted, options }.stream_into(outlet).await
+        }
+        other => other.check_stream(),
     }
+}
 
+impl BatchRead<'_> {
     /// Runs one fan-out over the keys. Runs it again on a newer version if the nodes no longer have the pinned version and
     /// nothing was handed on yet.
-    async fn stream_into(
-        &self,
-        store: &str,
-        keys: &BatchKeys,
-        wanted: Wanted<'_>,
-        options: &QueryOptions,
-        outlet: &Outlet,
-    ) -> Result<(), QueryError> {
+    async fn stream_into(self, outlet: &Outlet) -> Result<(), QueryError> {
+        let Self { session, store, keys, wanted, .. } = self;
         let started = Instant::now();
-        self.check_batch(keys)?;
+        session.check_batch(keys)?;
         let mut restarts = 0;
         loop {
-            let (mut run, known, checked) = self.begin_read(store, keys, wanted, options).await?;
+            let (mut run, known, checked) = self.begin().await?;
             let books = Deliveries::new(keys.len());
-            let bytes_max = self.settings().answer_bytes_max;
+            let bytes_max = session.settings().answer_bytes_max;
             let plan = checked.operator(wanted, 1 < known.required_reads);
             let result = checked.result().cloned().map(Arc::new);
             let mut handing = RecordDelivery { outlet: outlet.clone(), books, known, result, bytes_max };
             let (purpose, kind) = (wanted.purpose(), FanOutKind::NonUnion);
             let fan_out = FanOut { purpose, kind, scope: keys.scope(), plan };
-            let error = match run.hand_on(fan_out, keys.len(), store, &mut handing).await {
+            let error = match handing.deliver(&mut run, fan_out, keys.len(), store).await {
                 Ok(handed) => {
                     handing.rest(&handed).await?;
                     let footer = footer(&handing, handed, run, started.elapsed());
@@ -128,34 +158,7 @@ impl Session {
     }
 }
 
-impl Run<'_> {
-    async fn hand_on(
-        &mut self,
-        fan_out: FanOut,
-        keys: usize,
-        store: &str,
-        handing: &mut RecordDelivery,
-    ) -> Result<Handed, QueryError> {
-        if keys == 0 {
-            return Ok(Handed::default());
-        }
-        let required = handing.known.required_reads;
-        if required <= 1 {
-            return self.ask_in_parts(&fan_out, handing).await;
-        }
-        // Answers that must agree are compared once all have arrived.
-        let value = self.ask_agreeing(&fan_out, required).await?;
-        let disagreements = value.records().map_or(0, Records::disagreements);
-        if 0 < disagreements && !self.is_partial_wanted() {
-            return Err(QueryError::Disagreement { store: store.to_owned(), keys: disagreements });
-        }
-        let positions = (0..keys as u32).collect();
-        handing.part(Part { positions, value }).await?;
-        Ok(Handed { failures: self.take_failures(), ..Handed::default() })
-    }
-}
-
-fn footer(handing: &RecordDelivery, handed: Handed, run: Run<'_>, total: Duration) -> StreamFooter {
+fn footer(handing: &RecordDelivery, handed: DeliveryEnd, run: Run<'_>, total: Duration) -> StreamFooter {
     let counts = handing.books.counts();
     StreamFooter {
         status: StreamStatus::of(&counts),

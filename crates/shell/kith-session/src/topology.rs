@@ -15,12 +15,12 @@ const TYPES_RETRY: Duration = Duration::from_millis(500);
 
 /// The live graphs whose types a process has asked for. Only those are fetched.
 #[derive(Debug, Default)]
-pub(crate) struct Asked {
+pub(crate) struct WantedTypes {
     names: Mutex<BTreeSet<String>>,
     added: Notify,
 }
 
-impl Asked {
+impl WantedTypes {
     /// Adds a graph. Its types come with one of the next topologies.
     pub fn add(&self, graph: &str) {
         if self.names.lock().insert(graph.to_owned()) {
@@ -41,7 +41,7 @@ impl Asked {
 pub(crate) async fn follow(
     seeds: Vec<String>,
     dialer: Dialer,
-    asked: Arc<Asked>,
+    asked: Arc<WantedTypes>,
 ) -> Result<watch::Receiver<Arc<Topology>>, QueryError> {
     let (client, first) = RouterClient::connect_and_look(&seeds, &dialer).await?;
     let first = Topology::from_document(Arc::new(topology_of(&first)?)).map_err(internal)?;
@@ -73,7 +73,7 @@ fn known_addresses(topology: &Topology) -> Vec<String> {
 async fn pass_on(
     connected: &RouterClient,
     sender: &watch::Sender<Arc<Topology>>,
-    (asked, types): (&Asked, &mut KnownTypes),
+    (asked, types): (&WantedTypes, &mut KnownTypes),
 ) {
     let Ok(mut changes) = connected.watch_topology().await else { return };
     let mut lacks_types = false;

@@ -1,6 +1,9 @@
 //! Reads of keys of a store straight from the nodes: their values, or the results of a plan.
 
-use crate::{Run, Session, session::RESTARTS_MAX};
+use crate::{
+    Session,
+    session::{RESTARTS_MAX, Run},
+};
 use kith_client::compute::{aggregated, aggregation, computation, internal, results, whole};
 use kith_operators::{Operator, Records, Value, aggregate_fetched};
 use kith_query::{
@@ -40,26 +43,27 @@ struct Gathered<'s> {
     is_raw: bool,
 }
 
-impl Session {
-    /// Reads the values of keys.
-    pub(crate) async fn read(
-        &self,
-        store: &str,
-        keys: &BatchKeys,
-        options: &QueryOptions,
-    ) -> Result<BatchAnswer, QueryError> {
-        let Gathered { run, known, value, .. } = self.gather(store, keys, Wanted::Values, options).await?;
+/// A read of keys of a store under way.
+#[derive(Clone, Copy)]
+pub(crate) struct BatchRead<'a> {
+    pub session: &'a Session,
+    pub store: &'a str,
+    pub keys: &'a BatchKeys,
+    pub wanted: Wanted<'a>,
+    pub options: &'a QueryOptions,
+}
+
+impl<'a> BatchRead<'a> {
+    /// Reads the values of the keys.
+    pub async fn values(self) -> Result<BatchAnswer, QueryError> {
+        let Gathered { run, known, value, .. } = self.gather().await?;
         Ok(run.finish_batch(records_of(value)?, known.schema))
     }
 
-    pub(crate) async fn computed(
-        &self,
-        store: &str,
-        keys: &BatchKeys,
-        query: &ComputeQuery,
-        options: &QueryOptions,
-    ) -> Result<ComputeAnswer, QueryError> {
-        let gathered = self.gather(store, keys, Wanted::Compute(query), options).await?;
+    /// Reads the results of a computation.
+    pub async fn computed(self) -> Result<ComputeAnswer, QueryError> {
+        let Self { store, keys, options, .. } = self;
+        let gathered = self.gather().await?;
         let Gathered { run, checked: Checked::Compute(computation, schema), value, is_raw, .. } = gathered
         else {
             return Err(internal("a computation was taken for something else".to_owned()));
@@ -70,14 +74,10 @@ impl Session {
         Ok(ComputeAnswer { answer: whole(store, answer, options)?, best, result })
     }
 
-    pub(crate) async fn aggregated(
-        &self,
-        store: &str,
-        keys: &BatchKeys,
-        query: &AggregateQuery,
-        options: &QueryOptions,
-    ) -> Result<AggregateAnswer, QueryError> {
-        let gathered = self.gather(store, keys, Wanted::Aggregate(query), options).await?;
+    /// Reads the groups of an aggregation.
+    pub async fn aggregated(self) -> Result<AggregateAnswer, QueryError> {
+        let Self { store, options, .. } = self;
+        let gathered = self.gather().await?;
         let Gathered { run, checked: Checked::Aggregate(aggregation, schema), value, .. } = gathered else {
             return Err(internal("an aggregation was taken for something else".to_owned()));
         };
@@ -94,17 +94,12 @@ impl Session {
 
     /// Runs one fan-out over the keys. Runs it again on a newer version if the nodes no longer have the pinned version, and
     /// again for whole records if the nodes cannot compute.
-    async fn gather<'s>(
-        &'s self,
-        store: &str,
-        keys: &BatchKeys,
-        wanted: Wanted<'_>,
-        options: &'s QueryOptions,
-    ) -> Result<Gathered<'s>, QueryError> {
-        self.check_batch(keys)?;
+    async fn gather(self) -> Result<Gathered<'a>, QueryError> {
+        let Self { session, store, keys, wanted, options } = self;
+        session.check_batch(keys)?;
         let mut restarts = 0;
         loop {
-            let (mut run, known, checked) = self.begin_read(store, keys, wanted, options).await?;
+            let (mut run, known, checked) = self.begin().await?;
             let several = 1 < known.required_reads;
             let plan = if wanted.is_raw() { Operator::Lookup } else { checked.operator(wanted, several) };
             let raw = plan == Operator::Lookup;
@@ -120,7 +115,8 @@ impl Session {
             };
             match answer {
                 Ok(value) => {
-                    self.check_records(store, &value, several && !options.partial)?;
+                    let max = session.settings().answer_bytes_max;
+                    check_records(store, &value, several && !options.partial, max)?;
                     return Ok(Gathered { run, known, checked, value, is_raw: raw });
                 }
                 Err(error) => {
@@ -133,41 +129,17 @@ impl Session {
         }
     }
 
-    /// Refuses an answer with too many bytes, and one whose replicas disagree if they must agree.
-    pub(crate) fn check_records(
-        &self,
-        store: &str,
-        value: &Value,
-        must_agree: bool,
-    ) -> Result<(), QueryError> {
-        let Some(records) = value.records() else { return Ok(()) };
-        let keys = records.disagreements();
-        if must_agree && 0 < keys {
-            return Err(QueryError::Disagreement { store: store.to_owned(), keys });
-        }
-        let max = self.settings().answer_bytes_max;
-        match max < records.value_bytes() {
-            true => Err(QueryError::TooLarge { max }),
-            false => Ok(()),
-        }
-    }
-
     /// Pins the store's version, and checks what is wanted against it.
     ///
     /// # Errors
     /// If there is no such store, its keys have another type, it has no records, or the plan does not fit them.
-    pub(crate) async fn begin_read<'a>(
-        &'a self,
-        store: &str,
-        keys: &BatchKeys,
-        wanted: Wanted<'_>,
-        options: &'a QueryOptions,
-    ) -> Result<(Run<'a>, Arc<ValueStore>, Checked), QueryError> {
-        let topology = self.topology();
+    pub async fn begin(self) -> Result<(Run<'a>, Arc<ValueStore>, Checked), QueryError> {
+        let Self { session, store, keys, wanted, options } = self;
+        let topology = session.topology();
         let known = Arc::clone(topology.store(store)?);
         keys.check_type(store, known.key)?;
-        let checked = self.check(store, &known, wanted).await?;
-        let run = self.begin_at(topology, &known.pinned, wanted.operation(), options)?;
+        let checked = self.check(&known).await?;
+        let run = session.begin_at(topology, &known.pinned, wanted.operation(), options)?;
         Ok((run, known, checked))
     }
 
@@ -175,19 +147,15 @@ impl Session {
     ///
     /// # Errors
     /// If the store has no records, or the plan does not fit them.
-    async fn check(
-        &self,
-        store: &str,
-        known: &ValueStore,
-        wanted: Wanted<'_>,
-    ) -> Result<Checked, QueryError> {
+    async fn check(self, known: &ValueStore) -> Result<Checked, QueryError> {
+        let Self { session, store, wanted, .. } = self;
         if matches!(wanted, Wanted::Values) {
             return Ok(Checked::Values);
         }
         let Some(id) = known.schema else {
             return Err(QueryError::NotRecords { store: store.to_owned(), value: known.value });
         };
-        let schema = self.schema(store, known.pinned.version(), id).await?;
+        let schema = session.schema(store, known.pinned.version(), id).await?;
         Ok(match wanted {
             Wanted::Values => Checked::Values,
             Wanted::Compute(query) => Checked::Compute(computation(&query.plan, &schema)?, schema),
@@ -244,6 +212,24 @@ impl Checked {
             }
             _ => Operator::Lookup,
         }
+    }
+}
+
+/// Refuses an answer with more than `bytes_max`, and one whose replicas disagree if they must agree.
+pub(crate) fn check_records(
+    store: &str,
+    value: &Value,
+    must_agree: bool,
+    bytes_max: u64,
+) -> Result<(), QueryError> {
+    let Some(records) = value.records() else { return Ok(()) };
+    let keys = records.disagreements();
+    if must_agree && 0 < keys {
+        return Err(QueryError::Disagreement { store: store.to_owned(), keys });
+    }
+    match bytes_max < records.value_bytes() {
+        true => Err(QueryError::TooLarge { max: bytes_max }),
+        false => Ok(()),
     }
 }
 

@@ -3,6 +3,7 @@
 use super::{
     RouterClient,
     patience::{ANSWER_GRACE, CALL_PATIENCE, DEADLINE_GRACE, overdue, patience, within},
+    stream::stream_answer,
 };
 use crate::{
     compute::{aggregate_here, compute_here},
@@ -62,7 +63,7 @@ impl Service for RouterClient {
     }
 
     fn stream(&self, request: Arc<Request>) -> BatchStream<'_> {
-        driven(async move |outlet: Outlet| self.stream_answer(&request, &outlet).await)
+        driven(async move |outlet: Outlet| stream_answer(self, &request, &outlet).await)
     }
 }
 

@@ -4,7 +4,7 @@ use super::{RouterClient, StreamRequest, overdue, patience};
 use crate::{compute::compute_stream_here, note_mismatches};
 use futures::{Stream, StreamExt};
 use kith_query::{
-    BatchKeys, ComputeAt, Outlet, Proofs, QueryError, QueryOptions, Question, Request,
+    ComputeAt, Outlet, Proofs, QueryError, QueryOptions, Question, Request,
     convert::{StreamReader, batch_to_wire, compute_to_wire},
     too_slow,
 };
@@ -13,81 +13,78 @@ use kith_wire::v1;
 use std::time::{Duration, Instant};
 use tonic::Status;
 
-impl RouterClient {
-    /// Passes on values or computed results as the router sends them.
-    ///
-    /// # Errors
-    /// Those of [`kith_query::Service::stream`].
-    pub(crate) async fn stream_answer(&self, asked: &Request, outlet: &Outlet) -> Result<(), QueryError> {
-        let Request { question, options } = asked;
-        match question {
-            Question::Values { store, keys } => {
-                keys.check()?;
-                // Items that were handed on cannot be taken back, so the router must check values before it sends them.
-                let everywhere = QueryOptions { proofs: Proofs::Everywhere, ..options.clone() };
-                let request = StreamRequest::Values(batch_to_wire(store, keys, &everywhere));
-                self.stream_into(request, keys, options, outlet).await
-            }
-            Question::Compute { store, keys, query } => {
-                keys.check()?;
-                query.check_stream()?;
-                if query.at == ComputeAt::Client {
-                    return outlet
-                        .put_all(compute_stream_here(self, store, keys, &query.plan, options))
-                        .await;
-                }
-                let request = StreamRequest::Compute(compute_to_wire(store, keys, &query.plan, options));
-                self.stream_into(request, keys, options, outlet).await
-            }
-            other => other.check_stream(),
+/// Passes on values or computed results as the router sends them.
+///
+/// # Errors
+/// Those of [`kith_query::Service::stream`].
+pub(super) async fn stream_answer(
+    client: &RouterClient,
+    request: &Request,
+    outlet: &Outlet,
+) -> Result<(), QueryError> {
+    let Request { question, options } = request;
+    match question {
+        Question::Values { store, keys } => {
+            keys.check()?;
+            // Items that were handed on cannot be taken back, so the router must check values before it sends them.
+            let everywhere = QueryOptions { proofs: Proofs::Everywhere, ..options.clone() };
+            let request = StreamRequest::Values(batch_to_wire(store, keys, &everywhere));
+            let reader = StreamReader::proving(keys);
+            RecordStream { client, options, outlet, started: Instant::now(), reader }.pass_on(request).await
         }
+        Question::Compute { store, keys, query } => {
+            keys.check()?;
+            query.check_stream()?;
+            if query.at == ComputeAt::Client {
+                return outlet.put_all(compute_stream_here(client, store, keys, &query.plan, options)).await;
+            }
+            let request = StreamRequest::Compute(compute_to_wire(store, keys, &query.plan, options));
+            let reader = StreamReader::new(keys.len());
+            RecordStream { client, options, outlet, started: Instant::now(), reader }.pass_on(request).await
+        }
+        other => other.check_stream(),
     }
+}
 
-    async fn stream_into(
-        &self,
-        request: StreamRequest,
-        keys: &BatchKeys,
-        options: &QueryOptions,
-        outlet: &Outlet,
-    ) -> Result<(), QueryError> {
-        let started = Instant::now();
-        let mut reader = match request {
-            StreamRequest::Values(_) => StreamReader::proving(keys),
-            StreamRequest::Compute(_) => StreamReader::new(keys.len()),
-        };
-        let read = self.read_messages(request, options, started, &mut reader, outlet).await;
-        if 0 < reader.mismatches() {
-            note_mismatches(reader.mismatches());
+/// A stream of records under way.
+struct RecordStream<'a> {
+    client: &'a RouterClient,
+    options: &'a QueryOptions,
+    outlet: &'a Outlet,
+    started: Instant,
+    reader: StreamReader<'a>,
+}
+
+impl RecordStream<'_> {
+    /// Passes on everything that the router sends. If the stream is cut and the caller accepts partial answers, ends it
+    /// with a footer that says so.
+    async fn pass_on(mut self, request: StreamRequest) -> Result<(), QueryError> {
+        let read = self.read_messages(request).await;
+        if 0 < self.reader.mismatches() {
+            note_mismatches(self.reader.mismatches());
         }
         let error = match read {
             Ok(()) => return Ok(()),
             Err(Ended::Error(error)) => error,
-            Err(Ended::Status(status)) => self.error(&status),
+            Err(Ended::Status(status)) => self.client.error(&status),
         };
-        let code = cut_code(&error).filter(|_| options.partial && !reader.is_empty());
+        let code = cut_code(&error).filter(|_| self.options.partial && !self.reader.is_empty());
         let Some(code) = code else { return Err(error) };
-        for item in reader.cut(code, started.elapsed())? {
-            outlet.put(item).await;
+        for item in self.reader.cut(code, self.started.elapsed())? {
+            self.outlet.put(item).await;
         }
         Ok(())
     }
 
-    /// Puts all messages up to the footer into `outlet`.
-    async fn read_messages(
-        &self,
-        request: StreamRequest,
-        options: &QueryOptions,
-        started: Instant,
-        reader: &mut StreamReader<'_>,
-        outlet: &Outlet,
-    ) -> Result<(), Ended> {
-        let patience = patience(options);
-        let asked = tokio::time::timeout(patience, self.messages(request, options)).await;
-        let mut messages = asked.unwrap_or_else(|_| Err(overdue(patience)))?;
-        while !reader.is_over() {
-            let message = next(&mut messages, started, patience).await?;
-            for item in reader.items(message).map_err(Ended::Error)? {
-                outlet.put(item).await;
+    /// Puts all messages up to the footer into the outlet.
+    async fn read_messages(&mut self, request: StreamRequest) -> Result<(), Ended> {
+        let patience = patience(self.options);
+        let opened = tokio::time::timeout(patience, self.client.messages(request, self.options)).await;
+        let mut messages = opened.unwrap_or_else(|_| Err(overdue(patience)))?;
+        while !self.reader.is_over() {
+            let message = next(&mut messages, self.started, patience).await?;
+            for item in self.reader.items(message).map_err(Ended::Error)? {
+                self.outlet.put(item).await;
             }
         }
         Ok(())

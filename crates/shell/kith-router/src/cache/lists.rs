@@ -1,12 +1,16 @@
 //! The router's cache of neighbour lists. It carries out what `kith_cache::ListCache` decides.
 
-use super::origin;
+use super::{
+    list_question::{self, ListQuestion},
+    origin,
+};
 use crate::settings::CacheSettings;
-use kith_cache::ListCache;
+use kith_cache::{ListCache, Origin};
 use kith_cluster::topology::TopologyReceiver;
-use kith_query::QueryError;
+use kith_operators::Value;
+use kith_query::{CacheMode, FanOut, QueryError};
 use kith_schema::{EdgeSelector, KindRole};
-use kith_session::{ListStore, Session};
+use kith_session::{CacheUse, Cached, Keeper, ResultCache, Session, fetch_lists_ahead};
 use kith_topology::{Graph, Pin, Pinned};
 use kith_wire::documents::ServedDocument;
 use parking_lot::{Mutex, MutexGuard};
@@ -25,13 +29,13 @@ const FILL_AGAIN: Duration = Duration::from_secs(1);
 /// A cache of whole neighbour lists in front of the nodes.
 pub(crate) struct CachedLists {
     /// The lock is held for microseconds.
-    cache: Mutex<ListCache>,
+    cache: Arc<Mutex<ListCache>>,
 }
 
 impl CachedLists {
     /// Returns an empty cache, which evicts lists of superseded versions first.
     pub fn start(settings: &CacheSettings, topology: TopologyReceiver) -> Arc<Self> {
-        let lists = Arc::new(Self { cache: Mutex::new(ListCache::new(settings.list_bytes)) });
+        let lists = Arc::new(Self { cache: Arc::new(Mutex::new(ListCache::new(settings.list_bytes))) });
         tokio::spawn(follow_versions(Arc::downgrade(&lists), topology));
         tokio::spawn(publish_metrics(Arc::downgrade(&lists)));
         lists
@@ -58,20 +62,73 @@ impl CachedLists {
     }
 }
 
-impl ListStore for CachedLists {
+impl CachedLists {
+    /// The lists of `keys`, in the order of the keys; `None` for a list that is not kept.
     fn read(&self, graph: &Pinned, edge: &EdgeSelector, keys: &[u64]) -> Vec<Option<Arc<[u64]>>> {
         match origin::pinned(graph, &edge.kind) {
             Some(origin) => self.lock().read(&graph.name, origin, edge, keys),
             None => vec![None; keys.len()],
         }
     }
+}
 
-    fn keep(&self, graph: &Pinned, edge: &EdgeSelector, lists: &[(u64, Arc<[u64]>)]) {
-        let Some(origin) = origin::pinned(graph, &edge.kind) else { return };
-        let mut cache = self.lock();
-        for (key, list) in lists {
-            cache.keep(&graph.name, origin, edge, *key, Arc::clone(list));
+#[cfg(test)]
+impl CachedLists {
+    /// An empty cache of this size that follows no versions.
+    pub fn for_tests(bytes_max: u64) -> Self {
+        Self { cache: Arc::new(Mutex::new(ListCache::new(bytes_max))) }
+    }
+}
+
+impl ResultCache for CachedLists {
+    fn fan_out(&self, at: CacheUse<'_>, fan_out: &FanOut) -> Cached<FanOut, Value> {
+        let Some(question) = ListQuestion::of(fan_out) else { return Cached::Nothing };
+        let cached = match at.mode {
+            CacheMode::Use => self.read(at.pinned, question.edge, question.keys),
+            CacheMode::Refresh => vec![None; question.keys.len()],
+            CacheMode::Bypass => return Cached::Bypassed,
+        };
+        let Some(rest) = list_question::rest(fan_out, question.keys, &cached) else {
+            return Cached::Whole(question.joined(cached, Vec::new()));
+        };
+        let known_keys = cached.iter().flatten().count();
+        let origin = origin::pinned(at.pinned, &question.edge.kind);
+        let keeper = ListKeeper {
+            cache: Arc::clone(&self.cache),
+            entry: origin.map(|origin| (at.pinned.name.clone(), origin)),
+            whole: fan_out.clone(),
+            rest: rest.clone(),
+            cached,
+        };
+        Cached::Rest { question: rest, known_keys, keeper: Box::new(keeper) }
+    }
+}
+
+/// Keeps lists that nodes send for one fan-out.
+struct ListKeeper {
+    cache: Arc<Mutex<ListCache>>,
+    /// The graph and the versions that lists are kept for; `None` if they cannot be kept.
+    entry: Option<(String, Origin)>,
+    whole: FanOut,
+    rest: FanOut,
+    cached: Vec<Option<Arc<[u64]>>>,
+}
+
+impl Keeper<Value> for ListKeeper {
+    fn keep(self: Box<Self>, answer: Value, _is_complete: bool) -> Value {
+        let Self { cache, entry, whole, rest, cached } = *self;
+        let Some(question) = ListQuestion::of(&whole) else { return answer };
+        let fetched = match answer {
+            Value::Lists(fetched) => fetched,
+            other => return other,
+        };
+        if let Some((graph, origin)) = entry {
+            let mut cache = cache.lock();
+            for (key, list) in list_question::keepable(&rest, &fetched) {
+                cache.keep(&graph, origin, question.edge, key, list);
+            }
         }
+        question.joined(cached, fetched)
     }
 }
 
@@ -136,7 +193,7 @@ async fn fill_graph(
         };
         let ids = if kind.role == KindRole::Undirected { component.edges * 2 } else { component.edges };
         let has_room = lists.lock().has_room(members, ids);
-        if has_room && !session.bring_to_hand(&graph.pinned, &kind.default_edge()).await? {
+        if has_room && !fetch_lists_ahead(session, &graph.pinned, &kind.default_edge()).await? {
             return Ok(false);
         }
     }

@@ -1,18 +1,18 @@
 //! The router's network cache (Moolle §IV-A, Algorithms 1 and 2). It carries out what the state machine of `kith_cache`
-//! decides: a miss is fetched from the nodes, concurrent queries for one network share a fetch, and a stale entry is served
-//! while the asynchronous controller refreshes it.
+//! decides: after a miss, the session fetches from the nodes; concurrent queries for one network share a fetch; and a stale
+//! entry is served while the session refreshes it.
 
 use super::origin;
 use crate::settings::CacheSettings;
-use futures::{FutureExt, future::BoxFuture};
+use futures::FutureExt;
 use kith_cache::{
     Basis, CacheCounters, CacheOptions, Failure, FlightId, Landing, Lookup, Mode, NetworkCache, Origin,
 };
 use kith_cluster::topology::TopologyReceiver;
 use kith_operators::{Network, NetworkKey};
 use kith_query::{CacheMode, QueryError};
-use kith_session::{NetworkSource, Run, Session};
-use kith_types::{OperationName, Timestamp};
+use kith_session::{CacheUse, Cached, Keeper, ResultCache};
+use kith_types::Timestamp;
 use parking_lot::{Mutex, MutexGuard};
 use std::{
     sync::{Arc, Weak},
@@ -33,7 +33,7 @@ enum Word {
     Network(Arc<Network>),
     Failed(QueryError),
     /// The query that fetched was cancelled: the waiting query must fetch now, under the same flight.
-    Lead,
+    Lead(Leader),
 }
 
 /// A cache of networks in front of the nodes.
@@ -60,107 +60,55 @@ impl CachedNetworks {
     }
 }
 
-impl NetworkSource for CachedNetworks {
-    fn network<'a>(
-        &'a self,
-        run: &'a mut Run<'_>,
-        key: NetworkKey,
-    ) -> BoxFuture<'a, Result<Arc<Network>, QueryError>> {
-        async move {
-            let place: Key = (run.pinned().name.clone(), key.clone());
-            let Some(origin) = origin::pinned(run.pinned(), &key.edge_type) else {
-                return run.fetch_network(key).await;
-            };
-            match self.shared.look_up(&place, origin, run.cache_mode()) {
-                Lookup::Hit(network) => {
-                    run.note_cache("hit");
-                    Ok(network)
-                }
-                Lookup::Stale(network, refresh) => {
-                    run.note_cache("stale");
-                    if let Some(flight) = refresh {
-                        self.refresh(run.session().clone(), flight, place, origin);
-                    }
-                    Ok(network)
-                }
-                Lookup::Fetch(flight) => {
-                    run.note_cache("miss");
-                    self.fetch(run, flight, key).await
-                }
-                Lookup::Join(flight) => {
-                    run.note_cache("joined");
-                    self.join(run, flight, key).await
-                }
-                Lookup::Bypass => {
-                    run.note_cache("bypass");
-                    run.fetch_network(key).await
-                }
-            }
-        }
-        .boxed()
+#[cfg(test)]
+impl CachedNetworks {
+    /// An empty cache that follows no versions.
+    pub fn for_tests() -> Self {
+        let cache = Some(Mutex::new(NetworkCache::new(CacheOptions::default())));
+        Self { shared: Arc::new(Shared { started: Instant::now(), cache }) }
     }
 }
 
-impl CachedNetworks {
-    async fn fetch(
-        &self,
-        run: &mut Run<'_>,
-        flight: FlightId,
-        key: NetworkKey,
-    ) -> Result<Arc<Network>, QueryError> {
-        let mut leader = Leader::new(&self.shared, flight);
-        let fetched = run.fetch_network(key).await;
-        match &fetched {
-            // A network without some partitions is only for a caller that accepted a partial answer.
-            Ok(_) if run.is_partial() => {}
-            Ok(network) => leader.land(network),
-            Err(QueryError::DeadlineExceeded { .. } | QueryError::VersionUnavailable { .. }) => {}
-            Err(error) => leader.fail(error),
-        }
-        fetched
-    }
-
-    async fn join(
-        &self,
-        run: &mut Run<'_>,
-        flight: FlightId,
-        key: NetworkKey,
-    ) -> Result<Arc<Network>, QueryError> {
-        let (sender, receiver) = oneshot::channel();
-        if !self.shared.join(flight, sender) {
-            // The flight has ended in between. Fetching once more is simpler than another lookup, and just as correct.
-            return run.fetch_network(key).await;
-        }
-        match tokio::time::timeout_at(run.deadline().into(), receiver).await {
-            Ok(Ok(Word::Network(network))) => Ok(network),
-            Ok(Ok(Word::Failed(error))) => Err(error),
-            Ok(Ok(Word::Lead)) => self.fetch(run, flight, key).await,
-            Ok(Err(_)) => run.fetch_network(key).await,
-            Err(_) => Err(QueryError::DeadlineExceeded { deadline_ms: run.allowed_ms() }),
-        }
-    }
-
-    /// Refreshes an entry that was served stale. Nobody waits for it (Moolle, Algorithm 1, line 21).
-    fn refresh(&self, session: Session, flight: FlightId, place: Key, origin: Origin) {
-        let shared = Arc::clone(&self.shared);
-        tokio::spawn(async move {
-            let mut leader = Leader::new(&shared, flight);
-            let (graph, key) = place;
-            let network_edge = key.edge_type.clone();
-            let fetched = session
-                .in_background(&graph, OperationName::Network, async |run: &mut Run<'_>| {
-                    let network = run.fetch_network(key).await?;
-                    let now = origin::pinned(run.pinned(), &network_edge);
-                    Ok((now == Some(origin)).then_some(network))
-                })
-                .await;
-            match fetched {
-                Ok(Some(network)) => leader.land(&network),
-                // The graph has changed meanwhile, so the fetched network belongs to another version.
-                Ok(None) => {}
-                Err(error) => leader.fail(&error),
+impl ResultCache for CachedNetworks {
+    fn network(&self, at: CacheUse<'_>, key: &NetworkKey) -> Cached<NetworkKey, Arc<Network>> {
+        let Some(origin) = origin::pinned(at.pinned, &key.edge_type) else { return Cached::Nothing };
+        let entry: Key = (at.pinned.name.clone(), key.clone());
+        match self.shared.look_up(&entry, origin, at.mode) {
+            Lookup::Hit(network) => Cached::Whole(network),
+            Lookup::Stale(network, flight) => {
+                let leader = flight.map(|flight| Leader::new(Arc::clone(&self.shared), flight));
+                Cached::Stale(network, leader.map(|leader| Box::new(leader) as Box<dyn Keeper<Arc<Network>>>))
             }
-        });
+            Lookup::Fetch(flight) => rest(key.clone(), Leader::new(Arc::clone(&self.shared), flight)),
+            Lookup::Join(flight) => self.join(flight, key.clone()),
+            Lookup::Bypass => Cached::Bypassed,
+        }
+    }
+}
+
+/// Lets the session fetch a network for a flight.
+fn rest(key: NetworkKey, leader: Leader) -> Cached<NetworkKey, Arc<Network>> {
+    Cached::Rest { question: key, known_keys: 0, keeper: Box::new(leader) }
+}
+
+impl CachedNetworks {
+    /// Lets the session wait for a fetch of another query. If the flight has ended meanwhile, or ends without a word, the
+    /// session fetches for itself, which is simpler than another lookup and just as correct.
+    fn join(&self, flight: FlightId, key: NetworkKey) -> Cached<NetworkKey, Arc<Network>> {
+        let (sender, receiver) = oneshot::channel();
+        let has_joined = self.shared.join(flight, sender);
+        let outcome = async move {
+            if !has_joined {
+                return Cached::Nothing;
+            }
+            match receiver.await {
+                Ok(Word::Network(network)) => Cached::Whole(network),
+                Ok(Word::Failed(error)) => Cached::Failed(error),
+                Ok(Word::Lead(leader)) => rest(key, leader),
+                Err(_) => Cached::Nothing,
+            }
+        };
+        Cached::Awaited(outcome.boxed())
     }
 }
 
@@ -169,14 +117,14 @@ impl Shared {
         Some(self.cache.as_ref()?.lock())
     }
 
-    fn look_up(&self, place: &Key, origin: Origin, mode: CacheMode) -> Lookup<Arc<Network>> {
+    fn look_up(&self, entry: &Key, origin: Origin, mode: CacheMode) -> Lookup<Arc<Network>> {
         let mode = match mode {
             CacheMode::Use => Mode::Use,
             CacheMode::Bypass => Mode::Bypass,
             CacheMode::Refresh => Mode::Refresh,
         };
         match self.lock() {
-            Some(mut cache) => cache.get(place, origin, self.now(), mode),
+            Some(mut cache) => cache.get(entry, origin, self.now(), mode),
             None => Lookup::Bypass,
         }
     }
@@ -189,16 +137,20 @@ impl Shared {
         self.lock().is_some_and(|mut cache| cache.join(flight, waiter).is_ok())
     }
 
-    fn end(&self, flight: FlightId, failure: Failure, error: Option<&QueryError>) {
+    fn end(self: &Arc<Self>, flight: FlightId, failure: Failure, error: Option<&QueryError>) {
         let mut next = Some(failure);
         while let Some(failure) = next.take() {
             let Some(mut cache) = self.lock() else { return };
             let landing = cache.failed(flight, failure);
             drop(cache);
             match landing {
-                // If that query is gone as well, the next one is promoted.
                 Landing::Promote(waiter) => {
-                    next = waiter.send(Word::Lead).is_err().then_some(Failure::Leader)
+                    let leader = Leader::new(Arc::clone(self), flight);
+                    // If that query is gone as well, the next one is promoted.
+                    if let Err(Word::Lead(mut gone)) = waiter.send(Word::Lead(leader)) {
+                        gone.flight = None;
+                        next = Some(Failure::Leader);
+                    }
                 }
                 Landing::Wake(waiters) => {
                     let error = error.cloned().unwrap_or_else(|| QueryError::Internal {
@@ -213,37 +165,51 @@ impl Shared {
     }
 }
 
-/// The query that fetches for a flight. If it is dropped without a result, for example because its caller is gone, the next
-/// waiting query takes over.
-struct Leader<'a> {
-    shared: &'a Shared,
+/// The duty to fetch for a flight. If it is dropped without a result, for example because the caller of the query that
+/// fetches is gone, the next waiting query takes over.
+struct Leader {
+    shared: Arc<Shared>,
     flight: Option<FlightId>,
 }
 
-impl<'a> Leader<'a> {
-    fn new(shared: &'a Shared, flight: FlightId) -> Self {
+impl Leader {
+    fn new(shared: Arc<Shared>, flight: FlightId) -> Self {
         Self { shared, flight: Some(flight) }
     }
+}
 
-    fn land(&mut self, network: &Arc<Network>) {
-        let (Some(flight), Some(mut cache)) = (self.flight.take(), self.shared.lock()) else { return };
+impl Keeper<Arc<Network>> for Leader {
+    fn keep(mut self: Box<Self>, network: Arc<Network>, is_complete: bool) -> Arc<Network> {
+        // A network without some partitions is only for a caller that accepted a partial answer.
+        if !is_complete {
+            return network;
+        }
+        let (Some(flight), Some(mut cache)) = (self.flight.take(), self.shared.lock()) else {
+            return network;
+        };
         // Without edges, it depends on the graph's other components whether the member exists at all.
         let basis = if network.first().is_empty() { Basis::Graph } else { Basis::Component };
-        let waiters = cache.filled(flight, Arc::clone(network), basis, network.weight(), self.shared.now());
+        let (kept, weight, now) = (Arc::clone(&network), network.weight(), self.shared.now());
+        let waiters = cache.filled(flight, kept, basis, weight, now);
         drop(cache);
         for waiter in waiters {
-            let _ = waiter.send(Word::Network(Arc::clone(network)));
+            let _ = waiter.send(Word::Network(Arc::clone(&network)));
         }
+        network
     }
 
-    fn fail(&mut self, error: &QueryError) {
+    fn fail(mut self: Box<Self>, error: &QueryError) {
+        // Another query may have more time, or pin the next version.
+        if matches!(error, QueryError::DeadlineExceeded { .. } | QueryError::VersionUnavailable { .. }) {
+            return;
+        }
         if let Some(flight) = self.flight.take() {
             self.shared.end(flight, Failure::Everyone, Some(error));
         }
     }
 }
 
-impl Drop for Leader<'_> {
+impl Drop for Leader {
     fn drop(&mut self) {
         if let Some(flight) = self.flight.take() {
             self.shared.end(flight, Failure::Leader, None);

@@ -32,7 +32,7 @@ use kith_types::{FanOutKind, LogPoint, OperationName, PartitionId};
 use parking_lot::Mutex;
 use proofs::LastReports;
 use rand::{SeedableRng, rngs::StdRng};
-pub(crate) use round::Handed;
+pub(crate) use round::DeliveryEnd;
 use round::Round;
 use std::{
     collections::BTreeMap,
@@ -55,11 +55,11 @@ pub(crate) struct Asking<'a> {
     /// The operation whose fan-out this is.
     pub operation: OperationName,
     pub deadline: Instant,
-    /// The places in the logs at which the query has already read partitions. Only used for live graphs.
+    /// The points of the logs at which the query has already read partitions. Only used for live graphs.
     pub reached: &'a Reached,
 }
 
-/// The places in the logs at which a query reads the partitions of a live graph.
+/// The points of the logs at which a query reads the partitions of a live graph.
 pub(crate) type Reached = BTreeMap<PartitionId, LogPoint>;
 
 /// Runs fan-outs. One per process and cluster.
@@ -71,7 +71,7 @@ pub struct Executor {
     policy_values: &'static dyn ReplicaPolicy,
     hedging: Hedging,
     /// The region and zone of this process.
-    place: (String, String),
+    region_and_zone: (String, String),
     /// Whether nodes should skip the read quota, because this process has already charged it.
     admits: bool,
     /// Cursors, controller memory, budgets and the random source. The lock is held for microseconds, once per fan-out
@@ -84,7 +84,7 @@ struct RoutingState {
     controllers: ControllerStates,
     budgets: Budgets,
     rng: StdRng,
-    told: LastReports,
+    reports: LastReports,
     quotas: QuotaPressure,
 }
 
@@ -97,7 +97,7 @@ pub struct RoundOutcome {
     pub missing: Vec<u32>,
     /// The failures that left partitions without an answer.
     pub failures: Vec<Failure>,
-    /// The places in the logs at which the query has read partitions, earlier rounds included. Only used for live graphs.
+    /// The points of the logs at which the query has read partitions, earlier rounds included. Only used for live graphs.
     pub reached: Reached,
 }
 
@@ -128,7 +128,7 @@ impl Executor {
             controllers: ControllerStates::default(),
             budgets: Budgets::default(),
             rng: StdRng::seed_from_u64(seed),
-            told: LastReports::default(),
+            reports: LastReports::default(),
             quotas: QuotaPressure::default(),
         };
         Ok(Self {
@@ -136,7 +136,7 @@ impl Executor {
             policy: settings.policy()?,
             policy_values: settings.policy_values()?,
             hedging: settings.hedging()?,
-            place: (settings.region.clone(), settings.zone.clone()),
+            region_and_zone: (settings.region.clone(), settings.zone.clone()),
             admits: settings.admits,
             fleet: Fleet::new(topology, transport, settings.tells_waits),
             routing: Mutex::new(state),
@@ -189,7 +189,7 @@ impl Executor {
         asking: &Asking<'_>,
         trace: &mut Trace,
         handing: &mut RecordDelivery,
-    ) -> Result<Handed, QueryError> {
+    ) -> Result<DeliveryEnd, QueryError> {
         let mut planned = self.plan(asking)?;
         self.reserve(asking, &mut planned).await?;
         let mut round = Round::new(self, asking, &planned, trace, true);

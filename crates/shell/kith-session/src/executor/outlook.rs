@@ -24,34 +24,32 @@ pub(crate) struct Outlook {
     hedging: Hedging,
 }
 
-impl Executor {
+impl Outlook {
     /// Returns the controller, the policy and the hedging that would decide about a fan-out like this, whatever its
     /// keys are. Decides nothing and asks no node.
     ///
     /// # Errors
     /// [`QueryError::UnknownPolicy`].
-    pub(crate) fn outlook(&self, asking: &Asking<'_>) -> Result<Outlook, QueryError> {
+    pub fn of(executor: &Executor, asking: &Asking<'_>) -> Result<Self, QueryError> {
         let &Asking { topology, pinned, fan_out, options, .. } = asking;
-        let availability = self.fleet.availability_within(&topology.table, &pinned.reach);
+        let availability = executor.fleet.availability_within(&topology.table, &pinned.reach);
         let view = topology.table.view(&availability);
         let keys = fan_out.scope.key_count().unwrap_or_default();
-        let query = self.shape(asking, &view, keys);
-        let deciding = self.controllers.deciding(&query);
+        let query = executor.shape(asking, &view, keys);
+        let deciding = executor.controllers.deciding(&query);
         let asked: RequestKind = asked(fan_out);
-        Ok(Outlook {
+        Ok(Self {
             kind: query.kind,
             purpose: fan_out.purpose,
             groups: view.group_count(),
             limit: options.fan_out.of(query.kind),
             controller: (deciding.text.to_owned(), deciding.controller.name()),
             selector: deciding.selector,
-            policy: self.policy_for(asked, &query, options)?,
-            hedging: options.hedging.unwrap_or(self.hedging),
+            policy: executor.policy_for(asked, &query, options)?,
+            hedging: options.hedging.unwrap_or(executor.hedging),
         })
     }
-}
 
-impl Outlook {
     /// The meanings of the names of the controller and the policy, one per line.
     pub fn legend(&self) -> Vec<String> {
         let (_, name) = &self.controller;

@@ -63,7 +63,7 @@ impl Executor {
         let &Asking { topology, pinned, fan_out, options, .. } = asking;
         let partitions = fan_out.scope.partitions(topology.table.partition_count());
         let availability = self.fleet.availability_within(&topology.table, &pinned.reach);
-        let (region, zone) = &self.place;
+        let (region, zone) = &self.region_and_zone;
         let near = topology.table.nodes_in_zone(region, zone);
         let view = topology.table.view(&availability).near(&near);
         let query = self.shape(asking, &view, partitions.len());

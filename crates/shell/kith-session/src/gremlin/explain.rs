@@ -2,7 +2,7 @@
 //! `kith explain --gremlin` show the same text.
 
 use super::{joined, live, loaded};
-use crate::{Run, executor::Outlook, explain::planned_round};
+use crate::{executor::Outlook, explain::planned_round, session::Run};
 use kith_operators::Operator;
 use kith_query::{FanOut, QueryError, Scope};
 use kith_schema::{GraphSchema, KindRole, KindSchema};

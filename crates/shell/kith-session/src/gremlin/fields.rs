@@ -30,7 +30,7 @@ pub(super) fn properties_of(
     fields.filter_map(|field| property(field).transpose()).collect()
 }
 
-/// What the properties of a record of this length take, found out before they are made. Fields that are damaged become no
+/// The memory that the properties of a record of this length take, found out before they are made. Fields that are damaged become no
 /// property.
 pub(super) fn size_of(record: RecordView<'_>, length: usize) -> u64 {
     let (mut count, mut members) = (0, 0);

@@ -1,7 +1,7 @@
 //! The properties of a loaded graph's members: the fields of a store of records that the graph is joined with.
 
 use super::{fields, ids::VertexKey, notes, to_gremlin_error};
-use crate::Run;
+use crate::{session::Run, values::check_records};
 use kith_client::compute::{computation, internal, refuse_damaged};
 use kith_gremlin::{GremlinError, value::VertexProperty};
 use kith_operators::{Operator, Record, Records, Value as Evaluated};
@@ -109,7 +109,8 @@ impl<'a> Joined<'a> {
             false => run.ask(&fan_out).await?,
         };
         let (store, is_partial) = (&self.known.pinned.name, run.options().partial);
-        run.session().check_records(store, &value, several && !is_partial)?;
+        let bytes_max = run.session().settings().answer_bytes_max;
+        check_records(store, &value, several && !is_partial, bytes_max)?;
         let Evaluated::Records(records) = value else {
             return Err(internal(format!("a read of records was answered by {}", value.kind().name())));
         };

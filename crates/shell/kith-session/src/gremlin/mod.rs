@@ -26,86 +26,87 @@ use loaded::LoadedGraph;
 use std::{sync::Arc, time::Instant};
 use traversal::{Compiled, Deadline, Results, explained};
 
-impl Session {
-    /// Evaluates a traversal over a graph.
-    ///
-    /// # Errors
-    /// The traversal is wrong or asks for too much, or the nodes do not answer.
-    pub(crate) async fn traverse(
-        &self,
-        graph: &str,
-        query: &GremlinQuery,
-        options: &QueryOptions,
-    ) -> Result<GremlinAnswer, QueryError> {
-        let mut options = options.clone();
-        let waiting = (self.traversal_memory(), self.patience(&options));
-        let traversal = Compiled::new(query, &mut options, self.settings().traversals, waiting).await?;
-        let known = Arc::clone(self.topology().graph(graph)?);
-        // An explanation changes nothing.
-        let changes_graph = traversal.plan.changes_graph() && !traversal.is_explained;
-        if known.live.is_none() && changes_graph {
-            let name = graph.to_owned();
-            return Err(QueryError::LoadedGraph { name, what: "a traversal cannot change it" });
-        }
-        if changes_graph && !query.writes {
-            return Err(undeclared());
-        }
-        match &known.live {
-            Some(live) => {
-                live::check(&traversal.plan, &live.types)?;
-                self.traverse_live(graph, &traversal, &options).await
-            }
-            None => self.traverse_loaded(graph, &traversal, &options).await,
-        }
+/// Evaluates a traversal over a graph.
+///
+/// # Errors
+/// The traversal is wrong or asks for too much, or the nodes do not answer.
+pub(crate) async fn traverse(
+    session: &Session,
+    graph: &str,
+    query: &GremlinQuery,
+    options: &QueryOptions,
+) -> Result<GremlinAnswer, QueryError> {
+    let mut options = options.clone();
+    let waiting = (session.traversal_memory(), session.patience(&options));
+    let traversal = Compiled::new(query, &mut options, session.settings().traversals, waiting).await?;
+    let known = Arc::clone(session.topology().graph(graph)?);
+    // An explanation changes nothing.
+    let changes_graph = traversal.plan.changes_graph() && !traversal.is_explained;
+    if known.live.is_none() && changes_graph {
+        let name = graph.to_owned();
+        return Err(QueryError::LoadedGraph { name, what: "a traversal cannot change it" });
     }
+    if changes_graph && !query.writes {
+        return Err(undeclared());
+    }
+    let evaluation = GraphTraversal { session, graph, traversal: &traversal, options: &options };
+    match &known.live {
+        Some(live) => {
+            live::check(&traversal.plan, &live.types)?;
+            evaluation.live().await
+        }
+        None => evaluation.loaded().await,
+    }
+}
 
-    async fn traverse_loaded(
-        &self,
-        graph: &str,
-        traversal: &Compiled,
-        options: &QueryOptions,
-    ) -> Result<GremlinAnswer, QueryError> {
-        let (run, known) = self.begin(graph, OperationName::Gremlin, options)?;
+/// The evaluation of one traversal over one graph.
+struct GraphTraversal<'a> {
+    session: &'a Session,
+    graph: &'a str,
+    traversal: &'a Compiled,
+    options: &'a QueryOptions,
+}
+
+impl GraphTraversal<'_> {
+    async fn loaded(&self) -> Result<GremlinAnswer, QueryError> {
+        let &Self { session, graph, traversal, options } = self;
+        let (run, known) = session.begin(graph, OperationName::Gremlin, options)?;
         let run = run.after(traversal.took);
         if traversal.is_explained {
             return explained(&traversal.plan, &known, run);
         }
         let deadline = Deadline::of(&run);
-        let meter = self.meter(traversal);
+        let meter = self.meter();
         let source = LoadedGraph::new(run, known, Arc::clone(&meter));
         let evaluation = traversal.evaluate(&source, meter, options.early.as_ref());
         let results = deadline.keep(evaluation, || false).await?;
         let cause = |error| source.fan_outs.cause(&error).unwrap_or_else(|| to_query_error(&error));
         let Results { results, metrics } = results.map_err(cause)?;
         let (served, profile) = source.finish();
-        let profile = traversal.shown(profile, self);
+        let profile = traversal.shown(profile, session);
         Ok(GremlinAnswer { results, served, profile, metrics, wrote: false })
     }
 
     /// Evaluates a traversal of a live graph. It shows the writes that were made through this session.
-    async fn traverse_live(
-        &self,
-        graph: &str,
-        traversal: &Compiled,
-        options: &QueryOptions,
-    ) -> Result<GremlinAnswer, QueryError> {
+    async fn live(&self) -> Result<GremlinAnswer, QueryError> {
+        let &Self { session, graph, traversal, options } = self;
         let mut restarts = 0;
         loop {
-            let known = Arc::clone(self.topology().graph(graph)?);
+            let known = Arc::clone(session.topology().graph(graph)?);
             let Some(live) = &known.live else {
                 return Err(QueryError::Internal { detail: format!("graph {graph:?} is not live any more") });
             };
             let identity = live.types.identity;
-            let shown = self.showing_own_writes(identity, options);
-            let (run, known) = self.begin(graph, OperationName::Gremlin, &shown)?;
+            let shown = self.showing_own_writes(identity);
+            let (run, known) = session.begin(graph, OperationName::Gremlin, &shown)?;
             let run = run.after(traversal.took);
             if traversal.is_explained {
                 return explained(&traversal.plan, &known, run);
             }
             let deadline = Deadline::of(&run);
-            let meter = self.meter(traversal);
+            let meter = self.meter();
             let source =
-                LiveGraph::new((self, &shown), run, &live.types, (&traversal.limits, Arc::clone(&meter)));
+                LiveGraph::new((session, &shown), run, &live.types, (&traversal.limits, Arc::clone(&meter)));
             let early = options.early.as_ref();
             let evaluation = traversal.evaluate(&source, meter, early);
             let evaluated = deadline.keep(evaluation, || source.is_writing()).await;
@@ -114,7 +115,7 @@ impl Session {
                 Ok(Results { results, metrics }) => {
                     let wrote = source.has_changes();
                     let (served, profile) = source.finish();
-                    let profile = traversal.shown(profile, self);
+                    let profile = traversal.shown(profile, session);
                     return Ok(GremlinAnswer { results, served, profile, metrics, wrote });
                 }
                 Err(error) => error,
@@ -122,7 +123,7 @@ impl Session {
             let is_lost = error.code() == ErrorCode::HistoryLost;
             if is_lost {
                 // Without a ticket of its own, a traversal need not show what the database has lost.
-                self.own_writes().forget(identity);
+                session.own_writes().forget(identity);
             }
             let is_shown = early.is_some_and(EarlyResults::is_used);
             let begins_again = match is_lost && options.ticket.is_none() && shown.ticket.is_some() {
@@ -137,14 +138,15 @@ impl Session {
     }
 
     /// The meter of the memory of a traversal.
-    fn meter(&self, traversal: &Compiled) -> Arc<Meter> {
-        memory::meter(&traversal.limits, self.traversal_memory(), self.settings().traversals.memory)
+    fn meter(&self) -> Arc<Meter> {
+        let Self { session, traversal, .. } = self;
+        memory::meter(&traversal.limits, session.traversal_memory(), session.settings().traversals.memory)
     }
 
     /// The options of a traversal that also shows the writes which were made through this session.
-    fn showing_own_writes(&self, graph: u64, options: &QueryOptions) -> QueryOptions {
-        let mut options = options.clone();
-        match (&mut options.ticket, self.own_writes().ticket(graph, Instant::now())) {
+    fn showing_own_writes(&self, graph: u64) -> QueryOptions {
+        let mut options = self.options.clone();
+        match (&mut options.ticket, self.session.own_writes().ticket(graph, Instant::now())) {
             (Some(ticket), Some(own)) if ticket.graph == own.graph => ticket.merge(&own),
             (none @ None, own) => *none = own,
             _ => {}

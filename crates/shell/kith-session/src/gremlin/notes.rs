@@ -1,6 +1,6 @@
 //! The cost of the fan-outs of a traversal, for `profile` and for the steps of profiles.
 
-use crate::Run;
+use crate::session::Run;
 use kith_routing::execution::Cause;
 use kith_traversal::graph::Notes;
 

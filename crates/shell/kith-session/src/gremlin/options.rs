@@ -185,16 +185,16 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_value_is_told_with_what_is_right() {
-        let told = |name: &str, value: Value| {
+    fn the_error_of_a_wrong_value_names_the_right_ones() {
+        let error_of = |name: &str, value: Value| {
             let mut applied = Applied { limits: Limits::default(), replaces_edges: false };
             set(name, &value, &mut QueryOptions::default(), &mut applied).unwrap_err().to_string()
         };
-        let hedge = told("hedge", Value::text("maybe"));
+        let hedge = error_of("hedge", Value::text("maybe"));
         assert!(hedge.contains("kith.hedge: \"maybe\" is not on, table or off"), "{hedge}");
-        let deadline = told("deadline_ms", Value::text("5"));
+        let deadline = error_of("deadline_ms", Value::text("5"));
         assert!(deadline.contains("a number that is not negative, not 5 of type String"), "{deadline}");
-        let replace = told("replace", Value::text("yes"));
+        let replace = error_of("replace", Value::text("yes"));
         assert!(replace.contains("replace must be true or false, not yes"), "{replace}");
     }
 

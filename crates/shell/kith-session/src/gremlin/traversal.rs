@@ -5,7 +5,7 @@ use super::{
     options::{self, Applied},
     to_query_error,
 };
-use crate::{Run, Session, TraversalSettings, caller::gone};
+use crate::{Session, TraversalSettings, caller::gone, session::Run};
 use bytes::Bytes;
 use kith_gremlin::{
     GremlinError, Room,

@@ -1,15 +1,15 @@
 //! Types that writes to open graphs name. A router adds them to the graph before the write is sent.
 
-use super::Session;
+use super::LiveWrite;
 use kith_client::RouterClient;
 use kith_live::{GraphTypes, MissingTypes, Mutation, TypeKind};
 use kith_query::QueryError;
 use kith_topology::Topology;
 use kith_wire::v1::{self, schema_command::Command};
-use std::{sync::Arc, time::Instant};
+use std::sync::Arc;
 use tokio::time::timeout_at;
 
-impl Session {
+impl LiveWrite<'_> {
     /// Adds the types of what a write adds to an open graph, unless they exist, and waits until this session knows them. Types
     /// of associations that the write deletes or changes are not added, but this session then knows all types that existed
     /// when it was called.
@@ -17,27 +17,23 @@ impl Session {
     /// # Errors
     /// If a name is not allowed, the graph has too many types, or no router answers before the deadline. Nothing was written
     /// then, but the types may have been added.
-    pub(super) async fn add_types(
-        &self,
-        graph: &str,
-        mutation: &Mutation,
-        deadline: Instant,
-    ) -> Result<(), QueryError> {
-        if missing(&self.topology(), graph, mutation).is_none() {
+    pub(super) async fn add_types(&self, mutation: &Mutation) -> Result<(), QueryError> {
+        let &Self { session, graph, deadline, .. } = self;
+        if missing(&session.topology(), graph, mutation).is_none() {
             return Ok(());
         }
         let late = |what: &str| QueryError::NotLeader { detail: format!("nothing was written: {what}") };
         let added = async {
-            let _adding = self.inner.adding_types.lock().await;
-            let topology = self.topology();
+            let _adding = session.inner.adding_types.lock().await;
+            let topology = session.topology();
             let Some(missing) = missing(&topology, graph, mutation) else { return Ok(()) };
-            let router = RouterClient::connect_by(&topology.routers, &self.settings().dialer).await?;
+            let router = RouterClient::connect_by(&topology.routers, &session.settings().dialer).await?;
             let outcome = router.schema_of_graph(command(graph, missing)).await?;
             let knows = |topology: &Arc<Topology>| {
                 types(topology, graph).is_none_or(|types| outcome.revision <= types.revision)
             };
             // An error means that nobody follows the topology any more: the write then fails for want of types.
-            let _ = self.inner.topology.clone().wait_for(knows).await;
+            let _ = session.inner.topology.clone().wait_for(knows).await;
             Ok(())
         };
         let added = timeout_at(deadline.into(), added).await;

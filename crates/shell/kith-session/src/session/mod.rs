@@ -1,23 +1,20 @@
-//! The fast client: runs operations itself, directly against the nodes. A router is a session with a network cache in front
-//! of [`NetworkSource`].
+//! The fast client: runs operations itself, directly against the nodes. A router is a session with caches.
 
 mod labels;
 mod own_writes;
 mod run;
 mod write;
 
-pub use run::Run;
-pub(crate) use write::new_name;
+pub(crate) use run::Run;
+pub(crate) use write::{LiveWrite, new_name};
 
 use crate::{
-    ListStore,
+    cache::ResultCache,
     executor::Executor,
     settings::{SessionSettings, SettingsError},
-    topology::Asked,
+    topology::WantedTypes,
 };
-use futures::{FutureExt, future::BoxFuture};
 use kith_client::Schemas;
-use kith_operators::{Network, NetworkKey};
 use kith_query::{Answered, EdgesQuery, GraphQuery, Operand, QueryError, QueryOptions};
 use kith_topology::{Graph, Pin, Pinned, Topology, Unread};
 use kith_types::{GroupId, OperationName, Workflow};
@@ -42,10 +39,11 @@ pub struct Session {
 struct Inner {
     topology: watch::Receiver<Arc<Topology>>,
     /// The live graphs whose types the topology gets; `None` if it has the types of all.
-    asked: Option<Arc<Asked>>,
+    asked: Option<Arc<WantedTypes>>,
     executor: Executor,
     settings: SessionSettings,
-    caches: Caches,
+    /// The caches in front of the nodes.
+    caches: Vec<Arc<dyn ResultCache>>,
     schemas: Schemas,
     /// The lock that is held while the types that a write names are added to an open graph, so that concurrent writes
     /// ask for them once.
@@ -55,45 +53,6 @@ struct Inner {
     traversal_memory: Arc<kith_net::Budget>,
 }
 
-/// The caches in front of the nodes.
-pub struct Caches {
-    /// Answers [`kith_query::OperationStep::Network`].
-    pub networks: Arc<dyn NetworkSource>,
-    /// Keeps whole neighbour lists. With `None`, nodes are asked each time.
-    pub lists: Option<Arc<dyn ListStore>>,
-}
-
-impl Default for Caches {
-    /// No caches.
-    fn default() -> Self {
-        Self { networks: Arc::new(Uncached), lists: None }
-    }
-}
-
-/// Answers [`kith_query::OperationStep::Network`]: from the nodes, or from a cache in front of them.
-pub trait NetworkSource: Send + Sync + 'static {
-    /// Returns the network of a member at the query's pinned version.
-    fn network<'a>(
-        &'a self,
-        run: &'a mut Run<'_>,
-        key: NetworkKey,
-    ) -> BoxFuture<'a, Result<Arc<Network>, QueryError>>;
-}
-
-/// Fetches every network from the nodes: Moolle's Algorithm 2 without its cache.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Uncached;
-
-impl NetworkSource for Uncached {
-    fn network<'a>(
-        &'a self,
-        run: &'a mut Run<'_>,
-        key: NetworkKey,
-    ) -> BoxFuture<'a, Result<Arc<Network>, QueryError>> {
-        run.fetch_network(key).boxed()
-    }
-}
-
 impl Session {
     /// Connects to the cluster through any of `seeds`, routers or nodes (`host:port`). Returns once the connections to all
     /// nodes that are up are open, after a second at the latest.
@@ -101,9 +60,9 @@ impl Session {
     /// # Errors
     /// If none of the seeds answers.
     pub async fn connect(seeds: Vec<String>, settings: SessionSettings) -> Result<Self, QueryError> {
-        let asked = Arc::new(Asked::default());
+        let asked = Arc::new(WantedTypes::default());
         let topology = crate::topology::follow(seeds, settings.dialer.clone(), Arc::clone(&asked)).await?;
-        let session = Self::over(topology, settings, Caches::default(), Some(asked))
+        let session = Self::over(topology, settings, Vec::new(), Some(asked))
             .map_err(|error| QueryError::BadRequest { detail: error.to_string() })?;
         session.warm().await;
         Ok(session)
@@ -121,7 +80,7 @@ impl Session {
     pub fn new(
         topology: watch::Receiver<Arc<Topology>>,
         settings: SessionSettings,
-        caches: Caches,
+        caches: Vec<Arc<dyn ResultCache>>,
     ) -> Result<Self, SettingsError> {
         Self::over(topology, settings, caches, None)
     }
@@ -129,8 +88,8 @@ impl Session {
     fn over(
         topology: watch::Receiver<Arc<Topology>>,
         settings: SessionSettings,
-        caches: Caches,
-        asked: Option<Arc<Asked>>,
+        caches: Vec<Arc<dyn ResultCache>>,
+        asked: Option<Arc<WantedTypes>>,
     ) -> Result<Self, SettingsError> {
         settings.check_bounds()?;
         let executor = Executor::new(topology.clone(), &settings)?;
@@ -182,7 +141,7 @@ impl Session {
 
     /// Runs `work` with a deadline of its own and the background workflow, for work that nobody waits for, such as the
     /// refresh of a stale network.
-    pub async fn in_background<T>(
+    pub(crate) async fn in_background<T>(
         &self,
         graph: &str,
         operation: OperationName,

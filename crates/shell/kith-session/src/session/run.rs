@@ -1,13 +1,14 @@
 //! One query of a session.
 
 mod ask;
+mod cached;
 
 use super::Session;
 use crate::{executor::Reached, profile::Trace};
 use kith_live::Ticket;
-use kith_operators::{Network, NetworkKey, Records};
+use kith_operators::{NetworkKey, Records};
 use kith_query::{
-    Answered, BatchAnswer, CacheMode, CommonAnswer, GraphAnswer, GraphQuery, Input, NetworkPlan, Operation,
+    Answered, BatchAnswer, CommonAnswer, GraphAnswer, GraphQuery, Input, NetworkPlan, Operation,
     OperationError, OperationStep, QueryError, QueryOptions, Served, ServedState,
 };
 use kith_routing::execution::Failure;
@@ -23,7 +24,7 @@ use std::{
 };
 
 /// One query under way: its pinned version, its deadline and its progress.
-pub struct Run<'a> {
+pub(crate) struct Run<'a> {
     session: &'a Session,
     topology: Arc<Topology>,
     pinned: Arc<Pinned>,
@@ -33,10 +34,10 @@ pub struct Run<'a> {
     deadline: Instant,
     trace: Trace,
     missing: BTreeSet<u32>,
-    /// The places in the logs at which partitions of a live graph were read. Further reads of these partitions use the same
-    /// places if `is_pinned`.
+    /// The points of the logs at which partitions of a live graph were read. Further reads of these partitions use the same
+    /// points if `is_pinned`.
     reached: Reached,
-    /// Whether all reads of a partition of a live graph show it at the same place.
+    /// Whether all reads of a partition of a live graph show it at the same point.
     is_pinned: bool,
     /// The failures of missing partitions.
     failures: Vec<Failure>,
@@ -81,7 +82,7 @@ impl Run<'_> {
         self
     }
 
-    /// Makes further reads of a live graph show the writes that a ticket stands for. The answer tells their places too.
+    /// Makes further reads of a live graph show the writes that a ticket stands for. The answer names their points too.
     pub(crate) fn require(&mut self, ticket: &Ticket) {
         match &mut self.options.to_mut().ticket {
             Some(known) => known.merge(ticket),
@@ -96,7 +97,7 @@ impl Run<'_> {
         (options.critical, options.partial) = (true, false);
     }
 
-    /// Notes later places at which partitions were read, or were written to.
+    /// Notes later points at which partitions were read, or were written to.
     fn reach(&mut self, points: Reached) {
         for (partition, point) in points {
             let known = self.reached.entry(partition).or_insert(point);
@@ -126,13 +127,8 @@ impl Run<'_> {
         }
     }
 
-    /// The cache mode that the caller wants.
-    pub fn cache_mode(&self) -> CacheMode {
-        self.options.cache_mode()
-    }
-
     /// The session that runs the query.
-    pub fn session(&self) -> &Session {
+    pub(crate) fn session(&self) -> &Session {
         self.session
     }
 
@@ -144,30 +140,6 @@ impl Run<'_> {
     /// The time that the caller gave the query, in milliseconds.
     pub fn allowed_ms(&self) -> u64 {
         self.trace.micros(self.deadline).div_ceil(1_000)
-    }
-
-    /// Notes how the network cache took part, for the profile.
-    pub fn note_cache(&mut self, outcome: &'static str) {
-        self.trace.cache(outcome);
-    }
-
-    /// Whether the answers so far lack partitions. Such a network must not be cached.
-    pub fn is_partial(&self) -> bool {
-        !self.missing.is_empty()
-    }
-
-    /// Fetches a member's network from the nodes (Moolle, Algorithm 2).
-    ///
-    /// # Errors
-    /// [`QueryError`] if the nodes cannot be asked or do not answer.
-    pub async fn fetch_network(&mut self, key: NetworkKey) -> Result<Arc<Network>, QueryError> {
-        let (plan, workflow) = (self.network_plan(&key), self.options.workflow);
-        match self.steps(Operation::network(key, workflow, plan), false).await? {
-            GraphAnswer::Network(answer) => answer
-                .network
-                .ok_or_else(|| QueryError::Internal { detail: "a fetched network has no ids".to_owned() }),
-            other => Err(QueryError::Internal { detail: format!("a network was answered by {other:?}") }),
-        }
     }
 
     /// Chooses how a network is fetched. The first and second degrees are fetched in turn if the caller limits the number
@@ -196,13 +168,10 @@ impl Run<'_> {
     async fn steps(&mut self, mut operation: Operation, networks: bool) -> Result<GraphAnswer, QueryError> {
         let mut input = Input::Start;
         loop {
-            input = match operation.step(input).map_err(|error| self.told(error))? {
+            input = match operation.step(input).map_err(|error| self.error_of(error))? {
                 OperationStep::Done(answer) => return Ok(answer),
                 OperationStep::FanOut(fan_out) => Input::Value(self.round(&fan_out).await?),
-                OperationStep::Network(key) if networks => {
-                    let source = Arc::clone(&self.session.inner.caches.networks);
-                    Input::Network(source.network(self, key).await?)
-                }
+                OperationStep::Network(key) if networks => Input::Network(self.network(key).await?),
                 OperationStep::Network(_) => {
                     return Err(QueryError::Internal { detail: "a network asked for a network".to_owned() });
                 }
@@ -211,7 +180,7 @@ impl Run<'_> {
     }
 
     /// The error of an operation for its caller: a member that a live graph lacks may have been written too recently.
-    fn told(&self, error: OperationError) -> QueryError {
+    fn error_of(&self, error: OperationError) -> QueryError {
         let graph = self.topology.graphs.get(&self.pinned.name);
         let is_live = graph.is_some_and(|graph| graph.live.is_some());
         match error {
@@ -220,11 +189,6 @@ impl Run<'_> {
             }
             error => error.into(),
         }
-    }
-
-    /// Whether the caller accepts an answer that lacks keys.
-    pub(crate) fn is_partial_wanted(&self) -> bool {
-        self.options.partial
     }
 
     /// Takes out the failures so far.
@@ -287,7 +251,7 @@ impl Run<'_> {
         self.trace
     }
 
-    /// The state that answered: the version, or the places in the logs of a live graph.
+    /// The state that answered: the version, or the points of the logs of a live graph.
     fn served(&self) -> Served {
         let state = match self.pinned.pin {
             Pin::Version(version) => ServedState::Version(version),

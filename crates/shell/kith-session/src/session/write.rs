@@ -22,33 +22,40 @@ use std::{
 /// The time to wait for news of leaders before a write is sent again.
 const LEADER_WAIT: Duration = Duration::from_millis(20);
 
-impl Session {
-    /// Writes to a live graph. A write that was certainly not carried out is sent again, to the leader at that time, until
-    /// the deadline. So is a write with a name if its outcome is unknown. If the graph is open, types that the write names are
+/// A write to a live graph under way.
+pub(crate) struct LiveWrite<'a> {
+    pub(super) session: &'a Session,
+    pub(super) graph: &'a str,
+    write: Cow<'a, Write>,
+    options: &'a QueryOptions,
+    pub(super) deadline: Instant,
+}
+
+impl<'a> LiveWrite<'a> {
+    /// Begins a write. It gets a name if it needs one.
+    pub fn new(session: &'a Session, graph: &'a str, write: &'a Write, options: &'a QueryOptions) -> Self {
+        let deadline = Instant::now() + session.patience(options);
+        Self { session, graph, write: named(write), options, deadline }
+    }
+
+    /// Carries out the write. If it was certainly not carried out, it is sent again, to the leader at that time, until the
+    /// deadline. So is a write with a name if its outcome is unknown. If the graph is open, types that the write names are
     /// added first.
     ///
     /// # Errors
     /// [`QueryError::OutcomeUnknown`] if the write was sent and its outcome is unknown, although it was repeated if it has a
     /// name. After any other error, nothing was written.
-    pub(crate) async fn write(
-        &self,
-        graph: &str,
-        write: &Write,
-        options: &QueryOptions,
-    ) -> Result<Written, QueryError> {
-        let patience = self.patience(options);
-        let deadline = Instant::now() + patience;
-        let write = named(write);
-        self.add_types(graph, &write.mutation, deadline).await?;
-        let mut attempts = WriteAttempts::new(write.write_id.is_some());
+    pub async fn carry_out(&self) -> Result<Written, QueryError> {
+        self.add_types(&self.write.mutation).await?;
+        let mut attempts = WriteAttempts::new(self.write.write_id.is_some());
         // The error of the last attempt that may have been carried out.
         let mut unknown = None;
         loop {
-            let topology = self.topology();
-            let unwritten = match self.send_write(&topology, graph, &write, options, deadline).await {
+            let topology = self.session.topology();
+            let unwritten = match self.send(&topology).await {
                 Ok(reply) => {
                     let written = written_from_wire(reply)?;
-                    self.own_writes().note(&written.ticket, Instant::now());
+                    self.session.own_writes().note(&written.ticket, Instant::now());
                     return Ok(written);
                 }
                 Err(unwritten) => unwritten,
@@ -62,38 +69,31 @@ impl Session {
             if attempt.is_unknown() {
                 unknown = Some(outcome_unknown(&unwritten));
             }
-            if deadline <= Instant::now() + LEADER_WAIT {
+            if self.deadline <= Instant::now() + LEADER_WAIT {
                 let detail = format!("nothing was written: {}", unwritten.status().message());
                 return Err(unknown.unwrap_or(QueryError::NotLeader { detail }));
             }
-            self.await_news(&topology, LEADER_WAIT).await;
+            self.await_news(&topology).await;
         }
     }
 
-    async fn send_write(
-        &self,
-        topology: &Arc<Topology>,
-        name: &str,
-        write: &Write,
-        options: &QueryOptions,
-        deadline: Instant,
-    ) -> Result<v1::GraphWriteReply, Unwritten> {
+    async fn send(&self, topology: &Arc<Topology>) -> Result<v1::GraphWriteReply, Unwritten> {
         let unsent = |error: QueryError| Unwritten::Unsent(error.to_status());
-        let graph = topology.graph(name).map_err(|error| unsent(error.into()))?;
-        let partition = partition_of(topology, graph, write).map_err(unsent)?;
+        let graph = topology.graph(self.graph).map_err(|error| unsent(error.into()))?;
+        let partition = partition_of(topology, graph, &self.write).map_err(unsent)?;
         let addr = leader_of(topology, graph, partition).map_err(unsent)?;
-        let left = deadline.saturating_duration_since(Instant::now());
-        let options = QueryOptions { deadline: Some(left), ..options.clone() };
-        let request = write_to_wire(name, write, &options);
-        self.executor().fleet().transport().write(&addr, request, left + ANSWER_GRACE).await
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        let options = QueryOptions { deadline: Some(left), ..self.options.clone() };
+        let request = write_to_wire(self.graph, &self.write, &options);
+        self.session.executor().fleet().transport().write(&addr, request, left + ANSWER_GRACE).await
     }
 
     /// Waits, for a limited time, for a newer topology.
-    async fn await_news(&self, known: &Topology, patience: Duration) {
-        let mut topology = self.inner.topology.clone();
+    async fn await_news(&self, known: &Topology) {
+        let mut topology = self.session.inner.topology.clone();
         let news = topology.wait_for(|topology| known.revision < topology.revision);
         // A timeout is no error: the leader may have begun to lead meanwhile.
-        let _ = tokio::time::timeout(patience, news).await;
+        let _ = tokio::time::timeout(LEADER_WAIT, news).await;
     }
 }
 

@@ -86,14 +86,14 @@ fn a_program_brings_controllers_of_its_own() {
 #[test]
 fn bounds_that_bound_nothing_are_refused() {
     assert_eq!(SessionSettings::default().check_bounds(), Ok(()));
-    for (keys_max, answer_bytes_max, told) in [
+    for (keys_max, answer_bytes_max, expected) in [
         (0, 1, "keys-max is 0"),
         (BATCH_KEYS_MAX + 1, 1, "must be from 1 to"),
         (1, 0, "answer-bytes-max is 0"),
         (1, u64::MAX, "answer-bytes-max is 18446744073709551615"),
     ] {
         let settings = SessionSettings { keys_max, answer_bytes_max, ..Default::default() };
-        assert!(settings.check_bounds().unwrap_err().to_string().contains(told));
+        assert!(settings.check_bounds().unwrap_err().to_string().contains(expected));
     }
 }
 
@@ -103,7 +103,7 @@ fn what_does_not_exist_is_refused_with_what_there_is() {
     assert!(settings.hedging().unwrap_err().to_string().contains("table"));
     let settings = SessionSettings { policy_values: "nearest".to_owned(), ..Default::default() };
     assert!(settings.policy_values().is_err_and(|error| error.to_string().contains("least-loaded")));
-    for (selector, text, told) in [
+    for (selector, text, expected) in [
         ("sync-onion", "minimum", "sync-union"),
         ("sync-onion", "minimum", "operations: connections"),
         ("network@nightly", "minimum", "workflows: interactive, background"),
@@ -112,6 +112,6 @@ fn what_does_not_exist_is_refused_with_what_there_is() {
         ("sync-union", "static(", "expected"),
     ] {
         let error = with(&[(selector, text)]).controllers().unwrap_err().to_string();
-        assert!(error.contains(told), "{error}");
+        assert!(error.contains(expected), "{error}");
     }
 }

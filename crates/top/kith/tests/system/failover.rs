@@ -5,7 +5,7 @@ use crate::support::{self, unruly};
 use futures::future::join_all;
 use kith_client::{BatchKeys, QueryOptions, Service};
 use kith_operators::Record;
-use kith_session::{Caches, Session, SessionSettings};
+use kith_session::{Session, SessionSettings};
 use kith_topology::Topology;
 use std::{
     sync::Arc,
@@ -44,7 +44,7 @@ impl Two {
         document.nodes[0].addr.clone_from(&unruly.addr);
         let topology = Topology::from_document(Arc::new(document)).expect("it makes sense");
         let (sender, topology) = watch::channel(Arc::new(topology));
-        let session = Session::new(topology, SessionSettings::default(), Caches::default());
+        let session = Session::new(topology, SessionSettings::default(), Vec::new());
         let session = session.expect("settings that make sense");
         session.warm().await;
         Self { session, unruly, _topology: sender }

@@ -7,7 +7,7 @@ use crate::{
 use futures::future::join_all;
 use kith_client::{BatchKeys, QueryOptions, Service};
 use kith_engine::{KeyType, ValueType};
-use kith_session::{Caches, Session, SessionSettings};
+use kith_session::{Session, SessionSettings};
 use kith_topology::Topology;
 use kith_wire::v1;
 use s3::S3;
@@ -201,7 +201,7 @@ impl Router {
         let topology = Topology::from_document(Arc::new(document)).expect("it makes sense");
         let (sender, topology) = watch::channel(Arc::new(topology));
         let settings = SessionSettings { tells_waits: true, ..SessionSettings::default() };
-        let session = Session::new(topology, settings, Caches::default()).expect("settings that make sense");
+        let session = Session::new(topology, settings, Vec::new()).expect("settings that make sense");
         session.warm().await;
         Self { session, unruly, _topology: sender }
     }

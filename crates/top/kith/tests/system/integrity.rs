@@ -4,7 +4,7 @@
 use crate::support;
 use kith_client::{BatchKeys, QueryOptions, RouterClient, Service, TransportKind};
 use kith_operators::{Record, Records};
-use kith_session::{Caches, Session, SessionSettings};
+use kith_session::{Session, SessionSettings};
 use kith_topology::Topology;
 use kith_types::ErrorCode;
 use serde_json::Value;
@@ -122,7 +122,7 @@ async fn session(cluster: &Cluster) -> (Session, Flipper, watch::Sender<Arc<Topo
     document.nodes[0].addr.clone_from(&flipper.addr);
     let topology = Topology::from_document(Arc::new(document)).expect("it makes sense");
     let (sender, topology) = watch::channel(Arc::new(topology));
-    let session = Session::new(topology, SessionSettings::default(), Caches::default());
+    let session = Session::new(topology, SessionSettings::default(), Vec::new());
     let session = session.expect("settings that make sense");
     session.warm().await;
     (session, flipper, sender)

@@ -2,50 +2,41 @@
 
 mod calls;
 mod conclude;
+mod question;
 mod reached;
 mod reply;
 mod send;
 mod trace;
 
-pub(crate) use conclude::Handed;
+pub(crate) use conclude::DeliveryEnd;
+pub(super) use question::RoundQuestion;
+pub(super) use reached::ReadPoints;
 
-use super::{Asking, Executor, Planned, Reached};
+use super::{Asking, Executor, Planned, Reached, RoundOutcome, failure::query_error};
 use crate::{alarm::Alarm, profile::Trace};
 use calls::Call;
+use conclude::{ids_in, mark_damaged, merged};
 use futures::FutureExt;
 use kith_net::InFlight;
-use kith_operators::{Operator, Part};
-use kith_query::{FanOut, QueryError, QueryOptions, convert::operator_to_wire};
+use kith_operators::Part;
+use kith_query::QueryError;
 use kith_routing::{
-    Execution,
-    execution::{Action, Answers, Event, ExecutionOptions, Outcome, RequestId},
+    Execution, NodeIndex,
+    execution::{Action, Answers, Event, ExecutionOptions, Outcome, RequestId, Verdict},
     load::{Charge, RequestEnd},
 };
-use kith_topology::{Pinned, Topology};
-use kith_types::{FanOutKind, NodeId, Timestamp};
-use kith_wire::v1;
+use kith_types::{FanOutKind, NodeId, PartitionId, Timestamp};
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
-    time::Instant,
 };
 use tokio::sync::{broadcast, oneshot};
 use trace::RoundTrace;
 
 /// One fan-out under way.
 pub(super) struct Round<'a> {
-    pub(super) executor: &'a Executor,
-    pub(super) topology: &'a Topology,
-    pinned: &'a Pinned,
-    pub(super) fan_out: &'a FanOut,
+    question: RoundQuestion<'a>,
     planned: &'a Planned,
-    pub(super) options: &'a QueryOptions,
-    deadline: Instant,
-    plan: v1::Operator,
-    /// Whether nodes may answer in parts.
-    in_parts: bool,
-    /// Whether values come with proofs.
-    pub(super) proofs: bool,
     execution: Execution,
     downs: broadcast::Receiver<NodeId>,
     /// Requests under way. Dropping one cancels it.
@@ -59,9 +50,8 @@ pub(super) struct Round<'a> {
     trace: RoundTrace<'a>,
     /// Messages of nodes, for errors.
     reasons: Vec<String>,
-    /// The places in the logs at which partitions were read. Only used for live graphs.
-    reached: Reached,
-    /// Whether an answer that was held back, and counts now, shows a partition at another place than the other answers.
+    points: ReadPoints,
+    /// Whether an answer that was held back, and counts now, shows a partition at another point than the other answers.
     is_torn: bool,
     /// Whether a node refused because its share of the answer is too large.
     too_large: bool,
@@ -95,14 +85,12 @@ impl<'a> Round<'a> {
         trace: &'a mut Trace,
         in_parts: bool,
     ) -> Self {
-        let &Asking { topology, pinned, fan_out, options, deadline, reached, .. } = asking;
+        let &Asking { pinned, fan_out, reached, .. } = asking;
         let fleet = &executor.fleet;
         let how = execution_options(executor, asking, planned);
         Self {
             execution: Execution::new(&planned.plan, &planned.partitions, how, fleet.now()),
-            plan: operator_to_wire(&fan_out.plan),
-            in_parts,
-            proofs: matches!(fan_out.plan, Operator::Lookup),
+            question: RoundQuestion::new(executor, asking, in_parts),
             downs: fleet.downs(),
             calls: InFlight::default(),
             late: Alarm::default(),
@@ -111,20 +99,14 @@ impl<'a> Round<'a> {
             held: BTreeMap::new(),
             trace: RoundTrace::new(trace, fan_out.purpose, planned),
             reasons: Vec::new(),
-            reached: reached.clone(),
+            points: ReadPoints::new(pinned.pin, reached.clone()),
             is_torn: false,
             too_large: false,
             denied: None,
             damaged: BTreeSet::new(),
             held_up: Timestamp::ZERO,
             service_us: 0,
-            executor,
-            topology,
-            pinned,
-            fan_out,
             planned,
-            options,
-            deadline,
         }
     }
 
@@ -145,12 +127,12 @@ impl<'a> Round<'a> {
 
     /// Notes that the receiver of the answers has only now taken them, so that the wait is not attributed to nodes.
     pub(super) fn was_held_up(&mut self) {
-        self.held_up = self.executor.fleet.now();
+        self.held_up = self.question.executor.fleet.now();
     }
 
     /// Drives the fan-out until it ends or, with `parts`, until there are answers to hand on.
     async fn advance(&mut self, parts: bool) -> Option<Outcome> {
-        let deadline = tokio::time::sleep_until(self.deadline.into());
+        let deadline = tokio::time::sleep_until(self.question.deadline.into());
         tokio::pin!(deadline);
         loop {
             if let Some(outcome) = self.act() {
@@ -160,14 +142,14 @@ impl<'a> Round<'a> {
                 return None;
             }
             let due = self.execution.next_hedge();
-            self.late.set(due.map(|due| self.executor.fleet.instant(due)));
+            self.late.set(due.map(|due| self.question.executor.fleet.instant(due)));
             tokio::select! {
                 biased;
                 call = self.calls.next() => self.on_call(call),
                 down = self.downs.recv() => self.on_down(down),
                 () = self.late.rings() => self.on_hedge_due().await,
                 () = &mut deadline => {
-                    let now = self.executor.fleet.now();
+                    let now = self.question.executor.fleet.now();
                     let _ = self.execution.on(Event::Deadline, now);
                 }
             }
@@ -176,11 +158,15 @@ impl<'a> Round<'a> {
 
     /// Carries out the actions that the execution asks for. Returns the outcome once it has ended.
     fn act(&mut self) -> Option<Outcome> {
-        let availability = self.executor.fleet.availability_within(&self.topology.table, &self.pinned.reach);
-        let view = self.topology.table.view(&availability);
+        let availability = self
+            .question
+            .executor
+            .fleet
+            .availability_within(&self.question.topology.table, &self.question.pinned.reach);
+        let view = self.question.topology.table.view(&availability);
         let mut outcome = None;
         let execution = &mut self.execution;
-        let actions = self.executor.with_routing(|state| execution.next(&view, &mut state.budgets));
+        let actions = self.question.executor.with_routing(|state| execution.next(&view, &mut state.budgets));
         for action in actions {
             match action {
                 Action::Send { request, node, keys, cause } => self.send(request, node, keys, cause),
@@ -188,7 +174,7 @@ impl<'a> Round<'a> {
                 Action::Use { request } => {
                     self.trace.won(request);
                     if let Some((part, points)) = self.held.remove(&request) {
-                        self.is_torn |= !self.reach(points);
+                        self.is_torn |= !self.points.note(points);
                         self.parts.push(part);
                     }
                 }
@@ -207,17 +193,17 @@ impl<'a> Round<'a> {
         while let Some(call) = self.calls.next().now_or_never() {
             self.on_call(call);
         }
-        let (caught_up, now) = self.executor.fleet.with_load(|load, now| (load.caught_up(now), now));
+        let (caught_up, now) = self.question.executor.fleet.with_load(|load, now| (load.caught_up(now), now));
         let _ = self.execution.on(Event::HedgeDue { caught_up }, now);
     }
 
     fn on_down(&mut self, down: Result<NodeId, broadcast::error::RecvError>) {
-        let now = self.executor.fleet.now();
+        let now = self.question.executor.fleet.now();
         match down {
             Ok(node) => drop(self.execution.on(Event::NodeDown { node }, now)),
             Err(broadcast::error::RecvError::Lagged(_)) => {
                 let nodes: Vec<NodeId> = self.open.values().map(|open| open.charge.node()).collect();
-                for node in nodes.into_iter().filter(|node| !self.executor.fleet.is_up(*node)) {
+                for node in nodes.into_iter().filter(|node| !self.question.executor.fleet.is_up(*node)) {
                     let _ = self.execution.on(Event::NodeDown { node }, now);
                 }
             }
@@ -230,7 +216,7 @@ impl<'a> Round<'a> {
         let Some(open) = self.open.remove(&request) else { return };
         // The answer may have waited for the receiver.
         let end = if open.sent < self.held_up { RequestEnd::Cancelled } else { end };
-        self.executor.fleet.with_load(|load, now| load.on_end(open.charge, end, now));
+        self.question.executor.fleet.with_load(|load, now| load.on_end(open.charge, end, now));
         self.trace.closed(request, outcome);
     }
 
@@ -238,6 +224,64 @@ impl<'a> Round<'a> {
         for request in self.open.keys().copied().collect::<Vec<_>>() {
             self.close(request, RequestEnd::Cancelled, "cancelled");
         }
+    }
+
+    /// Ends a fan-out whose answers have been handed on. Returns the remaining failures, or an error if it failed or no key
+    /// at all was answered, even if the caller accepts partial answers.
+    pub(super) fn conclude_handed(mut self, outcome: Outcome) -> Result<DeliveryEnd, QueryError> {
+        self.close_all();
+        let is_failed = matches!(outcome.verdict, Verdict::Failed | Verdict::Cancelled);
+        if is_failed || (outcome.answered == 0 && 0 < outcome.keys) {
+            return Err(self.failure(&outcome));
+        }
+        self.trace.finish(outcome.answered.into(), outcome.stopped_early);
+        Ok(DeliveryEnd {
+            failures: outcome.failures(),
+            damaged: std::mem::take(&mut self.damaged),
+            service_us: self.service_us,
+        })
+    }
+
+    /// Merges the answers of the nodes, or returns the error of the fan-out.
+    pub(super) fn conclude(mut self, outcome: Outcome) -> Result<RoundOutcome, QueryError> {
+        self.close_all();
+        if matches!(outcome.verdict, Verdict::Failed | Verdict::Cancelled) {
+            return Err(self.failure(&outcome));
+        }
+        if self.is_torn {
+            let (name, reason) =
+                (self.question.pinned.name.clone(), "answers are of different states".to_owned());
+            return Err(QueryError::OtherPosition { name, reason });
+        }
+        let parts = std::mem::take(&mut self.parts);
+        let (keys, is_partial) = (self.planned.partitions.len(), self.question.options.partial);
+        let mut value = merged(self.question.fan_out, keys, parts, is_partial)?;
+        mark_damaged(&mut value, &self.damaged);
+        self.trace.finish(ids_in(&value), outcome.stopped_early);
+        let missing = outcome.missing.iter().map(|missing| missing.partition.0).collect();
+        let reached = self.points.take();
+        Ok(RoundOutcome { value, missing, failures: outcome.failures(), reached })
+    }
+
+    /// The error of a failed fan-out.
+    fn failure(&mut self, outcome: &Outcome) -> QueryError {
+        self.trace.finish(0, outcome.stopped_early);
+        if let Some(denied) = &self.denied {
+            return denied.clone();
+        }
+        if self.too_large {
+            return QueryError::too_large();
+        }
+        let availability = self
+            .question
+            .executor
+            .fleet
+            .availability_within(&self.question.topology.table, &self.question.pinned.reach);
+        let table = &self.question.topology.table;
+        let is_up = |node: &NodeIndex| availability.serving().contains(*node);
+        let is_lost = |partition: PartitionId| !table.replicas(partition).iter().any(is_up);
+        let deadline_ms = self.trace.allowed_ms(self.question.deadline);
+        query_error(outcome, self.question.pinned, deadline_ms, &self.reasons, &is_lost)
     }
 }
 

@@ -1,42 +1,60 @@
-//! The places in the logs at which nodes read the partitions of a live graph. All answers of a query show each partition at
-//! one place.
+//! The points of the logs at which nodes read the partitions of a live graph. All answers of a query show each partition at
+//! one point.
 
-use super::{Reached, Round};
+use super::Reached;
 use kith_live::Ticket;
 use kith_topology::Pin;
 use kith_types::PartitionId;
 use kith_wire::v1;
 
-impl Round<'_> {
-    /// The places at which a reply was read; none for a loaded graph or a store. `None` if the reply does not tell them, or
-    /// is about another state than was asked for.
-    pub(super) fn points_of(&self, reply: &v1::EvaluateReply) -> Option<Reached> {
-        points_of(self.pinned.pin, &reply.served)
+/// The points of the logs at which the answers that count were read. Only used for live graphs.
+pub(in crate::executor) struct ReadPoints {
+    pin: Pin,
+    points: Reached,
+}
+
+impl ReadPoints {
+    /// Begins with the points at which the query has read partitions before.
+    pub fn new(pin: Pin, points: Reached) -> Self {
+        Self { pin, points }
     }
 
-    /// The first partition that was read at another place than in the answers that count.
-    pub(super) fn moved(&self, points: &Reached) -> Option<PartitionId> {
-        let mut moved = points.iter().filter(|(partition, point)| {
-            self.reached.get(partition).is_some_and(|reached| reached != *point)
-        });
+    /// The points at which a reply was read; none for a loaded graph or a store. `None` if the reply does not name them, or
+    /// is about another state than was asked for.
+    pub fn of_reply(&self, reply: &v1::EvaluateReply) -> Option<Reached> {
+        points_of(self.pin, &reply.served)
+    }
+
+    /// The first partition that was read at another point than in the answers that count.
+    pub fn moved(&self, points: &Reached) -> Option<PartitionId> {
+        let mut moved = points
+            .iter()
+            .filter(|(partition, point)| self.points.get(partition).is_some_and(|known| known != *point));
         moved.next().map(|(partition, _)| *partition)
     }
 
-    /// Notes the places of an answer that counts. Returns `false` if other answers show a partition at another place.
-    pub(super) fn reach(&mut self, points: Reached) -> bool {
+    /// Notes the points of an answer that counts. Returns `false` if other answers show a partition at another point.
+    pub fn note(&mut self, points: Reached) -> bool {
         let is_one_state = self.moved(&points).is_none();
         for (partition, point) in points {
-            self.reached.entry(partition).or_insert(point);
+            self.points.entry(partition).or_insert(point);
         }
         is_one_state
     }
 
-    /// The places at which further requests must read, encoded for requests.
-    pub(super) fn pinned_points(&self, graph: u64) -> Vec<u8> {
-        match self.reached.is_empty() {
-            true => Vec::new(),
-            false => Ticket { points: self.reached.clone(), ..Ticket::new(graph) }.to_bytes(),
+    /// The points at which further requests must read, encoded for requests.
+    pub fn encoded(&self) -> Vec<u8> {
+        match self.pin {
+            Pin::Live { identity } if !self.points.is_empty() => {
+                Ticket { points: self.points.clone(), ..Ticket::new(identity) }.to_bytes()
+            }
+            _ => Vec::new(),
         }
+    }
+
+    /// Takes out the points.
+    pub fn take(&mut self) -> Reached {
+        std::mem::take(&mut self.points)
     }
 }
 
@@ -68,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_of_a_live_graph_tells_the_places_that_it_was_read_at() {
+    fn a_reply_of_a_live_graph_has_the_points_that_it_was_read_at() {
         let pin = Pin::Live { identity: 7 };
         assert_eq!(points_of(pin, &[live(&ticket(7))]), Some(ticket(7).points));
         assert_eq!(points_of(pin, &[live(&ticket(8))]), None, "another graph");

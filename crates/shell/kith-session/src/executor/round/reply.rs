@@ -23,9 +23,9 @@ impl Round<'_> {
         let node = open.charge.node();
         match answer {
             Ok(reply) => {
-                self.executor.fleet.on(node, HealthEvent::Success);
+                self.question.executor.fleet.on(node, HealthEvent::Success);
                 self.trace.replied(call.request, &reply);
-                self.executor.note_quota(&self.pinned.name, node, reply.quota_left());
+                self.question.executor.note_quota(&self.question.pinned.name, node, reply.quota_left());
                 self.on_reply(call.request, node, reply, call.rest);
             }
             Err(status) => self.on_failure(call.request, node, &status),
@@ -33,8 +33,8 @@ impl Round<'_> {
     }
 
     fn on_failure(&mut self, request: RequestId, node: NodeId, status: &Status) {
-        let fleet = &self.executor.fleet;
-        let class = class_of(status, self.pinned.version());
+        let fleet = &self.question.executor.fleet;
+        let class = class_of(status, self.question.pinned.version());
         let is_late = matches!(class, FailureClass::DeadlineExceeded | FailureClass::Timeout);
         fleet.on(
             node,
@@ -47,11 +47,11 @@ impl Round<'_> {
         let code = kith_wire::code_of(status);
         self.too_large |= code == ErrorCode::TooLarge;
         if class == FailureClass::Throttled {
-            self.executor.note_quota(&self.pinned.name, node, v1::QuotaLeft::QuotaTight);
+            self.question.executor.note_quota(&self.question.pinned.name, node, v1::QuotaLeft::QuotaTight);
         }
         // Nodes of a live graph know its types better than the client, so their refusals are passed on.
-        let is_told = class == FailureClass::BadRequest && self.pinned.pin.version().is_none();
-        if code.is_denial() || class == FailureClass::Throttled || is_told {
+        let is_type_fault = class == FailureClass::BadRequest && self.question.pinned.pin.version().is_none();
+        if code.is_denial() || class == FailureClass::Throttled || is_type_fault {
             self.denied = Some(QueryError::from_status(status));
         }
         self.reasons.push(format!("{node}: {}", status.message()));
@@ -68,15 +68,15 @@ impl Round<'_> {
         mut reply: v1::EvaluateReply,
         rest: Option<Rest>,
     ) {
-        let now = self.executor.fleet.now();
+        let now = self.question.executor.fleet.now();
         if let Some(load) = &reply.load {
             self.note_load(node, load);
         }
         let Some((mut part, is_last)) = self.part_of(request, &mut reply, rest.is_some()) else {
             return self.on_malformed(request, node);
         };
-        let Some(points) = self.points_of(&reply) else { return self.on_malformed(request, node) };
-        if let Some(partition) = self.moved(&points) {
+        let Some(points) = self.points.of_reply(&reply) else { return self.on_malformed(request, node) };
+        if let Some(partition) = self.points.moved(&points) {
             return self.on_moved(request, node, partition);
         }
         match rest.filter(|_| !is_last) {
@@ -101,30 +101,30 @@ impl Round<'_> {
         }
         self.service_us = self.service_us.max(reply.service_us);
         self.trace.won(request);
-        self.reach(points);
+        self.points.note(points);
         self.parts.push(part);
         if settled {
             let _ = self.execution.on(Event::Satisfied, now);
         }
     }
 
-    /// A node read a partition at another place than the answers that count. The next request names their place.
+    /// A node read a partition at another point than the answers that count. The next request names their point.
     fn on_moved(&mut self, request: RequestId, node: NodeId, partition: PartitionId) {
         self.reasons.push(format!("{node}: read partition {partition} at another place of its log"));
         let class = FailureClass::OtherPosition;
         self.close(request, RequestEnd::Answered, class.name());
-        let _ = self.execution.on(Event::Failed { request, class }, self.executor.fleet.now());
+        let _ = self.execution.on(Event::Failed { request, class }, self.question.executor.fleet.now());
     }
 
     fn on_malformed(&mut self, request: RequestId, node: NodeId) {
         self.reasons.push(format!("{node}: sent a malformed answer"));
         self.close(request, RequestEnd::Failed, FailureClass::Internal.name());
         let event = Event::Failed { request, class: FailureClass::Internal };
-        let _ = self.execution.on(event, self.executor.fleet.now());
+        let _ = self.execution.on(event, self.question.executor.fleet.now());
     }
 
     fn note_load(&self, node: NodeId, load: &v1::NodeLoad) {
-        let fleet = &self.executor.fleet;
+        let fleet = &self.question.executor.fleet;
         let report = NodeReport { rps: load.requests_per_second, clients: load.clients };
         fleet.with_load(|load, now| load.on_report(node, report, now));
         if load.leaving {
@@ -157,7 +157,7 @@ impl Round<'_> {
     /// Takes damaged records out of an answer and returns their keys. Another replica is then asked for those keys alone.
     fn failed_of(&mut self, node: NodeId, part: &mut Part) -> Vec<(u32, FailureClass)> {
         let Part { positions, value } = part;
-        self.prove(node, value, positions);
+        self.question.prove(node, value, positions, &self.points);
         let damaged = value.records_mut().map(|records| records.split_damaged(positions)).unwrap_or_default();
         if !damaged.is_empty() {
             self.reasons.push(format!("{node}: {} damaged records", damaged.len()));

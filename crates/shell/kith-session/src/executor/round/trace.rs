@@ -39,18 +39,18 @@ impl<'a> RoundTrace<'a> {
     }
 
     pub fn replied(&mut self, request: RequestId, reply: &v1::EvaluateReply) {
-        if let (Some(round), Some((place, _))) = (&mut self.profile, self.open.get(&request)) {
+        if let (Some(round), Some((index, _))) = (&mut self.profile, self.open.get(&request)) {
             // A reply may come in parts.
-            round.requests[*place].service_us += reply.service_us;
-            round.requests[*place].reply_bytes += kith_wire::encoded_len(reply) as u64;
+            round.requests[*index].service_us += reply.service_us;
+            round.requests[*index].reply_bytes += kith_wire::encoded_len(reply) as u64;
         }
     }
 
     pub fn closed(&mut self, request: RequestId, outcome: &str) {
-        let (Some(round), Some((place, sent))) = (&mut self.profile, self.open.remove(&request)) else {
+        let (Some(round), Some((index, sent))) = (&mut self.profile, self.open.remove(&request)) else {
             return;
         };
-        let entry = &mut round.requests[place];
+        let entry = &mut round.requests[index];
         entry.took_us = u64::try_from(sent.elapsed().as_micros()).unwrap_or(u64::MAX);
         entry.outcome = outcome.to_owned();
     }

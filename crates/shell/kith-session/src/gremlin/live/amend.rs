@@ -4,7 +4,7 @@ use super::{
     LiveGraph,
     fields::object_text,
     labels::{self, List},
-    pages::{Wholly, associations, whole_lists},
+    pages::{WholeRead, associations, whole_lists},
     reads::named_edge,
     rows::{edge_in, unknown_vertex},
 };
@@ -51,7 +51,7 @@ impl LiveGraph<'_> {
         key: &str,
         value: &Value,
     ) -> Result<Option<Value>, GremlinError> {
-        let types = self.types();
+        let types = self.reads.types();
         let Some((list, id1, id2)) = named_edge(&types, edge) else { return Ok(None) };
         let json = self.edge_field(list.kind, key, value)?;
         let mut attempts = 0;
@@ -69,7 +69,11 @@ impl LiveGraph<'_> {
                 data,
             };
             let unchanged = Conditions { if_version: found.version, if_exists: None };
-            match self.send(write, unchanged, |_| format!("set {key:?} of edge {edge}")).await {
+            match self
+                .writes
+                .send(&self.reads, write, unchanged, |_| format!("set {key:?} of edge {edge}"))
+                .await
+            {
                 Ok(_) => {
                     let label = Arc::from(list.label);
                     return Ok(Some(Value::Edge(edge_in(&list, &label, &unknown_vertex(id1), &found))));
@@ -107,7 +111,7 @@ impl LiveGraph<'_> {
             with_versions: true,
         }]);
         let found = match is_critical {
-            false => self.fan_outs.ask_keys("an edge", &[id1], plan).await?,
+            false => self.reads.fan_outs.ask_keys("an edge", &[id1], plan).await?,
             true => {
                 let options = self.critical()?;
                 let fan_outs = self.other_fan_outs(&options)?;
@@ -123,11 +127,11 @@ impl LiveGraph<'_> {
     /// again. Edges of one-sided types that lead to it stay, because no list says which they are.
     pub(super) async fn remove_vertex(&self, vertex: &ElementId) -> Result<(), GremlinError> {
         let Some(id) = number(vertex) else { return Ok(()) };
-        let types = self.types();
+        let types = self.reads.types();
         let lists = labels::all_lists(&types);
         let options = self.critical()?;
         let fan_outs = self.other_fan_outs(&options)?;
-        let wanted = Wholly { with_properties: false, elements_max: u64::MAX };
+        let wanted = WholeRead { with_properties: false, elements_max: u64::MAX };
         let found = whole_lists(&fan_outs, &[id], &lists, wanted).await;
         let found = found.map_err(|error| self.take_over(&fan_outs, error))?;
         let listed = lists.iter().zip(found.into_iter().flatten());
@@ -144,8 +148,10 @@ impl LiveGraph<'_> {
             }
         }
         let write = Write::DeleteObject { id };
-        self.send(write, Conditions::default(), |_| format!("removed vertex {id}")).await?;
-        *self.scanned.lock().await = None;
+        self.writes
+            .send(&self.reads, write, Conditions::default(), |_| format!("removed vertex {id}"))
+            .await?;
+        self.scan.forget().await;
         Ok(())
     }
 
@@ -153,24 +159,24 @@ impl LiveGraph<'_> {
         let (from, to) = if list.is_out { (id1, id2) } else { (id2, id1) };
         let what = |_: Option<&Done>| format!("removed edge {from}>{}>{to}", list.label);
         let write = Write::DeleteAssociation { id1, kind: list.kind.name.clone(), id2 };
-        self.send(write, Conditions::default(), what).await
+        self.writes.send(&self.reads, write, Conditions::default(), what).await
     }
 
     /// The options of reads that must show every write that was confirmed before.
     fn critical(&self) -> Result<QueryOptions, GremlinError> {
-        let deadline = Some(self.time_left()?);
-        Ok(QueryOptions { critical: true, partial: false, deadline, ..self.options.clone() })
+        let deadline = Some(self.writes.time_left(&self.reads)?);
+        Ok(QueryOptions { critical: true, partial: false, deadline, ..self.writes.options.clone() })
     }
 
     fn other_fan_outs<'o>(&'o self, options: &'o QueryOptions) -> Result<FanOuts<'o>, GremlinError> {
-        let begun = self.session.begin(&self.name, OperationName::Gremlin, options);
-        self.checked(begun).map(|(run, _)| FanOuts::new(run.unpinned(), Arc::clone(&self.meter)))
+        let begun = self.writes.session.begin(&self.writes.graph, OperationName::Gremlin, options);
+        self.reads.checked(begun).map(|(run, _)| FanOuts::new(run.unpinned(), Arc::clone(&self.reads.meter)))
     }
 
     /// An error of other fan-outs as one of this traversal.
     fn take_over(&self, other: &FanOuts<'_>, error: GremlinError) -> GremlinError {
         match other.cause(&error) {
-            Some(cause) => self.fan_outs.error(cause),
+            Some(cause) => self.reads.fan_outs.error(cause),
             None => error,
         }
     }

@@ -43,7 +43,7 @@ impl Changes {
     }
 
     /// The changes so far, as a sentence. `None` if nothing was, and no outcome is unknown.
-    pub fn told(&self) -> Option<String> {
+    pub fn summary(&self) -> Option<String> {
         let made = self.0.lock();
         let unknown = made.unknown.as_ref().map(|what| format!("nobody knows whether it {what}"));
         let count = match made.count {
@@ -66,15 +66,15 @@ mod tests {
     #[test]
     fn the_first_changes_are_named_and_the_others_are_counted() {
         let changes = Changes::default();
-        assert_eq!((changes.told(), changes.any()), (None, false));
+        assert_eq!((changes.summary(), changes.any()), (None, false));
         changes.made("added vertex 1".to_owned());
-        assert_eq!(changes.told().as_deref(), Some("before that, the traversal added vertex 1"));
+        assert_eq!(changes.summary().as_deref(), Some("before that, the traversal added vertex 1"));
         (2..=7).for_each(|id| changes.made(format!("added vertex {id}")));
-        let told = changes.told().expect("it changed something");
-        assert!(told.contains("made 7 changes: it added vertex 1, added vertex 2"), "{told}");
-        assert!(told.ends_with("added vertex 5, and 2 more"), "{told}");
+        let summary = changes.summary().expect("it changed something");
+        assert!(summary.contains("made 7 changes: it added vertex 1, added vertex 2"), "{summary}");
+        assert!(summary.ends_with("added vertex 5, and 2 more"), "{summary}");
         changes.unknown("removed vertex 9".to_owned());
-        let told = changes.told().expect("it changed something");
-        assert!(told.starts_with("nobody knows whether it removed vertex 9; before that"), "{told}");
+        let summary = changes.summary().expect("it changed something");
+        assert!(summary.starts_with("nobody knows whether it removed vertex 9; before that"), "{summary}");
     }
 }

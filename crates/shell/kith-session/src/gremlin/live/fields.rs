@@ -65,8 +65,8 @@ impl Typed {
             let refused = |error: GremlinError| bad_fields(format!("key {key:?}: {error}"));
             return property::to_json(value).map_err(refused);
         }
-        let place = self.schema.as_ref().and_then(|schema| Some((schema, schema.index_of(key)?)));
-        let Some((schema, index)) = place else { return Err(self.no_field(key)) };
+        let known = self.schema.as_ref().and_then(|schema| Some((schema, schema.index_of(key)?)));
+        let Some((schema, index)) = known else { return Err(self.no_field(key)) };
         let field = &schema.fields()[index];
         let misfit = || {
             let (kind, got) = (field.field_type(), value.type_name());

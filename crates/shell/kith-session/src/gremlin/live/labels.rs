@@ -188,12 +188,12 @@ mod tests {
             (Direction::Both, &["likes"], "declare"),
             (Direction::In, &[], "name the labels"),
         ] {
-            let told = shown(&types(&text), direction, labels);
-            assert!(told.starts_with("! direction_not_kept") && told.contains(part), "{told}");
+            let text = shown(&types(&text), direction, labels);
+            assert!(text.starts_with("! direction_not_kept") && text.contains(part), "{text}");
         }
         text.push_str("[association.follows]\ninverse = \"followed_by\"\n");
         assert_eq!(shown(&types(&text), Direction::In, &["follows"]), "followed_by=follows/in");
-        let told = shown(&types(&text), Direction::Out, &["followed_by"]);
-        assert!(told.starts_with("! bad_request") && told.contains("in(\"follows\")"), "{told}");
+        let text = shown(&types(&text), Direction::Out, &["followed_by"]);
+        assert!(text.starts_with("! bad_request") && text.contains("in(\"follows\")"), "{text}");
     }
 }

@@ -22,7 +22,7 @@ pub(super) type Page = (Vec<ListedAssociation>, bool);
 
 /// The options of a read of whole lists.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wholly {
+pub(super) struct WholeRead {
     /// Whether the associations come with their fields.
     pub with_properties: bool,
     /// The number of associations above which reading ends.
@@ -35,38 +35,38 @@ pub(super) async fn whole_lists(
     fan_outs: &FanOuts<'_>,
     ids: &[u64],
     lists: &[List<'_>],
-    wanted: Wholly,
+    wanted: WholeRead,
 ) -> Result<Vec<Lists>, GremlinError> {
     let found = vec![vec![Vec::new(); lists.len()]; ids.len()];
     let mut reading = Reading { ids, lists, wanted, found, open: BTreeMap::new(), count: 0 };
     for first in (0..lists.len()).step_by(Operator::LISTS_MAX) {
-        let places = first..lists.len().min(first + Operator::LISTS_MAX);
-        let reads = places.clone().map(|list| reading.read(list, Start::Index(0)));
+        let slots = first..lists.len().min(first + Operator::LISTS_MAX);
+        let reads = slots.clone().map(|list| reading.read(list, Start::Index(0)));
         let plan = Operator::Associations(reads.collect());
         let answers = associations(fan_outs.ask_keys("edges", ids, plan).await?, ids.len())?;
         for (at, answer) in answers.into_iter().enumerate() {
-            places.clone().zip(answer).for_each(|(list, page)| reading.take((at, list), page));
+            slots.clone().zip(answer).for_each(|(list, page)| reading.take((at, list), page));
         }
     }
     while !reading.open.is_empty() && reading.count <= wanted.elements_max {
-        let (places, asked): (Vec<_>, Vec<_>) = reading.next_pages().into_iter().unzip();
+        let (slots, asked): (Vec<_>, Vec<_>) = reading.next_pages().into_iter().unzip();
         let answers = fan_outs.ask_together(&asked).await?;
-        for (places, answer) in places.into_iter().zip(answers) {
+        for (slots, answer) in slots.into_iter().zip(answers) {
             let pages = associations(answer, 1)?.into_iter().flatten();
-            for place in &places {
-                reading.open.remove(place);
+            for slot in &slots {
+                reading.open.remove(slot);
             }
-            places.into_iter().zip(pages).for_each(|(place, page)| reading.take(place, page));
+            slots.into_iter().zip(pages).for_each(|(slot, page)| reading.take(slot, page));
         }
     }
     Ok(reading.found)
 }
 
-/// Lists as far as they have been read. A place is the index of a vertex and that of a list.
+/// Lists as far as they have been read. A slot is the index of a vertex and that of a list.
 struct Reading<'l> {
     ids: &'l [u64],
     lists: &'l [List<'l>],
-    wanted: Wholly,
+    wanted: WholeRead,
     found: Vec<Lists>,
     /// The positions at which the unread rests of lists begin.
     open: BTreeMap<(usize, usize), ListPlace>,
@@ -84,22 +84,22 @@ impl Reading<'_> {
         }
     }
 
-    fn take(&mut self, place: (usize, usize), (out, more): Page) {
+    fn take(&mut self, slot: (usize, usize), (out, more): Page) {
         if let Some(last) = out.last().filter(|_| more) {
-            self.open.insert(place, ListPlace { time: last.time, id2: last.id2 });
+            self.open.insert(slot, ListPlace { time: last.time, id2: last.id2 });
         }
         self.count += out.len() as u64;
-        self.found[place.0][place.1].extend(out);
+        self.found[slot.0][slot.1].extend(out);
     }
 
-    /// The next fan-outs, each for the next pages of one vertex, with the places of these pages.
+    /// The next fan-outs, each for the next pages of one vertex, with the slots of these pages.
     fn next_pages(&self) -> Vec<(Vec<(usize, usize)>, FanOut)> {
         let vertices: BTreeSet<usize> = self.open.keys().map(|(at, _)| *at).collect();
         let fan_out = |at: usize| {
             let open = self.open.range((at, 0)..=(at, usize::MAX)).take(Operator::LISTS_MAX);
             let reads = open.clone().map(|((_, list), after)| self.read(*list, Start::After(*after)));
             let plan = Operator::Associations(reads.collect());
-            (open.map(|(place, _)| *place).collect(), of_keys("more edges", &[self.ids[at]], plan))
+            (open.map(|(slot, _)| *slot).collect(), of_keys("more edges", &[self.ids[at]], plan))
         };
         vertices.into_iter().take(PAGES_AT_ONCE).map(fan_out).collect()
     }

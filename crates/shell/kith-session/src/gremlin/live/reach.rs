@@ -1,7 +1,7 @@
 //! Hops of which only the set of vertices that they reach is wanted. Nodes answer from the lists that they keep for graph
 //! queries, merge them, and send each id once.
 
-use super::{LiveGraph, labels};
+use super::{labels, reads::LiveReads};
 use crate::gremlin::{fan_outs::union_of_keys, ids::number, rows::unexpected};
 use kith_gremlin::GremlinError;
 use kith_operators::{Operator, Value as Evaluated};
@@ -10,7 +10,7 @@ use kith_traversal::graph::Expansion;
 use kith_types::Direction;
 use std::collections::BTreeSet;
 
-impl LiveGraph<'_> {
+impl LiveReads<'_> {
     /// The ids at the other ends of all edges, in one fan-out for all labels and directions. `None` if nodes do not keep all of
     /// these lists for graph queries: types may be declared without adjacency.
     pub(super) async fn reached(&self, expansion: &Expansion) -> Result<Option<Vec<u64>>, GremlinError> {

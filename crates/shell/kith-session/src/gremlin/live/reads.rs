@@ -1,12 +1,12 @@
 //! The reads of traversals on live graphs.
 
 use super::{
-    LiveGraph,
     labels::{self, List},
-    pages::{Wholly, associations, counts, whole_lists},
+    pages::{WholeRead, associations, counts, whole_lists},
     rows::{edge_in, unknown_vertex, vertex_of},
 };
 use crate::gremlin::{
+    fan_outs::FanOuts,
     ids::{number, split_edge},
     rows::unexpected,
 };
@@ -16,10 +16,12 @@ use kith_gremlin::{
 };
 use kith_live::{AssociationRead, GraphTypes, ListedAssociation, ObjectAnswer, Select, TypeKind};
 use kith_operators::{ObjectEntry, Operator, Value as Evaluated};
+use kith_query::QueryError;
 use kith_traversal::{
-    evaluate::{of_edges, of_json, of_vertices},
+    evaluate::{Meter, of_edges, of_json, of_vertices},
     graph::{Expansion, Wanted},
 };
+use parking_lot::Mutex;
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
@@ -30,9 +32,31 @@ use std::{
 const EDGES_AT_ONCE: usize = 64;
 
 /// The list that an edge is in at its beginning, and its ends.
-pub(super) type Named<'t> = (List<'t>, u64, u64);
+pub(super) type NamedEdge<'t> = (List<'t>, u64, u64);
 
-impl LiveGraph<'_> {
+/// The reads of one traversal of a live graph. Each shows the graph as it is at that time, with the changes that the
+/// traversal has made.
+pub(super) struct LiveReads<'a> {
+    pub fan_outs: FanOuts<'a>,
+    /// The types of the graph, as far as the traversal knows them: its writes may add types to an open graph.
+    pub types: Mutex<Arc<GraphTypes>>,
+    /// The number of elements that the traversal may see.
+    pub elements_max: u64,
+    /// Counts what the graph returns, before it is made.
+    pub meter: Arc<Meter>,
+}
+
+impl LiveReads<'_> {
+    /// The types of the graph.
+    pub fn types(&self) -> Arc<GraphTypes> {
+        Arc::clone(&self.types.lock())
+    }
+
+    /// The result of a check as a step passes it on.
+    pub fn checked<T>(&self, result: Result<T, QueryError>) -> Result<T, GremlinError> {
+        result.map_err(|error| self.fan_outs.error(error))
+    }
+
     /// Returns the vertices with these ids. Objects are vertices; ids that only associations name are not.
     pub(super) async fn found_vertices(
         &self,
@@ -83,7 +107,8 @@ impl LiveGraph<'_> {
         if lists.is_empty() || ids.is_empty() {
             return Ok(vec![Vec::new(); own.len()]);
         }
-        let wanted = Wholly { with_properties: expansion.with_properties, elements_max: self.elements_max };
+        let wanted =
+            WholeRead { with_properties: expansion.with_properties, elements_max: self.elements_max };
         let found = whole_lists(&self.fan_outs, &ids, &lists, wanted).await?;
         self.lend_edges(found.iter().flatten().flatten())?;
         let labels: Vec<Arc<str>> = lists.iter().map(|list| Arc::from(list.label)).collect();
@@ -150,13 +175,13 @@ impl LiveGraph<'_> {
         ids: &[ElementId],
     ) -> Result<Vec<Option<Arc<Edge>>>, GremlinError> {
         let types = self.types();
-        let named: Vec<Option<Named<'_>>> = ids.iter().map(|id| named_edge(&types, id)).collect();
-        let all: Vec<&Named<'_>> = named.iter().flatten().collect();
+        let named: Vec<Option<NamedEdge<'_>>> = ids.iter().map(|id| named_edge(&types, id)).collect();
+        let all: Vec<&NamedEdge<'_>> = named.iter().flatten().collect();
         let mut found = HashMap::new();
         for chunk in all.chunks(EDGES_AT_ONCE) {
             self.look_up(chunk, &mut found).await?;
         }
-        let edge = |named: &Option<Named<'_>>| {
+        let edge = |named: &Option<NamedEdge<'_>>| {
             let (list, from, to) = named.as_ref()?;
             found.get(&(list.label, *from, *to)).cloned()
         };
@@ -166,7 +191,7 @@ impl LiveGraph<'_> {
     /// Adds those of these edges that exist, in one fan-out.
     async fn look_up<'t>(
         &self,
-        edges: &[&Named<'t>],
+        edges: &[&NamedEdge<'t>],
         found: &mut HashMap<(&'t str, u64, u64), Arc<Edge>>,
     ) -> Result<(), GremlinError> {
         let keys: BTreeSet<u64> = edges.iter().map(|(_, from, _)| *from).collect();
@@ -198,7 +223,7 @@ impl LiveGraph<'_> {
 }
 
 /// The list that an edge with this id is in, and its ends. `None` if no edge can have the id.
-pub(super) fn named_edge<'t>(types: &'t GraphTypes, id: &ElementId) -> Option<Named<'t>> {
+pub(super) fn named_edge<'t>(types: &'t GraphTypes, id: &ElementId) -> Option<NamedEdge<'t>> {
     let (from, label, to) = split_edge(id)?;
     let (_, kind) = labels::labelled(types, label).ok()??;
     Some((List { kind, label: &kind.name, is_out: true }, from.parse().ok()?, to.parse().ok()?))

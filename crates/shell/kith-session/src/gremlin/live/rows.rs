@@ -91,9 +91,9 @@ fn properties_of(
             // A field that was added after this process last heard of the types.
             None => Some(plain::from_json(json)).filter(|value| *value != Value::Null),
         };
-        let place = schema.and_then(|schema| schema.index_of(key));
-        properties.extend(value.map(|value| (place, Arc::from(key.as_str()), value)));
+        let position = schema.and_then(|schema| schema.index_of(key));
+        properties.extend(value.map(|value| (position, Arc::from(key.as_str()), value)));
     }
-    properties.sort_by_key(|(place, _, _)| place.unwrap_or(usize::MAX));
+    properties.sort_by_key(|(position, _, _)| position.unwrap_or(usize::MAX));
     properties.into_iter().map(|(_, key, value)| (key, value)).collect()
 }

@@ -1,6 +1,6 @@
 //! Vertices that are sought by their properties, found by the indexes of their types.
 
-use super::{LiveGraph, rows::known_vertex};
+use super::{reads::LiveReads, rows::known_vertex};
 use crate::gremlin::{rows::unexpected, values::to_json};
 use kith_gremlin::{
     GremlinError,
@@ -11,7 +11,7 @@ use kith_operators::{Operator, Value as Evaluated};
 use kith_traversal::{evaluate::of_vertices, graph::Sought};
 use std::sync::Arc;
 
-impl LiveGraph<'_> {
+impl LiveReads<'_> {
     /// The vertices that have the wanted properties: one fan-out for each type that may have such vertices. `None` if one of
     /// these types has no index for any of the properties.
     pub(super) async fn sought_vertices(

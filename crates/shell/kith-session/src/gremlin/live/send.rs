@@ -1,40 +1,83 @@
 //! Sends the writes of a traversal, and remembers what has become of them.
 
-use super::LiveGraph;
-use crate::session::new_name;
+use super::{changes::Changes, reads::LiveReads};
+use crate::{
+    Session,
+    gremlin::traversal::Deadline,
+    session::{LiveWrite, new_name},
+};
 use kith_gremlin::GremlinError;
 use kith_live::{Conditions, Done, Mutation, Write};
 use kith_query::{QueryError, QueryOptions};
 use kith_types::ErrorCode;
-use std::{sync::atomic::Ordering, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 /// The advice if the vertex already exists.
 pub(super) const VERTEX_EXISTS: &str =
     "leave the id out to get a new one, use mergeV to find it, or change the vertex that has it";
 
-impl LiveGraph<'_> {
+/// The writes of one traversal.
+pub(super) struct Writes<'a> {
+    pub session: &'a Session,
+    /// The name of the graph.
+    pub graph: String,
+    /// The options of the traversal.
+    pub options: &'a QueryOptions,
+    pub deadline: Deadline,
+    pub changes: Changes,
+    /// The number of writes that have been sent and whose outcome is not known yet.
+    under_way: AtomicUsize,
+}
+
+impl<'a> Writes<'a> {
+    /// No write yet.
+    pub fn new(session: &'a Session, graph: String, options: &'a QueryOptions, deadline: Deadline) -> Self {
+        let (changes, under_way) = (Changes::default(), AtomicUsize::new(0));
+        Self { session, graph, options, deadline, changes, under_way }
+    }
+
+    /// Takes over the types that writes have added to an open graph.
+    fn learn_types(&self, reads: &LiveReads<'_>) {
+        let known = reads.types();
+        let topology = self.session.topology();
+        if let Some(live) = topology.graph(&self.graph).ok().and_then(|graph| graph.live.as_ref())
+            && known.open
+            && known.identity == live.types.identity
+            && known.revision < live.types.revision
+        {
+            *reads.types.lock() = Arc::clone(&live.types);
+        }
+    }
+
     /// Sends one write. `what` tells it to the caller of a traversal that fails later, such as `added vertex 7`; its argument is
     /// the outcome, if that is known.
     ///
     /// # Errors
     /// Nothing was written, unless the code is `outcome_unknown`.
-    pub(super) async fn send(
+    pub async fn send(
         &self,
+        reads: &LiveReads<'_>,
         mutation: Mutation,
         conditions: Conditions,
         what: impl Fn(Option<&Done>) -> String,
     ) -> Result<Done, GremlinError> {
-        let (deadline, trace_id) = (Some(self.time_left()?), self.options.trace_id.clone());
+        let (deadline, trace_id) = (Some(self.time_left(reads)?), self.options.trace_id.clone());
         let options = QueryOptions { deadline, trace_id, ..QueryOptions::default() };
         // With a name, the write is repeated until its outcome is known.
         let write = Write { mutation, conditions, write_id: new_name() };
         self.under_way.fetch_add(1, Ordering::SeqCst);
-        let written = self.session.write(&self.name, &write, &options).await;
+        let written = LiveWrite::new(self.session, &self.graph, &write, &options).carry_out().await;
         self.under_way.fetch_sub(1, Ordering::SeqCst);
         match written {
             Ok(written) => {
-                self.fan_outs.run().await.require(&written.ticket);
-                self.learn_types();
+                reads.fan_outs.run().await.require(&written.ticket);
+                self.learn_types(reads);
                 if written.done.version != 0 {
                     self.changes.made(what(Some(&written.done)));
                 }
@@ -44,7 +87,7 @@ impl LiveGraph<'_> {
                 if error.code() == ErrorCode::OutcomeUnknown {
                     self.changes.unknown(what(None));
                 }
-                Err(self.fan_outs.error(with_help(error)))
+                Err(reads.fan_outs.error(with_help(error)))
             }
         }
     }
@@ -58,8 +101,8 @@ impl LiveGraph<'_> {
     ///
     /// # Errors
     /// It is over, or the caller has left.
-    pub(super) fn time_left(&self) -> Result<Duration, GremlinError> {
-        self.deadline.left().map_err(|error| self.fan_outs.error(error))
+    pub fn time_left(&self, reads: &LiveReads<'_>) -> Result<Duration, GremlinError> {
+        self.deadline.left().map_err(|error| reads.fan_outs.error(error))
     }
 }
 

@@ -34,7 +34,7 @@ impl LiveGraph<'_> {
         mutations.iter().try_for_each(|mutation| self.check(mutation))?;
         self.check_each_once(mutations)?;
         let named: BTreeSet<u64> = mutations.iter().flat_map(vertices_of).collect();
-        let objects = self.objects(named.into_iter(), false).await?;
+        let objects = self.reads.objects(named.into_iter(), false).await?;
         *self.kinds.lock() =
             objects.into_values().map(|object| (object.id, Arc::from(object.kind))).collect();
         mutations.iter().try_for_each(|mutation| self.check_with_vertices(mutation))
@@ -64,7 +64,7 @@ impl LiveGraph<'_> {
 
     /// Refuses changes that add the same element twice, so that nothing is changed before the second one is refused.
     fn check_each_once(&self, mutations: &[Mutation]) -> Result<(), GremlinError> {
-        let types = self.types();
+        let types = self.reads.types();
         let (mut vertices, mut edges) = (HashSet::new(), HashSet::new());
         for mutation in mutations {
             let twice = match mutation {
@@ -81,7 +81,7 @@ impl LiveGraph<'_> {
                 _ => None,
             };
             if let Some(error) = twice {
-                return Err(self.fan_outs.error(error));
+                return Err(self.reads.fan_outs.error(error));
             }
         }
         Ok(())
@@ -138,13 +138,13 @@ impl LiveGraph<'_> {
         let id = id.map(|id| self.vertex_id(id)).transpose()?;
         let data = Some(self.vertex_data(label, properties)?);
         let write = Write::AddObject { kind: label.to_string(), data, id, near: None };
-        let done = self.send(write, Conditions::default(), |done| match (id, done) {
+        let done = self.writes.send(&self.reads, write, Conditions::default(), |done| match (id, done) {
             (Some(id), _) => format!("added vertex {id}"),
             (None, Some(done)) => format!("added vertex {}", done.id),
             (None, None) => format!("added a vertex {label:?}"),
         });
         let done = done.await?;
-        *self.scanned.lock().await = None;
+        self.scan.forget().await;
         Ok(Value::Vertex(Arc::new(Vertex::reference(number_id(done.id), Arc::clone(label)))))
     }
 
@@ -160,11 +160,14 @@ impl LiveGraph<'_> {
         let (id1, id2) = (out_vertex.0, in_vertex.0);
         let write = Write::AddAssociation { id1, kind: label.to_string(), id2, time: None, data };
         let conditions = Conditions { if_exists: (!replaces).then_some(false), ..Conditions::default() };
-        let sent = self.send(write, conditions, |_| format!("added edge {id1}>{label}>{id2}")).await;
+        let sent = self
+            .writes
+            .send(&self.reads, write, conditions, |_| format!("added edge {id1}>{label}>{id2}"))
+            .await;
         sent.map_err(|error| match error.code {
             ErrorCode::ConditionFailed => {
                 let message = format!("edge {id1}>{label}>{id2} exists already");
-                self.fan_outs.error(edge_exists(message))
+                self.reads.fan_outs.error(edge_exists(message))
             }
             _ => error,
         })?;
@@ -181,15 +184,21 @@ impl LiveGraph<'_> {
         let Some((id, kind, json)) = self.vertex_field(vertex, key, value)? else { return Ok(None) };
         let data = object_text(vec![(key.to_owned(), json)]);
         let write = Write::UpdateObject { id, data };
-        let done = self.send(write, Conditions::default(), |_| format!("set {key:?} of vertex {id}")).await?;
+        let done = self
+            .writes
+            .send(&self.reads, write, Conditions::default(), |_| format!("set {key:?} of vertex {id}"))
+            .await?;
         Ok(done.existed.then(|| Value::Vertex(known_vertex(id, kind))))
     }
 
     async fn remove_edge(&self, edge: &ElementId) -> Result<(), GremlinError> {
-        let types = self.types();
+        let types = self.reads.types();
         let Some((list, id1, id2)) = named_edge(&types, edge) else { return Ok(()) };
         let write = Write::DeleteAssociation { id1, kind: list.kind.name.clone(), id2 };
-        self.send(write, Conditions::default(), |_| format!("removed edge {edge}")).await.map(drop)
+        self.writes
+            .send(&self.reads, write, Conditions::default(), |_| format!("removed edge {edge}"))
+            .await
+            .map(drop)
     }
 
     /// The number of a new vertex.
@@ -203,17 +212,18 @@ impl LiveGraph<'_> {
     }
 
     fn vertex_data(&self, label: &str, properties: &Properties) -> Result<String, GremlinError> {
-        self.checked(Typed::object(&self.types(), label).and_then(|typed| typed.data(properties)))
+        self.reads.checked(Typed::object(&self.reads.types(), label).and_then(|typed| typed.data(properties)))
     }
 
     fn edge_data(&self, label: &str, properties: &Properties) -> Result<String, GremlinError> {
         // The name of an inverse type is refused with an error that names the label.
-        self.checked(labels::labelled(&self.types(), label).map(drop))?;
-        self.checked(Typed::association(&self.types(), label).and_then(|typed| typed.data(properties)))
+        self.reads.checked(labels::labelled(&self.reads.types(), label).map(drop))?;
+        self.reads
+            .checked(Typed::association(&self.reads.types(), label).and_then(|typed| typed.data(properties)))
     }
 
     fn check_edge_field(&self, edge: &ElementId, key: &str, value: &Value) -> Result<(), GremlinError> {
-        let types = self.types();
+        let types = self.reads.types();
         let Some((list, _, _)) = named_edge(&types, edge) else { return Ok(()) };
         self.edge_field(list.kind, key, value).map(drop)
     }
@@ -225,7 +235,9 @@ impl LiveGraph<'_> {
         key: &str,
         value: &Value,
     ) -> Result<String, GremlinError> {
-        self.checked(Typed::association(&self.types(), &kind.name).and_then(|typed| typed.json(key, value)))
+        self.reads.checked(
+            Typed::association(&self.reads.types(), &kind.name).and_then(|typed| typed.json(key, value)),
+        )
     }
 
     /// The number and the label of a vertex that has been looked up, and the value of a field of it as it is stored. `None` if
@@ -238,8 +250,8 @@ impl LiveGraph<'_> {
     ) -> Result<Option<(u64, Arc<str>, String)>, GremlinError> {
         let Some(id) = number(vertex) else { return Ok(None) };
         let Some(kind) = self.kinds.lock().get(&id).cloned() else { return Ok(None) };
-        let json = Typed::object(&self.types(), &kind).and_then(|typed| typed.json(key, value));
-        Ok(Some((id, kind, self.checked(json)?)))
+        let json = Typed::object(&self.reads.types(), &kind).and_then(|typed| typed.json(key, value));
+        Ok(Some((id, kind, self.reads.checked(json)?)))
     }
 
     /// The number and the label of a vertex that has been looked up and that a new edge needs.
@@ -253,13 +265,8 @@ impl LiveGraph<'_> {
                  kith.critical",
                 STALE_MAX.as_secs()
             );
-            self.fan_outs.error(QueryError::Remote { code: ErrorCode::BadRequest, message, help })
+            self.reads.fan_outs.error(QueryError::Remote { code: ErrorCode::BadRequest, message, help })
         })
-    }
-
-    /// The result of a check as a step passes it on.
-    pub(super) fn checked<T>(&self, result: Result<T, QueryError>) -> Result<T, GremlinError> {
-        result.map_err(|error| self.fan_outs.error(error))
     }
 }
 

@@ -2,39 +2,14 @@
 
 use super::Run;
 use crate::{
-    at_hand::{self, ListQuestion},
-    executor::{Asking, Handed, Outlook, Planned, Reached, RoundOutcome},
+    executor::{Asking, DeliveryEnd, Outlook, Planned, Reached, RoundOutcome},
     stream::RecordDelivery,
 };
 use futures::future::try_join_all;
 use kith_operators::{Records, Value};
-use kith_query::{CacheMode, FanOut, Proofs, QueryError, QueryOptions};
+use kith_query::{FanOut, Proofs, QueryError, QueryOptions};
 
 impl Run<'_> {
-    /// Runs one fan-out. Lists that are cached are not fetched.
-    pub(crate) async fn round(&mut self, fan_out: &FanOut) -> Result<Value, QueryError> {
-        let session = self.session;
-        let (Some(lists), Some(question)) = (&session.inner.caches.lists, ListQuestion::of(fan_out)) else {
-            return self.ask(fan_out).await;
-        };
-        let at_hand = match self.cache_mode() {
-            CacheMode::Use => lists.read(&self.pinned, question.edge, question.keys),
-            CacheMode::Refresh => vec![None; question.keys.len()],
-            CacheMode::Bypass => return self.ask(fan_out).await,
-        };
-        self.trace.cached_keys(at_hand.iter().flatten().count());
-        let Some(rest) = at_hand::rest(fan_out, question.keys, &at_hand) else {
-            return Ok(question.joined(at_hand, Vec::new()));
-        };
-        match self.ask(&rest).await? {
-            Value::Lists(fetched) => {
-                lists.keep(&self.pinned, question.edge, &at_hand::keepable(&rest, &fetched));
-                Ok(question.joined(at_hand, fetched))
-            }
-            other => Ok(other),
-        }
-    }
-
     /// Sends a fan-out to the nodes.
     pub(crate) async fn ask(&mut self, fan_out: &FanOut) -> Result<Value, QueryError> {
         let &mut Self {
@@ -97,7 +72,7 @@ impl Run<'_> {
         &mut self,
         fan_out: &FanOut,
         handing: &mut RecordDelivery,
-    ) -> Result<Handed, QueryError> {
+    ) -> Result<DeliveryEnd, QueryError> {
         let &mut Self {
             ref topology,
             ref pinned,
@@ -120,7 +95,7 @@ impl Run<'_> {
     /// Returns the controller, the policy and the hedging that would decide about a fan-out like this, whatever its
     /// keys are.
     pub(crate) fn outlook(&self, fan_out: &FanOut) -> Result<Outlook, QueryError> {
-        self.session.inner.executor.outlook(&self.asking(fan_out))
+        Outlook::of(&self.session.inner.executor, &self.asking(fan_out))
     }
 
     /// Asks `required` different replicas for each key at the same time, and returns the values that they agree on.

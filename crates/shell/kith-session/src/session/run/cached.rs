@@ -1,0 +1,146 @@
+//! The fan-outs and networks of a query, as far as caches do not know them.
+
+use super::Run;
+use crate::{
+    Session,
+    cache::{CacheUse, Cached, Keeper, first_known},
+};
+use futures::{FutureExt, future::BoxFuture};
+use kith_operators::{Network, NetworkKey, Value};
+use kith_query::{FanOut, GraphAnswer, Operation, QueryError};
+use kith_topology::Pinned;
+use kith_types::OperationName;
+use std::sync::Arc;
+
+impl Run<'_> {
+    /// Runs one fan-out. What caches know of its result is not fetched.
+    pub(crate) async fn round(&mut self, fan_out: &FanOut) -> Result<Value, QueryError> {
+        let at = CacheUse { pinned: &self.pinned, mode: self.options.cache_mode() };
+        let cached = first_known(&self.session.inner.caches, |cache| cache.fan_out(at, fan_out));
+        match self.settled(cached).await? {
+            Cached::Whole(value) => {
+                self.trace.cached_keys(fan_out.scope.key_count().unwrap_or(1));
+                Ok(value)
+            }
+            Cached::Stale(value, keeper) => {
+                self.trace.cached_keys(fan_out.scope.key_count().unwrap_or(1));
+                if let Some(keeper) = keeper {
+                    let (fan_out, session) = (fan_out.clone(), self.session.clone());
+                    let ask: Ask<Value> = Box::new(|run| async move { run.ask(&fan_out).await }.boxed());
+                    refresh_in_background(session, Arc::clone(&self.pinned), self.operation, keeper, ask);
+                }
+                Ok(value)
+            }
+            Cached::Rest { question, known_keys, keeper } => {
+                self.trace.cached_keys(known_keys);
+                let missing = self.missing.len();
+                let fetched = self.ask(&question).await;
+                kept(keeper, fetched, self.missing.len() == missing)
+            }
+            _ => self.ask(fan_out).await,
+        }
+    }
+
+    /// The network of a member.
+    pub(super) async fn network(&mut self, key: NetworkKey) -> Result<Arc<Network>, QueryError> {
+        let at = CacheUse { pinned: &self.pinned, mode: self.options.cache_mode() };
+        let cached = first_known(&self.session.inner.caches, |cache| cache.network(at, &key));
+        match &cached {
+            Cached::Nothing | Cached::Failed(_) => {}
+            Cached::Bypassed => self.trace.cache("bypass"),
+            Cached::Whole(_) => self.trace.cache("hit"),
+            Cached::Stale(..) => self.trace.cache("stale"),
+            Cached::Rest { .. } => self.trace.cache("miss"),
+            Cached::Awaited(_) => self.trace.cache("joined"),
+        }
+        match self.settled(cached).await? {
+            Cached::Whole(network) => Ok(network),
+            Cached::Stale(network, keeper) => {
+                if let Some(keeper) = keeper {
+                    let session = self.session.clone();
+                    let ask: Ask<Arc<Network>> = Box::new(|run| run.fetch_network(key));
+                    let operation = OperationName::Network;
+                    refresh_in_background(session, Arc::clone(&self.pinned), operation, keeper, ask);
+                }
+                Ok(network)
+            }
+            Cached::Rest { question, keeper, .. } => {
+                let fetched = self.fetch_network(question).await;
+                kept(keeper, fetched, self.missing.is_empty())
+            }
+            _ => self.fetch_network(key).await,
+        }
+    }
+
+    /// Waits for what another query fetches.
+    async fn settled<Question, Answer>(
+        &self,
+        mut cached: Cached<Question, Answer>,
+    ) -> Result<Cached<Question, Answer>, QueryError> {
+        loop {
+            cached = match cached {
+                Cached::Awaited(later) => {
+                    let late = |_| QueryError::DeadlineExceeded { deadline_ms: self.allowed_ms() };
+                    tokio::time::timeout_at(self.deadline.into(), later).await.map_err(late)?
+                }
+                Cached::Failed(error) => return Err(error),
+                settled => return Ok(settled),
+            }
+        }
+    }
+
+    /// Fetches a member's network from the nodes (Moolle, Algorithm 2).
+    fn fetch_network(&mut self, key: NetworkKey) -> BoxFuture<'_, Result<Arc<Network>, QueryError>> {
+        async move {
+            let (plan, workflow) = (self.network_plan(&key), self.options.workflow);
+            match self.steps(Operation::network(key, workflow, plan), false).await? {
+                GraphAnswer::Network(answer) => answer.network.ok_or_else(|| QueryError::Internal {
+                    detail: "a fetched network has no ids".to_owned(),
+                }),
+                other => Err(QueryError::Internal { detail: format!("a network was answered by {other:?}") }),
+            }
+        }
+        .boxed()
+    }
+}
+
+/// Gives what the nodes answered to the keeper, and returns the whole answer.
+fn kept<Answer>(
+    keeper: Box<dyn Keeper<Answer>>,
+    fetched: Result<Answer, QueryError>,
+    is_complete: bool,
+) -> Result<Answer, QueryError> {
+    match fetched {
+        Ok(answer) => Ok(keeper.keep(answer, is_complete)),
+        Err(error) => {
+            keeper.fail(&error);
+            Err(error)
+        }
+    }
+}
+
+/// A question that is asked in the background.
+type Ask<Answer> =
+    Box<dyn for<'r, 's> FnOnce(&'r mut Run<'s>) -> BoxFuture<'r, Result<Answer, QueryError>> + Send>;
+
+/// Asks again, for a keeper. Nobody waits for it (Moolle, Algorithm 1, line 21). The keeper gets nothing if the graph is at
+/// another version meanwhile.
+fn refresh_in_background<Answer: Send + 'static>(
+    session: Session,
+    pinned: Arc<Pinned>,
+    operation: OperationName,
+    keeper: Box<dyn Keeper<Answer>>,
+    ask: Ask<Answer>,
+) {
+    tokio::spawn(async move {
+        let at = async |run: &mut Run<'_>| match run.pinned().pin == pinned.pin {
+            true => Some(ask(run).await.map(|answer| (answer, run.missing.is_empty()))).transpose(),
+            false => Ok(None),
+        };
+        match session.in_background(&pinned.name, operation, at).await {
+            Ok(Some((answer, is_complete))) => drop(keeper.keep(answer, is_complete)),
+            Ok(None) => {}
+            Err(error) => keeper.fail(&error),
+        }
+    });
+}
