@@ -110,7 +110,7 @@ pub enum RowsError {
         /// What the file seems to be.
         found: &'static str,
     },
-    /// Text follows the quote that closes a field, as where quotes inside it are escaped by a backslash.
+    /// Text follows the quote that closes a name in a header.
     #[error(
         "{location} has text after a closing quote; quotes inside a quoted field are written twice (\"\")"
     )]

@@ -115,6 +115,9 @@ pub enum RowFault {
     /// A quoted field has no closing quote before the end of the file.
     #[error("a quoted field is not closed")]
     UnclosedQuote,
+    /// Text follows the quote that closes a field, as where quotes inside it are escaped by a backslash.
+    #[error("text follows a closing quote; quotes inside a quoted field are written twice (\"\")")]
+    TextAfterQuote,
     /// The value does not fit the schema.
     #[error(transparent)]
     Record(#[from] EncodeError),
@@ -139,6 +142,7 @@ impl RowFault {
             RowFault::Repeated { .. } => "repeated member",
             RowFault::UnknownMember { .. } => "unknown member",
             RowFault::UnclosedQuote => "unclosed quote",
+            RowFault::TextAfterQuote => "text after a closing quote",
             RowFault::Record(_) => "does not fit the schema",
         }
     }

@@ -124,10 +124,22 @@ fn cells_of_databases_are_null_and_quotes_of_other_programs_are_refused() {
     let text = "id\tname\tage\n1\tAda\t36\n2\t\\N\t\\N\n";
     let inferred = read_inferred(&source("in", text), &named("id", ValueShape::Json)).unwrap();
     assert_eq!(shown(&inferred), [r#"1 {"name":"Ada","age":36}"#, r#"2 {"name":"","age":null}"#]);
-    for text in ["id,name\n1,\"say \\\"hi\\\", ok\"\n", "id,name\n1,\"a\"b\n", "sep=,\nid,name\n\"1\" ,a\n"] {
-        let refused =
-            read_inferred(&source("in", text), &named("id", ValueShape::Json)).unwrap_err().to_string();
-        let line = if text.starts_with("sep") { 3 } else { 2 };
-        assert!(refused.starts_with(&format!("in line {line} has text after a closing quote")), "{refused}");
+    let wrong = "text follows a closing quote";
+    for (text, line) in [
+        ("id,name\n1,a\n2,\"say \\\"hi\\\", ok\"\n3,\"c\"\n", 3),
+        ("id,name\n1,\"a\"b\n2,\"b, \"\"c\"\"\"\n3,\"d\ne\"\n", 2),
+        ("sep=,\nid,name\n1,a\n\"2\" ,\"b\"\"\n\"c\n3,c\n", 4),
+    ] {
+        let strict = named("id", ValueShape::Json);
+        let refused = read_inferred(&source("in", text), &strict).unwrap_err().to_string();
+        assert!(
+            refused.contains(&format!("1 row(s) are wrong, 0 allowed; the first: in line {line}: {wrong}")),
+            "{refused}"
+        );
+        let read = read_inferred(&source("in", text), &RowOptions { errors_max: 1, ..strict }).unwrap();
+        assert_eq!(shown(&read).len(), 2, "{text}");
     }
+    let refused = read_inferred(&source("in", "id,\"na\"me\n1,a\n"), &named("id", ValueShape::Json));
+    let refused = refused.unwrap_err().to_string();
+    assert!(refused.starts_with("in line 1 has text after a closing quote"), "{refused}");
 }

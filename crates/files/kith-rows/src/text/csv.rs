@@ -76,6 +76,9 @@ fn header(table: &mut Table, options: &RowOptions) -> Result<Header, RowsError> 
         Some((_, Ok(record))) => {
             record.iter().map(|cell| String::from_utf8_lossy(cell).into_owned()).collect()
         }
+        Some((row, Err(RowFault::TextAfterQuote))) if options.header != HeaderMode::Absent => {
+            return Err(RowsError::TextAfterQuote { location: RowLocation { file, row, unit: "line" } });
+        }
         Some((_, Err(_))) => {
             table.put_back();
             return Ok(Header::None);

@@ -1,7 +1,8 @@
 //! Finds text that follows a closing quote. The `csv` crate adds such text to the field, so that quotes that are escaped by
 //! a backslash, as some programs write them, would become other values in silence.
 
-use memchr::{memchr, memchr_iter};
+use memchr::memchr;
+use std::collections::VecDeque;
 
 /// The state between two blocks of a file.
 pub(super) struct Quotes {
@@ -12,20 +13,25 @@ pub(super) struct Quotes {
     open: bool,
     /// The last byte.
     last: u8,
-    /// The line of the next byte, from 1.
-    line: u64,
+    /// The place of the next block in the file.
+    place: u64,
+    /// The places of texts that follow a closing quote, as far as no record has been asked for that contains them.
+    faults: VecDeque<u64>,
 }
 
 impl Quotes {
     pub(super) fn new(delimiter: u8) -> Self {
-        Quotes { delimiter, inside: false, open: false, last: b'\n', line: 1 }
+        Quotes { delimiter, inside: false, open: false, last: b'\n', place: 0, faults: VecDeque::new() }
     }
 
-    /// Looks at the next bytes of the file. The error is the line of text that follows a closing quote.
-    pub(super) fn look(&mut self, block: &[u8]) -> Result<(), u64> {
+    /// Looks at the next bytes of the file.
+    pub(super) fn look(&mut self, block: &[u8]) {
+        if block.is_empty() {
+            return;
+        }
         let mut from = 0;
-        if std::mem::take(&mut self.open) && !block.is_empty() {
-            from = self.close(block, 0)?;
+        if std::mem::take(&mut self.open) {
+            from = self.close(block, 0);
         }
         while let Some(found) = memchr(b'"', &block[from..]) {
             let at = from + found;
@@ -33,28 +39,39 @@ impl Quotes {
             if self.inside && from == block.len() {
                 self.open = true;
             } else if self.inside {
-                from = self.close(block, from)?;
+                from = self.close(block, from);
             } else {
                 let before = if at == 0 { self.last } else { block[at - 1] };
                 self.inside = self.ends_field(before);
             }
         }
         self.last = block.last().copied().unwrap_or(self.last);
-        self.line += memchr_iter(b'\n', block).count() as u64;
-        Ok(())
+        self.place += block.len() as u64;
+    }
+
+    /// Whether text follows a closing quote in the record that ends before this place of the file. Records are asked for in
+    /// their order.
+    pub(super) fn has_fault_before(&mut self, end: u64) -> bool {
+        let mut found = false;
+        while self.faults.front().is_some_and(|fault| *fault < end) {
+            self.faults.pop_front();
+            found = true;
+        }
+        found
     }
 
     /// Ends the quotes, or goes on inside them behind a doubled quote. `at` is the place of the byte after the quote. Returns
     /// where to look on.
-    fn close(&mut self, block: &[u8], at: usize) -> Result<usize, u64> {
-        match block[at] {
-            b'"' => Ok(at + 1),
-            next if self.ends_field(next) => {
-                self.inside = false;
-                Ok(at)
-            }
-            _ => Err(self.line + memchr_iter(b'\n', &block[..at]).count() as u64),
+    fn close(&mut self, block: &[u8], at: usize) -> usize {
+        if block[at] == b'"' {
+            return at + 1;
         }
+        // As for the `csv` crate, text that follows goes on until the field ends, and quotes in it are part of it.
+        self.inside = false;
+        if !self.ends_field(block[at]) {
+            self.faults.push_back(self.place + at as u64);
+        }
+        at
     }
 
     fn ends_field(&self, byte: u8) -> bool {
@@ -66,23 +83,35 @@ impl Quotes {
 mod tests {
     use super::*;
 
+    /// The places of texts after a closing quote, in blocks of this size.
+    fn faults(text: &str, size: usize) -> Vec<u64> {
+        let mut quotes = Quotes::new(b',');
+        text.as_bytes().chunks(size).for_each(|block| quotes.look(block));
+        quotes.faults.into()
+    }
+
     #[test]
     fn text_after_a_closing_quote_is_found_wherever_blocks_end() {
-        for (text, line) in [
-            ("a,\"b\",c\n\"d\"\"e\",\"\"\n\"\",f", None),
-            ("a,b\"c\"d\n", None),
-            ("\"a\r\nb\",c\r\n\"d\"\r\n", None),
-            ("a,\"b\n\n\"\n\"c\" ,d\n", Some(4)),
-            ("1,\"say \\\"hi\\\", ok\"\n", Some(1)),
-            ("a\n\"b\"c\n", Some(2)),
-            ("\"\"\"a\"\"\",b\n\"\"\"\"c", Some(2)),
-            ("\"unclosed\n", None),
+        for (text, places) in [
+            ("a,\"b\",c\n\"d\"\"e\",\"\"\n\"\",f", &[][..]),
+            ("a,b\"c\"d\n", &[]),
+            ("\"a\r\nb\",c\r\n\"d\"\r\n", &[]),
+            ("a,\"b\n\n\"\n\"c\" ,d\n", &[11]),
+            ("1,\"say \\\"hi\\\", ok\"\n2,\"b\"\n3,\"c\"d\n", &[9, 30]),
+            ("a\n\"b\"c\n", &[5]),
+            ("\"\"\"a\"\"\",b\n\"\"\"\"c", &[14]),
+            ("\"unclosed\n", &[]),
         ] {
             for size in 1..=text.len() {
-                let mut quotes = Quotes::new(b',');
-                let found = text.as_bytes().chunks(size).find_map(|block| quotes.look(block).err());
-                assert_eq!(found, line, "{text:?} in blocks of {size}");
+                assert_eq!(faults(text, size), places, "{text:?} in blocks of {size}");
             }
         }
+    }
+
+    #[test]
+    fn a_fault_belongs_to_the_record_that_contains_it() {
+        let mut quotes = Quotes::new(b',');
+        quotes.look(b"\"a\"b,c\n1,2\n\"d\"e\"f\"g,3\n");
+        assert_eq!([8, 12, 26].map(|end| quotes.has_fault_before(end)), [true, false, true]);
     }
 }

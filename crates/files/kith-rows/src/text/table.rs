@@ -10,7 +10,7 @@ use crate::fault::{RowFault, RowLocation};
 use crate::limits::ROW_BYTES_MAX;
 use crate::unpack::{FileErrors, Unpacked, unmarked};
 use csv::{ByteRecord, ReaderBuilder};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::io::{self, BufRead, Read};
 use std::rc::Rc;
 
@@ -27,6 +27,8 @@ pub(crate) struct Table {
     windows: bool,
     /// The lines before the table.
     skipped: u64,
+    /// Whether text follows a closing quote in the record.
+    has_fault: bool,
     /// Whether the first record must be returned again.
     again: bool,
 }
@@ -34,14 +36,13 @@ pub(crate) struct Table {
 /// The line in which a record begins, and the record.
 pub(crate) type Numbered<'a> = (u64, Result<&'a ByteRecord, RowFault>);
 
-#[derive(Default)]
 struct State {
     /// The bytes that the current record may still take.
     left: Cell<u64>,
     /// The length of the file, once its end is reached.
     end: Cell<Option<u64>>,
-    /// The line of text that follows a closing quote, once it was read.
-    after_quote: Cell<Option<u64>>,
+    /// The places of texts that follow a closing quote.
+    quotes: RefCell<Quotes>,
 }
 
 struct Guarded {
@@ -49,7 +50,6 @@ struct Guarded {
     state: Rc<State>,
     read: u64,
     mark: &'static [u8],
-    quotes: Quotes,
 }
 
 impl Read for Guarded {
@@ -61,10 +61,7 @@ impl Read for Guarded {
             let count = self.bytes.read(out)?;
             self.read += count as u64;
             self.state.left.set(self.state.left.get().saturating_sub(count as u64));
-            if let Err(line) = self.quotes.look(&out[..count]) {
-                self.state.after_quote.set(Some(line));
-                return Err(io::Error::from(io::ErrorKind::InvalidInput));
-            }
+            self.state.quotes.borrow_mut().look(&out[..count]);
             if 0 < count {
                 return Ok(count);
             }
@@ -86,19 +83,19 @@ impl Table {
         let (errors, mut bytes) = unpacked.into_text();
         // These bytes were read before and are in memory.
         let _ = bytes.read_exact(&mut vec![0; preamble]);
-        let state = Rc::new(State { left: Cell::new(ROW_BYTES_MAX), ..State::default() });
-        let guarded = Guarded {
-            bytes: Box::new(bytes),
-            state: Rc::clone(&state),
-            read: 0,
-            mark: MARK,
-            quotes: Quotes::new(delimiter),
+        let state = State {
+            left: Cell::new(ROW_BYTES_MAX),
+            end: Cell::default(),
+            quotes: RefCell::new(Quotes::new(delimiter)),
         };
+        let state = Rc::new(state);
+        let guarded = Guarded { bytes: Box::new(bytes), state: Rc::clone(&state), read: 0, mark: MARK };
         let mut builder = ReaderBuilder::new();
         builder.has_headers(false).flexible(true).delimiter(delimiter).buffer_capacity(256 << 10);
         let reader = builder.from_reader(guarded);
         let skipped = u64::from(0 < preamble);
-        Table { reader, errors, state, record: ByteRecord::new(), windows, skipped, again: false }
+        let record = ByteRecord::new();
+        Table { reader, errors, state, record, windows, skipped, has_fault: false, again: false }
     }
 
     pub(crate) fn file(&self) -> &std::sync::Arc<str> {
@@ -114,17 +111,24 @@ impl Table {
             if !read.map_err(|error| self.failed(line, error))? {
                 return Ok(None);
             }
+            let end = self.reader.position().byte();
+            self.has_fault = self.state.quotes.borrow_mut().has_fault_before(end);
         }
         let after = self.reader.position();
         let line = self.line(after);
         match self.state.end.get() {
             // The mark's first line break may end a record that the file does not end.
-            Some(end) if after.byte() <= end + 1 => Ok(Some((line, Ok(&self.record)))),
-            None => Ok(Some((line, Ok(&self.record)))),
+            Some(end) if after.byte() <= end + 1 => Ok(Some((line, self.whole()))),
+            None => Ok(Some((line, self.whole()))),
             Some(_) if self.record.len() == 1 && &self.record[0] == MARK.trim_ascii() => Ok(None),
             // No line break has ended this record: it contains both line breaks of the mark.
             Some(_) => Ok(Some((line + 1, Err(RowFault::UnclosedQuote)))),
         }
+    }
+
+    /// The record, unless text follows a closing quote in it.
+    fn whole(&self) -> Result<&ByteRecord, RowFault> {
+        if self.has_fault { Err(RowFault::TextAfterQuote) } else { Ok(&self.record) }
     }
 
     /// The line in which the record that ends at `after` begins. The reader's own count is that of the end of the previous
@@ -141,11 +145,6 @@ impl Table {
     }
 
     fn failed(&self, line: u64, error: csv::Error) -> RowsError {
-        if let Some(line) = self.state.after_quote.get() {
-            let location =
-                RowLocation { file: self.errors.file.clone(), row: line + self.skipped, unit: "line" };
-            return RowsError::TextAfterQuote { location };
-        }
         match error.into_kind() {
             csv::ErrorKind::Io(error) if error.kind() == io::ErrorKind::FileTooLarge => {
                 let location = RowLocation { file: self.errors.file.clone(), row: line, unit: "line" };
