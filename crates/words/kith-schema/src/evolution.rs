@@ -44,6 +44,34 @@ pub struct Incompatible {
     pub why: Mismatch,
 }
 
+/// The reason why a built version may not follow the served one in a store.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum Unfit {
+    /// Their schemas are not compatible.
+    #[error("records of the current version could not be read by the new schema: {0}")]
+    Incompatible(#[from] Incompatible),
+    /// Fields of the served records are not in those of the built version.
+    #[error("the built version lacks fields of the current one: {}", .fields.join(", "))]
+    Lacks {
+        /// The names of these fields, in quotes.
+        fields: Vec<String>,
+        /// All differences.
+        changes: Changes,
+    },
+}
+
+impl Unfit {
+    /// What its user can do.
+    pub fn help(&self) -> &'static str {
+        match self {
+            Unfit::Incompatible(_) => "keep the field as it was, or use `--force` if no client reads it",
+            Unfit::Lacks { .. } => {
+                "build it with these fields, or use `--fill-missing` to serve records without them"
+            }
+        }
+    }
+}
+
 /// A description of the fault in a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -124,6 +152,24 @@ pub fn compatible(old: &Schema, new: &Schema) -> Result<Changes, Incompatible> {
     Ok(changes)
 }
 
+/// Checks whether a version that is built already may follow the served one, and returns the changes. With `fill_missing` it may
+/// lack fields of the served one.
+///
+/// # Errors
+/// [`Unfit`] with the reason.
+pub fn may_follow(served: &Schema, built: &Schema, fill_missing: bool) -> Result<Changes, Unfit> {
+    let changes = compatible(served, built)?;
+    let dropped = changes.iter().filter_map(|change| match change {
+        Change::Dropped { field } => Some(format!("{field:?}")),
+        _ => None,
+    });
+    let fields: Vec<String> = dropped.collect();
+    match fields.is_empty() || fill_missing {
+        true => Ok(changes),
+        false => Err(Unfit::Lacks { fields, changes }),
+    }
+}
+
 fn compare(old: &Field, new: &Field, changes: &mut Changes) -> Result<(), Incompatible> {
     let field = || new.name().to_owned();
     let refuse = |why| Err(Incompatible { field: field(), why });
@@ -144,4 +190,32 @@ fn compare(old: &Field, new: &Field, changes: &mut Changes) -> Result<(), Incomp
         changes.push(Change::Default { field: field() });
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn schema(fields: &[(&str, &str)]) -> Schema {
+        let fields = fields.iter().map(|(name, kind)| format!(r#"{{"name":"{name}","type":"{kind}"}}"#));
+        format!(r#"{{"fields":[{}]}}"#, fields.collect::<Vec<_>>().join(",")).parse().expect("a schema")
+    }
+
+    #[test]
+    fn a_built_version_lacks_no_field_of_the_served_one_unless_it_may() {
+        let served = schema(&[("name", "text"), ("age", "i32"), ("city", "text")]);
+        let wider = schema(&[("name", "text"), ("age", "i64"), ("city", "text")]);
+        assert_eq!(may_follow(&served, &wider, false).map(|changes| changes.len()), Ok(1));
+        let few = schema(&[("name", "text")]);
+        let refused = may_follow(&served, &few, false).expect_err("two fields are missing");
+        assert_eq!(
+            refused.to_string(),
+            r#"the built version lacks fields of the current one: "age", "city""#
+        );
+        assert_eq!(may_follow(&served, &few, true).map(|changes| changes.len()), Ok(2));
+        let other = schema(&[("name", "i64")]);
+        for fill_missing in [false, true] {
+            assert!(matches!(may_follow(&served, &other, fill_missing), Err(Unfit::Incompatible(_))));
+        }
+    }
 }

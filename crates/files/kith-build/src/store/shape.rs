@@ -9,7 +9,7 @@ use crate::{
 };
 use kith_engine::Manifest;
 use kith_rows::{KeyType, RowOptions, ValueShape, ValueType, infer_schema};
-use kith_schema::{Schema, compatible};
+use kith_schema::{Changes, Schema, Unfit, compatible, may_follow};
 use kith_types::{ErrorCode, PartitionCount};
 use kith_wire::documents::{ClusterDocument, HoldsDocument, StoreDocument, TopologyDocument};
 use std::{fs, path::Path};
@@ -149,21 +149,10 @@ impl Shape {
     pub fn changes(&self, schema: &Schema, force: bool) -> Result<Vec<String>, Failure> {
         let Some(current) = &self.schema else { return Ok(Vec::new()) };
         match compatible(current, schema) {
-            Ok(changes) => Ok(changes.iter().map(ToString::to_string).collect()),
+            Ok(changes) => Ok(texts(&changes)),
             Err(error) if force => Ok(vec![format!("{error}; forced")]),
-            Err(error) => Err(Failure::new(
-                ErrorCode::IncompatibleSchema,
-                format!("records of the current version could not be read by the new schema: {error}"),
-                "keep the field as it was, or use `--force` if no client reads it",
-            )),
+            Err(error) => Err(unfit(&error.into())),
         }
-    }
-
-    /// The fields of the current schema that another schema lacks.
-    fn lost(&self, schema: &Schema) -> Vec<String> {
-        let fields = self.schema.iter().flat_map(|current| current.fields());
-        let lost = fields.filter(|field| schema.index_of(field.name()).is_none());
-        lost.map(|field| format!("{:?}", field.name())).collect()
     }
 
     /// Refuses a built version that does not belong to this store, or whose records lack fields of the current ones unless
@@ -194,25 +183,27 @@ impl Shape {
         if (key, value) != (self.key, self.value) {
             return Err(other(format!("{key} to {value}, the store {} to {}", self.key, self.value)));
         }
-        match &values.schema {
-            Some(text) => {
-                let schema = parsed(text, "the built version")?;
-                let changes = self.changes(&schema, force)?;
-                let lost = self.lost(&schema);
-                if force || fill_missing || lost.is_empty() {
-                    return Ok(changes);
-                }
-                let message =
-                    format!("the built version lacks fields of the current one: {}", lost.join(", "));
-                let help =
-                    "build it with these fields, or use `--fill-missing` to serve records without them";
-                let mut failure = Failure::new(ErrorCode::IncompatibleSchema, message, help);
-                failure.wrong = changes;
-                Err(failure)
-            }
-            None => Ok(Vec::new()),
+        let (Some(text), Some(current)) = (&values.schema, &self.schema) else { return Ok(Vec::new()) };
+        let schema = parsed(text, "the built version")?;
+        match may_follow(current, &schema, fill_missing) {
+            Ok(changes) => Ok(texts(&changes)),
+            Err(_) if force => self.changes(&schema, force),
+            Err(error) => Err(unfit(&error)),
         }
     }
+}
+
+fn texts(changes: &Changes) -> Vec<String> {
+    changes.iter().map(ToString::to_string).collect()
+}
+
+/// The error of a version that may not follow the current one.
+fn unfit(unfit: &Unfit) -> Failure {
+    let mut failure = Failure::new(ErrorCode::IncompatibleSchema, unfit.to_string(), unfit.help());
+    if let Unfit::Lacks { changes, .. } = unfit {
+        failure.wrong = texts(changes);
+    }
+    failure
 }
 
 /// The schema of the version that is served, from its manifest.

@@ -127,6 +127,7 @@ impl v1::cluster_server::Cluster for Admin {
             version: (request.version != 0).then_some(StoreVersion(request.version)),
             missing_max: request.missing_max,
             force: request.force,
+            fill_missing: request.fill_missing,
             from_peers: request.from_peers,
             node_wait: node_wait(request.node_wait_ms)?,
             is_load: request.graph,

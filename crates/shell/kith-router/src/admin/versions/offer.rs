@@ -8,11 +8,14 @@ use kith_cluster::place::{self, PlaceError, ReadFrom, UrlRefused};
 use kith_engine::{FetchError, MANIFEST_NAME, Manifest, ObjectError, OpenError};
 use kith_files::objects::{Location, Objects};
 use kith_net::server::security::audit::{self, Refused};
+use kith_schema::{Schema, may_follow};
 use kith_types::{ErrorCode, with_causes};
 use kith_wire::documents::{ComponentDocument, StoreDocument};
 use std::time::{Duration, SystemTime};
 use tonic::Status;
 
+/// The component that holds the records of a store.
+const VALUES: &str = "values";
 /// The help text for an incomplete version.
 const BUILD_AGAIN: &str = "nothing was swapped; build it again under a new number, then push that";
 
@@ -79,13 +82,14 @@ impl Offer<'_> {
         Ok(())
     }
 
-    /// Checks that the components of a push are as described and belong to its store. This is done after the push has begun,
-    /// so that no clean-up can remove afterwards what was checked.
+    /// Checks that the components of a push are as described, belong to its store, and have the fields of the served version.
+    /// This is done after the push has begun, so that no clean-up can remove afterwards what was checked.
     ///
     /// # Errors
-    /// `other_store`, with a line in the audit log; `version_damaged`, `object_store_unreachable`.
-    pub async fn check_manifests(&self) -> Result<(), Status> {
+    /// `other_store`, with a line in the audit log; `version_damaged`, `object_store_unreachable`, `incompatible_schema`.
+    pub async fn check_manifests(&self, store: &StoreDocument) -> Result<(), Status> {
         let push = self.push;
+        let served = (!push.force).then(|| Served::of(store, push.fill_missing));
         let location = self.cluster.topology.borrow().cluster.object_store.clone();
         let (store, components) = (push.store.clone(), push.components.clone());
         let own = format!("-{}", push.push.0);
@@ -95,7 +99,8 @@ impl Offer<'_> {
             components.iter().try_for_each(|component| {
                 let is_new = component.url.is_none()
                     && component.folder.as_ref().is_some_and(|folder| folder.ends_with(&own));
-                check_manifest(&objects, &store, component, is_new.then_some(hand_over))
+                let manifest = check_manifest(&objects, &store, component, is_new.then_some(hand_over))?;
+                served.as_ref().map_or(Ok(()), |served| served.check(&objects, &manifest))
             })
         });
         let checked = checked.await.unwrap_or_else(|error| Err(Status::internal(error.to_string())));
@@ -124,7 +129,7 @@ fn check_manifest(
     store: &str,
     component: &ComponentDocument,
     hand_over: Option<Duration>,
-) -> Result<(), Status> {
+) -> Result<Manifest, Status> {
     let place = place::of(objects, store, component).map_err(|error| unusable(&error))?;
     let manifest = place.manifest().map_err(|error| unreadable(&place, &error))?;
     if manifest.hash() != component.manifest_hash {
@@ -134,7 +139,67 @@ fn check_manifest(
     if !manifest.is_of(store, &component.name) {
         return Err(other_store(&manifest, store, component));
     }
-    check_packs(&place, &manifest, hand_over)
+    check_packs(&place, &manifest, hand_over)?;
+    Ok(manifest)
+}
+
+/// What a store serves, as far as it decides which records may follow.
+struct Served {
+    store: String,
+    /// The component with the records; `None` before the first push.
+    values: Option<ComponentDocument>,
+    /// The schema with which the store was created.
+    stated: Option<String>,
+    fill_missing: bool,
+}
+
+impl Served {
+    fn of(store: &StoreDocument, fill_missing: bool) -> Self {
+        let components = store.current().map(|current| current.components.as_slice()).unwrap_or_default();
+        let values = components.iter().find(|component| component.name == VALUES).cloned();
+        Self { store: store.name.clone(), values, stated: store.definition.schema.clone(), fill_missing }
+    }
+
+    /// Checks that the records of a built version may follow the served ones.
+    fn check(&self, objects: &Objects, built: &Manifest) -> Result<(), Status> {
+        let Some(built) = schema_of(built) else { return Ok(()) };
+        let built = parsed(built, "the pushed version")?;
+        let current = match &self.values {
+            // The served manifest need not be there if nothing changes.
+            Some(values) if values.schema == Some(built.id().to_string()) => return Ok(()),
+            Some(values) => self.served_schema(objects, values)?,
+            None => self.stated.clone(),
+        };
+        let Some(current) = current else { return Ok(()) };
+        may_follow(&parsed(&current, "the served version")?, &built, self.fill_missing).map(drop).map_err(
+            |unfit| kith_wire::status(ErrorCode::IncompatibleSchema, unfit.to_string(), unfit.help()),
+        )
+    }
+
+    fn served_schema(&self, objects: &Objects, values: &ComponentDocument) -> Result<Option<String>, Status> {
+        let place = place::of(objects, &self.store, values).map_err(|error| unusable(&error))?;
+        let manifest = place.manifest().map_err(|error| {
+            let message = format!(
+                "the push has another schema than the served version, whose own cannot be read: {}: {}",
+                place.location(),
+                with_causes(&error)
+            );
+            let help = "push with the served schema, or with `--force`, which skips this check";
+            kith_wire::status(ErrorCode::ObjectStoreUnreachable, message, help)
+        })?;
+        Ok(schema_of(&manifest).map(str::to_owned))
+    }
+}
+
+fn schema_of(manifest: &Manifest) -> Option<&str> {
+    manifest.values().and_then(|values| values.schema.as_deref())
+}
+
+fn parsed(text: &str, whose: &str) -> Result<Schema, Status> {
+    text.parse().map_err(|error| {
+        let message = format!("the schema of {whose} cannot be read: {}", with_causes(&error));
+        kith_wire::status(ErrorCode::BadSchema, message, "see docs/formats/schema.md for the language")
+    })
 }
 
 /// Checks that all packs exist with their sizes. A clean-up of an upload that took too long may have removed packs and left

@@ -29,6 +29,8 @@ pub(crate) struct Push {
     pub missing_max: u32,
     /// Skip the guards.
     pub force: bool,
+    /// Records may lack fields of the served ones.
+    pub fill_missing: bool,
     /// Nodes copy the version from each other where they can, so that the source is read only once.
     pub from_peers: bool,
     /// The time to wait for nodes that are away.

@@ -114,7 +114,7 @@ impl PushRun<'_> {
         FailPoint::PushBegun.reach();
         let (cluster, push, progress) = (&self.pushes.cluster, self.push, self.progress);
         let prepare = async {
-            self.offer.check_manifests().await?;
+            self.offer.check_manifests(&document).await?;
             Preparation { cluster, push, progress }.on_all_holders(&document, revision).await
         };
         let prepared = tokio::select! {

@@ -165,6 +165,7 @@ async fn serve(
         node_wait_ms: flags.node_wait_ms,
         force: flags.force,
         graph: false,
+        fill_missing: offer.may_lack,
     };
     let note =
         format!("the cluster carries out {push}: Ctrl-C cancels it; if this command is killed, it continues");

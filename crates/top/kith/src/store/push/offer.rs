@@ -26,6 +26,8 @@ pub struct Offer {
     pub duplicates: u64,
     pub errors: RowErrors,
     pub schema_changes: Vec<String>,
+    /// Whether its records may lack fields of the served ones.
+    pub may_lack: bool,
     /// A time that is probably in another unit than milliseconds.
     pub warning: Option<String>,
     pub changes: Option<ChangesReply>,
@@ -93,6 +95,8 @@ fn build(
         manifest: built.manifest,
         errors: built.report.errors,
         schema_changes,
+        // Each row was checked against the schema, which its user states if it lacks a field.
+        may_lack: true,
         warning: rows.warning(),
     })
 }
@@ -144,6 +148,7 @@ fn take(
         duplicates,
         errors,
         schema_changes,
+        may_lack: flags.rows.fill_missing,
         warning,
         changes,
         folder,
