@@ -40,7 +40,15 @@ const LABELLED: [Labelled; 5] = [
     Labelled {
         name: "kith_server_connections_closed_total",
         label: "reason",
-        values: &["too_many_connections", "unknown", "crowded_out", "idle", "slow_request", "stalled"],
+        values: &[
+            "too_many_connections",
+            "unknown",
+            "crowded_out",
+            "idle",
+            "slow_request",
+            "stalled",
+            "too_many_frames",
+        ],
     },
     Labelled {
         name: "kith_server_requests_refused_total",

@@ -27,7 +27,7 @@ pub mod frames;
 mod in_flight;
 pub mod security;
 pub mod server;
-#[cfg(feature = "testing")]
+#[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod transport;
 mod turns;

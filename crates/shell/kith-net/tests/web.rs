@@ -226,3 +226,61 @@ fn both_versions_of_reflection_list_the_services() {
     }
     assert_eq!(newer.len(), older.len());
 }
+
+/// A frame of HTTP/2.
+fn http2(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(payload.len()).expect("it is short").to_be_bytes();
+    [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
+}
+
+/// The frame that opens a stream for a call whose request never ends.
+fn open_stream(stream: u32) -> Vec<u8> {
+    let headers = [
+        (":method", "POST"),
+        (":scheme", "http"),
+        (":path", "/grpc.health.v1.Health/Check"),
+        (":authority", "localhost"),
+        ("content-type", "application/grpc"),
+    ];
+    let text = |text: &str| [&[text.len() as u8], text.as_bytes()].concat();
+    let headers = headers.iter().flat_map(|(name, value)| [vec![0], text(name), text(value)].concat());
+    http2(1, 4, stream, &headers.collect::<Vec<_>>())
+}
+
+fn connect_http2(process: &Process) -> TcpStream {
+    let mut stream = TcpStream::connect(process.grpc).expect("it listens");
+    stream.set_read_timeout(Some(Duration::from_secs(5))).expect("set");
+    stream.set_write_timeout(Some(Duration::from_secs(20))).expect("set");
+    let begin = [b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec(), http2(4, 0, 0, &[])].concat();
+    stream.write_all(&begin).expect("it reads");
+    stream
+}
+
+#[test]
+fn streams_of_a_connection_are_bounded_and_cancelling_without_end_closes_it() {
+    const OPENED: u32 = 600;
+    let process = Process::start(&[]);
+    let mut stream = connect_http2(&process);
+    let opened: Vec<u8> = (0..OPENED).flat_map(|number| open_stream(2 * number + 1)).collect();
+    stream.write_all(&opened).expect("it reads");
+    let mut refused = 0;
+    while refused < OPENED - 512 {
+        let mut head = [0; 9];
+        stream.read_exact(&mut head).expect("a frame");
+        let mut payload = vec![0; u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize];
+        stream.read_exact(&mut payload).expect("the rest of it");
+        // REFUSED_STREAM: the caller may try again.
+        refused += u32::from(head[3] == 3 && payload == [0, 0, 0, 7]);
+    }
+    assert_eq!(process.grpc_code(None), Code::Ok);
+
+    let mut stream = connect_http2(&process);
+    let sent = (0..1_000_000u32).take_while(|number| {
+        let number = 2 * number + 1;
+        let cancelled = [open_stream(number), http2(3, 0, number, &[0, 0, 0, 8])].concat();
+        stream.write_all(&cancelled).is_ok()
+    });
+    let sent = sent.count();
+    assert!(sent < 1_000_000, "it is never closed");
+    assert_eq!(process.grpc_code(None), Code::Ok);
+}

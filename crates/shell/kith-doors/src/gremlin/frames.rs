@@ -25,6 +25,8 @@ pub(super) struct Frames {
     is_in_message: bool,
     /// Bytes of messages that have arrived and were not taken.
     bytes: usize,
+    /// Frames so far that are about the connection itself.
+    controls: u64,
 }
 
 impl Frames {
@@ -75,6 +77,7 @@ impl Frames {
         };
         self.filled = 0;
         self.is_control = CONTROL <= first & KIND;
+        self.controls += u64::from(self.is_control);
         // A ping may come between the frames of a message.
         if !self.is_control {
             self.is_in_message = first & IS_LAST == 0;
@@ -89,6 +92,11 @@ impl Frames {
     /// Bytes of messages that have arrived and were not taken.
     pub fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// Frames so far that are about the connection itself: most are pings.
+    pub fn controls(&self) -> u64 {
+        self.controls
     }
 
     /// Whether a message or another frame has begun and has not ended.

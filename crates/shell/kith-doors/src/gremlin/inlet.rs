@@ -12,9 +12,12 @@ use std::{
     io,
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll, ready},
+    task::{Context, Poll, Waker, ready},
 };
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// This many pings may come of a peer that does not read their answers, which the WebSocket library keeps.
+const UNREAD_PONGS_MAX: u64 = 512;
 
 /// Room for what a request of this length is decoded to, whose received form is charged. Small requests are not charged.
 pub(super) fn room(mut charge: Charge, length: usize) -> Room {
@@ -60,6 +63,11 @@ impl Unfinished {
         room(arrival.take_charge(), length)
     }
 
+    /// Pings and other frames so far that are about the connection itself.
+    fn controls(&self) -> u64 {
+        self.0.lock().frames.controls()
+    }
+
     /// Ready when a message that has begun should have been complete.
     fn poll_too_slow(&self, cx: &mut Context<'_>) -> Poll<()> {
         let Received { frames, arrival } = &mut *self.0.lock();
@@ -74,11 +82,26 @@ impl Unfinished {
 pub(super) struct Inlet<S> {
     stream: S,
     unfinished: Unfinished,
+    /// The pings and the like that had come when the peer had last taken all that was sent to it.
+    answered: u64,
+    /// Whether bytes wait for the peer.
+    is_unsent: bool,
+    /// What reads, while it waits for the peer to read.
+    reader: Option<Waker>,
 }
 
 impl<S> Inlet<S> {
     pub fn new(stream: S, unfinished: Unfinished) -> Self {
-        Self { stream, unfinished }
+        Self { stream, unfinished, answered: 0, is_unsent: false, reader: None }
+    }
+
+    /// Notes how much of `bytes` was written: the library offers all that waits at once.
+    fn note_written(&mut self, written: &Poll<io::Result<usize>>, bytes: usize) {
+        self.is_unsent = !matches!(written, Poll::Ready(Ok(count)) if *count == bytes);
+        if !self.is_unsent {
+            self.answered = self.unfinished.controls();
+            self.reader.take().into_iter().for_each(Waker::wake);
+        }
     }
 }
 
@@ -90,6 +113,10 @@ impl<S: AsyncRead + Unpin> AsyncRead for Inlet<S> {
     ) -> Poll<io::Result<()>> {
         if self.unfinished.poll_too_slow(cx).is_ready() {
             return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        }
+        if self.is_unsent && UNREAD_PONGS_MAX <= self.unfinished.controls() - self.answered {
+            self.reader = Some(cx.waker().clone());
+            return Poll::Pending;
         }
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(cx, buffer))?;
@@ -104,7 +131,9 @@ impl<S: AsyncRead + Unpin> AsyncRead for Inlet<S> {
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for Inlet<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, bytes)
+        let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.note_written(&written, bytes.len());
+        written
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

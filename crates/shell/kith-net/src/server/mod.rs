@@ -23,7 +23,10 @@ pub use stream::CallerConnection;
 
 use crate::server::{
     accept::Served,
-    connections::{Connections, requests},
+    connections::{
+        Connections, requests,
+        streams::{CountStreams, STREAMS_MAX},
+    },
     framed::FrameService,
     security::{Security, behind},
 };
@@ -36,14 +39,13 @@ use tonic::{
     service::{Routes, RoutesBuilder},
     transport::Server,
 };
+use tower_layer::layer_fn;
 
 /// The HTTP/2 window of a connection. It bounds the bytes of requests that nobody has begun to read, which are not charged
 /// yet.
 const CONNECTION_WINDOW_BYTES: u32 = 2 << 20;
 /// The HTTP/2 window of a stream.
 const STREAM_WINDOW_BYTES: u32 = 1 << 20;
-/// How many requests of one connection may be under way; the peer holds back further ones. A node accepts as many in all.
-const STREAMS_MAX: u32 = 4_096;
 /// The longest headers of one request. They hold a token and the context of tracing.
 const HEADER_BYTES_MAX: u32 = 16 << 10;
 /// How often a silent peer is pinged, and how long it may take to answer before its connection is closed.
@@ -52,9 +54,9 @@ const KEEP_ALIVE: (Duration, Duration) = (Duration::from_secs(60), Duration::fro
 const FRAME_BYTES_MAX: u32 = 1 << 20;
 /// How many requests of a connection may be reset by the peer before the server has seen them; beyond that, h2 closes the
 /// whole connection. Its default of 20 is reached by honest callers whose deadlines pass while the process is overloaded,
-/// and each closed connection makes hundreds of other requests fail. A router may have as many queries under way. Each
-/// reset request that is kept here costs a few hundred bytes.
-const RESETS_MAX: usize = 8_192;
+/// and each closed connection makes hundreds of other requests fail. One read contains fewer: the server sees all of them
+/// before it reads again.
+const RESETS_MAX: usize = 1_024;
 
 /// How many connections the system queues until this process accepts them; the system may allow fewer. If the queue is
 /// full, the system drops connections, and honest callers wait for a second or more. So it has room for thousands that come
@@ -225,6 +227,7 @@ pub fn spawn(
     let incoming = ReceiverStream::new(accepted);
     tasks.spawn(async move {
         let served = Server::builder()
+            .layer(layer_fn(CountStreams))
             .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
             .initial_stream_window_size(STREAM_WINDOW_BYTES)
             .max_frame_size(FRAME_BYTES_MAX)

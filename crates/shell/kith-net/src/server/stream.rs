@@ -110,7 +110,7 @@ pub(crate) struct Accepted {
 impl Accepted {
     /// Wraps a stream so that the bytes that its peer takes are counted.
     pub(super) fn new(stream: Stream, peer: CallerConnection) -> Self {
-        Self { stream: Watched::new(stream, Arc::clone(&peer.connected)), peer }
+        Self { stream: Watched::http2(stream, Arc::clone(&peer.connected)), peer }
     }
 }
 

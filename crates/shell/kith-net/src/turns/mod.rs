@@ -153,11 +153,8 @@ fn elsewhere_if<T>(is_long: bool, work: impl FnOnce() -> T) -> T {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    };
-    use tokio::{runtime::Builder, task::JoinSet};
+    use crate::testing::most_turns_beside;
+    use tokio::task::JoinSet;
 
     /// Works for the time of one turn.
     fn work(time: Duration) {
@@ -165,47 +162,24 @@ mod tests {
         while began.elapsed() < time {}
     }
 
-    /// Runs 300 tasks on one thread, each of which takes turns of this length without end. Returns the largest number of
-    /// turns that they took while another task on this thread did 20 steps and yielded between them.
-    fn most_turns_beside(turn: Duration) -> usize {
-        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
-        let taken = Arc::new(AtomicUsize::new(0));
-        let most = runtime.block_on(async {
-            let mut tasks = JoinSet::new();
-            for _ in 0..300 {
-                let taken = Arc::clone(&taken);
-                tasks.spawn(in_turns(async move {
-                    loop {
-                        work(turn);
-                        taken.fetch_add(1, Ordering::Relaxed);
-                        give_way().await;
-                    }
-                }));
-            }
-            let taken = Arc::clone(&taken);
-            tokio::spawn(async move {
-                let mut most = 0;
-                for _ in 0..10 {
-                    let before = taken.load(Ordering::Relaxed);
-                    for _ in 0..20 {
-                        tokio::time::sleep(Duration::from_millis(1)).await;
-                    }
-                    most = most.max(taken.load(Ordering::Relaxed) - before);
-                }
-                most
-            })
-            .await
-            .expect("it ends")
-        });
-        runtime.shutdown_background();
-        most
-    }
-
     /// Without turns, each of the 20 steps would wait for all 300 tasks.
     #[test]
     fn much_work_keeps_others_waiting_for_few_turns() {
         for turn in [Duration::from_millis(3), Duration::from_millis(200)] {
-            let most = most_turns_beside(turn);
+            let most = most_turns_beside(async move {
+                let shares: Vec<Share> = (0..300).map(|_| Share::default()).collect();
+                let mut tasks = JoinSet::new();
+                for share in shares.clone() {
+                    let endless = in_turns(async move {
+                        loop {
+                            work(turn);
+                            give_way().await;
+                        }
+                    });
+                    tasks.spawn(async move { share.scope(endless).await });
+                }
+                (shares, tasks)
+            });
             assert!(most < 600, "turns of {turn:?}: {most}");
         }
     }

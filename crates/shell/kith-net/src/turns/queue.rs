@@ -19,7 +19,20 @@ const WARY_FOR: u32 = 1_000;
 
 /// The time that the turns of one caller have taken, in microseconds, on the clock of the queue. Clones are of the same caller.
 #[derive(Clone, Debug, Default)]
-pub struct Share(Arc<AtomicU64>);
+pub struct Share(Arc<Taken>);
+
+#[derive(Debug, Default)]
+struct Taken {
+    time: AtomicU64,
+    turns: AtomicU64,
+}
+
+impl Share {
+    /// The number of turns that have ended.
+    pub fn turns(&self) -> u64 {
+        self.0.turns.load(Ordering::Relaxed)
+    }
+}
 
 /// A place in the queue: lower ones come first.
 pub(super) type QueuePosition = (u64, u64);
@@ -47,8 +60,8 @@ impl<W> Queue<W> {
 
     /// Takes a turn for a caller, or else a place in the queue.
     pub fn take(&mut self, share: &Share, waker: impl FnOnce() -> W) -> Option<QueuePosition> {
-        let begin = share.0.load(Ordering::Relaxed).max(self.now);
-        share.0.store(begin.saturating_add(EXPECTED_US), Ordering::Relaxed);
+        let begin = share.0.time.load(Ordering::Relaxed).max(self.now);
+        share.0.time.store(begin.saturating_add(EXPECTED_US), Ordering::Relaxed);
         if 0 < self.free {
             self.free -= 1;
             self.now = begin;
@@ -86,8 +99,9 @@ impl<W> Queue<W> {
     pub fn end(&mut self, share: &Share, took: Duration) -> Option<W> {
         self.wary = if LONG <= took { WARY_FOR } else { self.wary.saturating_sub(1) };
         let took = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-        let ended = share.0.load(Ordering::Relaxed).saturating_add(took).saturating_sub(EXPECTED_US);
-        share.0.store(ended, Ordering::Relaxed);
+        share.0.turns.fetch_add(1, Ordering::Relaxed);
+        let ended = share.0.time.load(Ordering::Relaxed).saturating_add(took).saturating_sub(EXPECTED_US);
+        share.0.time.store(ended, Ordering::Relaxed);
         self.call_next()
     }
 

@@ -1,6 +1,7 @@
 //! Tests of connections: how they begin, what may be under way on them, and how they end.
 
 use super::*;
+use kith_net::testing::most_turns_beside;
 use tokio_tungstenite::tungstenite::{Error, protocol::frame::coding::CloseCode};
 
 /// Waits until this number of requests is under way.
@@ -133,6 +134,25 @@ async fn pings_take_no_memory_of_requests() {
         driver.message().await;
     }
     assert_eq!(connected.request_bytes(), 65_535);
+}
+
+#[tokio::test]
+async fn pings_of_a_peer_that_does_not_read_are_read_no_more() {
+    const PINGS: usize = 20_000;
+    let mut driver = Driver::new().await;
+    let ping = [&[0x89, 0xfd, 0, 0, 0, 0][..], &[7; 125]].concat();
+    let pings = ping.repeat(PINGS);
+    let (mut reader, mut writer) = tokio::io::split(driver.socket.get_mut());
+    let mut sent = 0;
+    while let Ok(count) = tokio::time::timeout(Duration::from_millis(500), writer.write(&pings[sent..])).await
+    {
+        sent += count.expect("it is open");
+    }
+    assert!(sent < 400 << 10, "{sent} bytes are kept");
+    let mut pongs = vec![0; PINGS * 127];
+    let (rest, read) = tokio::join!(writer.write_all(&pings[sent..]), reader.read_exact(&mut pongs));
+    rest.expect("it is open");
+    read.expect("all are answered");
 }
 
 #[tokio::test]
@@ -315,61 +335,42 @@ fn refusals_before_http_have_the_length_that_they_claim() {
     }
 }
 
-/// The longest time that a task on the one thread of a runtime takes for 20 steps, while `many` is encoded for others.
-fn longest_beside(many: impl Future<Output = Vec<Box<dyn Send>>> + Send + 'static) -> Duration {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
-    let runtime = runtime.expect("a runtime");
-    let longest = runtime.block_on(async {
-        let many = tokio::spawn(many).await.expect("it begins");
-        let steps = async {
-            let mut longest = Duration::ZERO;
-            for _ in 0..10 {
-                let began = std::time::Instant::now();
-                for _ in 0..20 {
-                    tokio::time::sleep(Duration::from_millis(1)).await;
-                }
-                longest = longest.max(began.elapsed());
-            }
-            longest
-        };
-        let longest = tokio::spawn(steps).await.expect("it ends");
-        drop(many);
-        longest
-    });
-    runtime.shutdown_background();
-    longest
-}
-
 #[test]
 fn results_of_many_requests_are_encoded_in_turns() {
     let sockets = async {
-        let mut held: Vec<Box<dyn Send>> = Vec::new();
+        let (mut shares, mut held) = (Vec::new(), Vec::new());
         for _ in 0..4 {
-            let mut driver = Driver::new().await;
+            let connected = known();
+            shares.push(connected.share().clone());
+            let mut driver = Driver::at(CallerRights::anybody(), connected).await;
             for _ in 0..UNDER_WAY_MAX {
                 let arguments =
                     map(&[("gremlin", Value::text("g.V(9000)")), ("batchSize", Value::Int(9_000))]);
                 driver.ask(("", "eval"), arguments).await;
             }
-            held.push(Box::new(driver));
+            held.push(driver);
         }
-        held
+        (shares, held)
     };
     let exchanges = async {
-        let mut held: Vec<Box<dyn Send>> = Vec::new();
+        let (mut shares, mut held) = (Vec::new(), Vec::new());
         let body = r#"{"gremlin":"g.V(100000)"}"#;
         let request = format!(
             "POST /gremlin HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n{body}",
             body.len()
         );
         for _ in 0..40 {
-            let (mut client, connection) = connect(CallerRights::anybody(), known());
+            let connected = known();
+            shares.push(connected.share().clone());
+            let (mut client, connection) = connect(CallerRights::anybody(), connected);
             client.write_all(request.as_bytes()).await.expect("it reads");
-            held.push(Box::new((client, connection.task)));
+            held.push((client, connection.task));
         }
-        held
+        (shares, held)
     };
-    for (what, longest) in [("sockets", longest_beside(sockets)), ("exchanges", longest_beside(exchanges))] {
-        assert!(longest < Duration::from_secs(1), "{what}: {longest:?}");
+    // Without turns, each of the 20 steps would wait for all of the requests.
+    for (what, most) in [("sockets", most_turns_beside(sockets)), ("exchanges", most_turns_beside(exchanges))]
+    {
+        assert!(most < 400, "{what}: {most}");
     }
 }

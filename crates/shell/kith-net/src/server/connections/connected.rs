@@ -1,6 +1,9 @@
 //! One connection as its process counts it: whether its peer is authenticated, its requests, and the memory that it uses.
 
-use super::{CONNECTION_BYTES_MAX, Connections, Open, Reason, STRANGER_PATIENCE, Watch, closed, watch::Pace};
+use super::{
+    CONNECTION_BYTES_MAX, Connections, Open, Reason, STRANGER_PATIENCE, Watch, closed, streams::Streams,
+    watch::Pace,
+};
 use crate::{
     Budget, Charge, Share,
     server::hosts::{AcceptedHost, Site},
@@ -46,6 +49,7 @@ pub struct Connected {
     replies: Arc<Budget>,
     taken: Arc<AtomicU64>,
     share: Share,
+    streams: Streams,
     is_crowded_out: Arc<AtomicBool>,
     site: OnceLock<Site>,
 }
@@ -67,6 +71,7 @@ impl Connected {
             replies: Arc::clone(&open.replies),
             taken: Arc::clone(&open.taken),
             share: Share::default(),
+            streams: Streams::default(),
             is_crowded_out: Arc::clone(&open.is_crowded_out),
             site: OnceLock::new(),
         }
@@ -164,9 +169,19 @@ impl Connected {
         &self.share
     }
 
+    /// The HTTP/2 streams of the connection.
+    pub(super) fn streams(&self) -> &Streams {
+        &self.streams
+    }
+
     /// Returns an empty charge for the memory of an arriving request.
     pub fn charge(&self) -> Charge {
         self.budget.charge()
+    }
+
+    /// Returns an empty charge for the memory of an HTTP/2 stream.
+    pub(super) fn no_stream(&self) -> Charge {
+        self.connections.0.streams.charge()
     }
 
     /// Returns an empty charge for the memory of replies.

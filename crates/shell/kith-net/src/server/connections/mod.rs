@@ -5,12 +5,13 @@
 mod census;
 mod connected;
 pub mod farewell;
+mod http2;
 mod limits;
 mod lookout;
-mod opening;
 pub(crate) mod requests;
 mod room;
 mod stream;
+pub(crate) mod streams;
 mod traffic;
 mod watch;
 
@@ -55,6 +56,9 @@ const CONNECTION_BYTES_MAX: usize = 176 << 20;
 /// The memory for requests of all connections of a process. Large requests may use three quarters of it, which is as much
 /// as one connection may use.
 const PROCESS_BYTES_MAX: usize = 240 << 20;
+/// The memory for HTTP/2 streams of all connections of a process, of the above: 10,240 streams. The rest is left to requests
+/// of other protocols and to long ones.
+const STREAMS_BYTES_MAX: usize = 160 << 20;
 /// How often to check whether peers read their replies.
 const TAKING_INTERVAL: Duration = Duration::from_secs(1);
 /// How many bytes an unauthenticated peer may send: enough for a request with a token.
@@ -76,6 +80,8 @@ struct Shared {
     limits: Limits,
     next: AtomicU64,
     requests: Arc<Budget>,
+    /// The part of `requests` for HTTP/2 streams.
+    streams: Arc<Budget>,
     replies: Arc<Budget>,
     accepted_hosts: Arc<[AcceptedHost]>,
     farewells: Arc<Semaphore>,
@@ -155,11 +161,13 @@ impl Connections {
         replies: Arc<Budget>,
         accepted_hosts: Arc<[AcceptedHost]>,
     ) -> Self {
+        let requests = Budget::new(PROCESS_BYTES_MAX);
         Self(Arc::new(Shared {
             started: Instant::now(),
             limits,
             next: AtomicU64::new(0),
-            requests: Budget::new(PROCESS_BYTES_MAX),
+            streams: requests.child(STREAMS_BYTES_MAX),
+            requests,
             replies,
             accepted_hosts,
             farewells: Arc::new(Semaphore::new(FAREWELLS_MAX)),

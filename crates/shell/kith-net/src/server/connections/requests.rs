@@ -140,15 +140,10 @@ impl Answer {
 /// Wraps a request's body so that it is charged to its connection until it has been read. The body fails if there is no
 /// memory for it, or if it arrives too slowly.
 fn charged(body: Body, connected: &Arc<Connected>, is_streamed: bool) -> Body {
-    let mut arrival = Arrival::new(connected);
-    // What the libraries keep for a request counts, too: a peer can begin thousands of them.
-    let has_room = arrival.pay(UNCHARGED_BYTES);
+    let arrival = Arrival::new(connected);
     let state = (body.into_data_stream(), arrival, 0usize);
     let pieces = stream::unfold(Some(state), move |state| async move {
         let (mut body, mut arrival, mut came) = state?;
-        if !has_room {
-            return Some((Err(no_memory()), None));
-        }
         let piece = tokio::select! {
             biased;
             piece = body.next() => piece?,
@@ -173,23 +168,4 @@ fn too_slow() -> Status {
     let message =
         "the request did not arrive in time: it stopped arriving, or arrived more slowly than 128 KiB/s";
     kith_wire::status(ErrorCode::DeadlineExceeded, message, "ask for less at once")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{
-        super::{CONNECTION_BYTES_MAX, testing::known},
-        *,
-    };
-
-    #[tokio::test]
-    async fn requests_that_have_begun_take_the_memory_for_requests_and_no_more() {
-        let connected = known();
-        let unfinished = || Body::from_stream(stream::pending::<Result<Bytes, Status>>());
-        let mut bodies: Vec<_> = (0..12_000).map(|_| charged(unfinished(), &connected, false)).collect();
-        let refused = bodies.iter_mut().filter_map(|body| body.frame().now_or_never()).count();
-        assert_eq!(12_000 - refused, CONNECTION_BYTES_MAX / UNCHARGED_BYTES);
-        drop(bodies);
-        assert_eq!(connected.request_bytes(), 0);
-    }
 }

@@ -15,6 +15,7 @@ pub struct Traffic {
     lookout: Lookout,
     received: u64,
     sent: u64,
+    writes: u64,
     /// Whether the last write waits for the peer.
     is_unsent: bool,
 }
@@ -23,7 +24,7 @@ impl Traffic {
     /// The traffic of a connection that has just begun. Must be called within a tokio runtime, whose timer it uses.
     pub fn new(connected: Arc<Connected>) -> Self {
         let lookout = Lookout::new(&connected);
-        Self { connected, lookout, received: 0, sent: 0, is_unsent: false }
+        Self { connected, lookout, received: 0, sent: 0, writes: 0, is_unsent: false }
     }
 
     /// The connection whose traffic this is.
@@ -34,6 +35,11 @@ impl Traffic {
     /// Bytes received so far.
     pub fn received(&self) -> u64 {
         self.received
+    }
+
+    /// Successful writes so far.
+    pub(super) fn writes(&self) -> u64 {
+        self.writes
     }
 
     /// Ready once the connection must be closed, which is counted in the metrics.
@@ -69,6 +75,7 @@ impl Traffic {
     pub fn count_written(&mut self, written: &Poll<io::Result<usize>>) {
         if let Poll::Ready(Ok(bytes)) = written {
             self.sent += *bytes as u64;
+            self.writes += 1;
             self.connected.has_taken(self.sent);
         }
     }

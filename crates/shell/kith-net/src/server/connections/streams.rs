@@ -1,0 +1,184 @@
+//! The HTTP/2 streams of a connection, from the arrival of their headers until their answers have ended. hyper gives each a
+//! task at once, however many there are, and h2 forgets a stream that is cancelled before its task has noticed. So the memory
+//! of each is charged before anything is done for it, and a connection is not read while too many of its streams wait for
+//! their tasks.
+
+use super::{Connected, UNCHARGED_BYTES, no_memory};
+use crate::{Charge, server::stream::CallerConnection};
+use axum::http::{Request, Response};
+use futures::{FutureExt, future::BoxFuture, task::AtomicWaker};
+use http_body::Body as _;
+use http_body_util::BodyExt;
+use std::{
+    future::ready,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::{Context, Poll},
+};
+use tonic::{body::Body, codegen::Service};
+
+/// How many requests of one connection may be under way; the peer holds back further ones.
+pub(crate) const STREAMS_MAX: u32 = 512;
+/// What the libraries keep for a stream.
+const STREAM_BYTES: usize = UNCHARGED_BYTES;
+/// While this many streams of a connection wait for their first turn, it is not read.
+pub(super) const STARTING_MAX: usize = 32;
+/// While this many streams of a connection have a task, it is not read: more than may be under way, so some were cancelled
+/// and their tasks have not noticed yet.
+const TASKS_MAX: usize = STREAMS_MAX as usize + STARTING_MAX;
+
+/// The streams of one connection.
+#[derive(Debug, Default)]
+pub(super) struct Streams {
+    /// Those whose tasks have not had their first turn.
+    starting: AtomicUsize,
+    /// Those that have a task.
+    open: AtomicUsize,
+    reader: AtomicWaker,
+}
+
+impl Streams {
+    /// Ready unless too many streams wait for their tasks; the waker is called once they do not any more.
+    pub fn poll_few(&self, cx: &Context<'_>) -> Poll<()> {
+        if self.are_few() {
+            return Poll::Ready(());
+        }
+        self.reader.register(cx.waker());
+        // One may have ended in between.
+        if self.are_few() { Poll::Ready(()) } else { Poll::Pending }
+    }
+
+    fn are_few(&self) -> bool {
+        self.starting.load(Ordering::Acquire) < STARTING_MAX && self.open.load(Ordering::Acquire) < TASKS_MAX
+    }
+}
+
+/// A stream that counts as open until this is dropped.
+#[derive(Debug)]
+struct Stream {
+    connected: Arc<Connected>,
+    has_started: bool,
+    _charge: Charge,
+}
+
+impl Stream {
+    /// Opens a stream. `None` if there is no memory for it.
+    fn open(connected: &Arc<Connected>) -> Option<Self> {
+        let mut charge = connected.no_stream();
+        charge.grow_to(STREAM_BYTES).then(|| {
+            connected.streams().open.fetch_add(1, Ordering::AcqRel);
+            connected.streams().starting.fetch_add(1, Ordering::AcqRel);
+            Self { connected: Arc::clone(connected), has_started: false, _charge: charge }
+        })
+    }
+
+    /// Notes that its task has its first turn.
+    fn starts(&mut self) {
+        if !std::mem::replace(&mut self.has_started, true) {
+            let streams = self.connected.streams();
+            if streams.starting.fetch_sub(1, Ordering::AcqRel) == STARTING_MAX {
+                streams.reader.wake();
+            }
+        }
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.starts();
+        let streams = self.connected.streams();
+        if streams.open.fetch_sub(1, Ordering::AcqRel) == TASKS_MAX {
+            streams.reader.wake();
+        }
+    }
+}
+
+/// A service whose requests count as open streams of their connections. Without memory for one, it is refused at once.
+#[derive(Clone, Debug)]
+pub(crate) struct CountStreams<S>(pub S);
+
+impl<S, B> Service<Request<B>> for CountStreams<S>
+where
+    S: Service<Request<B>, Response = Response<Body>>,
+    S::Future: Send + 'static,
+    S::Error: Send + 'static,
+{
+    type Response = Response<Body>;
+    type Error = S::Error;
+    type Future = BoxFuture<'static, Result<Response<Body>, S::Error>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.0.poll_ready(cx)
+    }
+
+    // hyper calls this where it reads a request, and spawns the task of the returned future afterwards.
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let stream = request.extensions().get::<CallerConnection>().map(|peer| Stream::open(&peer.connected));
+        let mut stream = match stream {
+            None => return self.0.call(request).boxed(),
+            Some(Some(stream)) => stream,
+            Some(None) => return ready(Ok(no_memory().into_http())).boxed(),
+        };
+        let answering = self.0.call(request);
+        async move {
+            stream.starts();
+            let response = answering.await?;
+            if response.body().is_end_stream() {
+                return Ok(response);
+            }
+            Ok(response.map(|body| {
+                Body::new(body.map_frame(move |frame| {
+                    let _until_its_end = &stream;
+                    frame
+                }))
+            }))
+        }
+        .boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::{STREAMS_BYTES_MAX, testing::known},
+        *,
+    };
+    use futures::task::noop_waker;
+
+    #[tokio::test]
+    async fn streams_take_the_memory_for_requests_and_no_more() {
+        let connected = known();
+        let streams: Vec<_> = (0..12_000).map_while(|_| Stream::open(&connected)).collect();
+        assert_eq!(streams.len(), STREAMS_BYTES_MAX / STREAM_BYTES);
+        assert!(connected.charge().grow_to(1 << 20), "other requests have memory of their own");
+        drop(streams);
+        assert!(Stream::open(&connected).is_some());
+    }
+
+    #[tokio::test]
+    async fn a_connection_is_read_while_few_of_its_streams_wait_for_their_tasks() {
+        let connected = known();
+        let waker = noop_waker();
+        let is_read = || connected.streams().poll_few(&Context::from_waker(&waker)).is_ready();
+        let open = |count| (0..count).map(|_| Stream::open(&connected).expect("there is memory")).collect();
+        let mut streams: Vec<_> = open(STARTING_MAX - 1);
+        assert!(is_read());
+        streams.extend(open(1));
+        assert!(!is_read());
+        streams[3].starts();
+        assert!(is_read());
+        streams.pop();
+        streams.iter_mut().for_each(Stream::starts);
+        for _ in streams.len()..TASKS_MAX {
+            assert!(is_read());
+            let mut stream = Stream::open(&connected).expect("there is memory");
+            stream.starts();
+            streams.push(stream);
+        }
+        assert!(!is_read(), "{}", streams.len());
+        streams.pop();
+        assert!(is_read());
+    }
+}
