@@ -12,7 +12,8 @@ pub const PORT_RESP: u16 = 7379;
 /// The usual port for Gremlin drivers.
 pub const PORT_GREMLIN: u16 = 7182;
 
-/// Usual ports that were free. They stay bound until this is dropped, because nodes start before the first router.
+/// Usual ports, and those of the previous run, that were free. They stay bound until this is dropped, because nodes start before
+/// routers, and others may listen meanwhile.
 #[derive(Debug, Default)]
 pub(super) struct Reserved(Vec<TcpListener>);
 
@@ -20,23 +21,17 @@ impl Reserved {
     /// Returns the address to listen on. If `asked` is 0, that is `before` or a free port; another number is the port
     /// itself. If it is `None`, that is the `usual` port if it is free, else the same as for 0.
     pub fn choose(&mut self, asked: Option<u16>, usual: u16, before: Option<&str>) -> SocketAddr {
-        match asked {
-            Some(0) => self::before(before),
-            Some(port) => SocketAddr::new(HOST, port),
-            None => match TcpListener::bind((HOST, usual)) {
-                Ok(listener) => {
-                    self.0.push(listener);
-                    SocketAddr::new(HOST, usual)
-                }
-                Err(_) => self::before(before),
-            },
-        }
+        let usual = match asked {
+            Some(0) => None,
+            Some(port) => return SocketAddr::new(HOST, port),
+            None => Some(SocketAddr::new(HOST, usual)),
+        };
+        let wanted = usual.into_iter().chain([previous(before)]).filter(|addr| addr.port() != 0);
+        let listener = wanted.map(TcpListener::bind).find_map(Result::ok);
+        let addr = listener.as_ref().and_then(|listener| listener.local_addr().ok());
+        self.0.extend(listener);
+        addr.unwrap_or(SocketAddr::new(HOST, 0))
     }
-}
-
-/// Returns the previous address if it is free, else one with a free port.
-fn before(addr: Option<&str>) -> SocketAddr {
-    if_free(previous(addr))
 }
 
 /// Returns the previous address, which may be taken. If there is none, the port is 0.
@@ -79,8 +74,13 @@ mod tests {
         let taken = taken.local_addr().unwrap();
         let before = format!("{HOST}:{free}");
         let mut reserved = Reserved::default();
-        assert_eq!(reserved.choose(None, taken.port(), Some(&before)).port(), free);
         assert_eq!(reserved.choose(None, taken.port(), Some(&taken.to_string())).port(), 0);
+        assert_eq!(reserved.choose(None, taken.port(), Some(&before)).port(), free);
+        assert!(TcpListener::bind((HOST, free)).is_err(), "nobody else gets it before the router starts");
+        drop(reserved);
+        let mut reserved = Reserved::default();
+        assert_eq!(reserved.choose(Some(0), taken.port(), Some(&before)).port(), free);
+        assert_eq!(Reserved::default().choose(Some(0), taken.port(), Some(&before)).port(), 0, "it is taken");
     }
 
     #[test]
