@@ -2,11 +2,14 @@
 
 use super::{forward::Forwarder, pipeline::Pipeline};
 use futures::{FutureExt, StreamExt, future::BoxFuture};
-use kith_net::Share;
+use kith_net::{Share, in_turns};
 use kith_query::{BatchStream, QueryError, Question, Reply, Request, Service};
 use kith_session::{Session, carried_out};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
+
+/// Requests for more keys take turns in computing. A few of the longest would otherwise keep all others waiting.
+const KEYS_WITHOUT_TURNS_MAX: usize = 4_096;
 
 /// Answers requests: from its caches, from the nodes, or through the router that owns the member.
 #[derive(Clone)]
@@ -48,8 +51,15 @@ impl GraphServer {
         if let Some(reply) = self.forwarder.forward(&request).await {
             return reply;
         }
-        passage.end(self.session.call(request).await)
+        let work = self.session.call(Arc::clone(&request));
+        let answered = if is_long(&request) { in_turns(work).await } else { work.await };
+        passage.end(answered)
     }
+}
+
+/// Whether a request may compute for long without waiting for nodes. Traversals take turns by themselves.
+fn is_long(request: &Request) -> bool {
+    request.question.keys().is_some_and(|keys| KEYS_WITHOUT_TURNS_MAX < keys.len())
 }
 
 impl Service for GraphServer {
