@@ -16,14 +16,14 @@ struct Room {
 
 /// Returns the space of the file system of a folder. The folder need not exist; `None` if its parent does not exist either.
 fn room(folder: &Path) -> Option<Room> {
-    let told = rustix::fs::statvfs(folder).or_else(|error| match folder.parent() {
+    let status = rustix::fs::statvfs(folder).or_else(|error| match folder.parent() {
         Some(parent) => rustix::fs::statvfs(parent),
         None => Err(error),
     });
-    let told = told.ok()?;
+    let status = status.ok()?;
     Some(Room {
-        free: told.f_bavail.saturating_mul(told.f_frsize),
-        total: told.f_blocks.saturating_mul(told.f_frsize),
+        free: status.f_bavail.saturating_mul(status.f_frsize),
+        total: status.f_blocks.saturating_mul(status.f_frsize),
     })
 }
 

@@ -23,7 +23,7 @@ pub(crate) enum LiveError {
     /// The database does not answer, or its answer cannot be used.
     #[error(transparent)]
     Database(#[from] DatabaseError),
-    /// A ticket names a place that the log does not contain.
+    /// A ticket names a point that the log does not contain.
     #[error(
         "the ticket names a write that is no longer in the database: it was replaced by an older copy of itself"
     )]
@@ -154,7 +154,7 @@ pub(crate) fn delivery_status(error: DeliveryError) -> Status {
     kith_wire::status(code, error.to_string(), "send it again")
 }
 
-/// Converts the error of a check whether a log contains a place. Callers handle trimmed logs themselves.
+/// Converts the error of a check whether a log contains a point. Callers handle trimmed logs themselves.
 pub(super) fn of_log(error: LogError) -> LiveError {
     match error {
         LogError::Database(error) => LiveError::Database(error),

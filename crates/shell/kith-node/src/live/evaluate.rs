@@ -22,7 +22,7 @@ use tonic::Status;
 const DEADLINE_DEFAULT: Duration = Duration::from_secs(10);
 
 /// A value, and the points of the logs at which it was read.
-pub(crate) struct Evaluated {
+pub(crate) struct LiveValue {
     pub value: Value,
     pub reached: Ticket,
 }
@@ -46,7 +46,7 @@ impl LiveEvaluator {
     ///
     /// # Errors
     /// The status for the caller.
-    pub async fn evaluate(&self, request: &v1::EvaluateRequest) -> Result<Evaluated, Status> {
+    pub async fn evaluate(&self, request: &v1::EvaluateRequest) -> Result<LiveValue, Status> {
         let left = left_of(request);
         let (need, ticket) = self.need_of(request)?;
         let late = |_| {
@@ -85,7 +85,7 @@ impl LiveEvaluator {
         &self,
         request: &v1::EvaluateRequest,
         need: &ReadNeed,
-    ) -> Result<Evaluated, Status> {
+    ) -> Result<LiveValue, Status> {
         let plan = request.plan.as_ref().map(operator_from_wire);
         let plan = match plan {
             Some(Ok(plan)) => plan,
@@ -115,7 +115,7 @@ impl LiveEvaluator {
             }
             plan => self.evaluate_lists(plan, request, need).await?,
         };
-        Ok(Evaluated { value, reached: Ticket { points: reached, ..Ticket::new(self.types.get().identity) } })
+        Ok(LiveValue { value, reached: Ticket { points: reached, ..Ticket::new(self.types.get().identity) } })
     }
 
     /// Evaluates a plan over adjacency lists, with each partition at a single point of its log.

@@ -8,7 +8,7 @@
 
 use super::{
     database::GraphDatabase,
-    evaluate::{Evaluated, LiveEvaluator},
+    evaluate::{LiveEvaluator, LiveValue},
     find::IndexReader,
     freshness::{Freshener, report_bytes},
     list_builder::ListBuilder,
@@ -162,7 +162,7 @@ impl LiveGraph {
     ///
     /// # Errors
     /// The status for the caller.
-    pub async fn evaluate(&self, request: &v1::EvaluateRequest) -> Result<Evaluated, Status> {
+    pub async fn evaluate(&self, request: &v1::EvaluateRequest) -> Result<LiveValue, Status> {
         self.evaluator.evaluate(request).await
     }
 

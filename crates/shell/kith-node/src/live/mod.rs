@@ -33,7 +33,7 @@ mod types;
 mod unopened;
 mod wire;
 
-pub(crate) use evaluate::Evaluated;
+pub(crate) use evaluate::LiveValue;
 pub(crate) use graph::LiveGraph;
 pub(crate) use hand_over::LeadershipView;
 #[cfg(test)]

@@ -41,7 +41,7 @@ impl Databases for Reach {
 
 /// A graph that the topology names.
 #[derive(Clone)]
-pub(super) struct Named {
+pub(super) struct NamedGraph {
     pub name: String,
     pub count: PartitionCount,
     pub types: Arc<GraphTypes>,
@@ -49,12 +49,12 @@ pub(super) struct Named {
 }
 
 /// A graph whose database is open.
-pub(super) struct Opened {
-    pub graph: Named,
+pub(super) struct OpenGraph {
+    pub graph: NamedGraph,
     pub database: Arc<dyn Database>,
 }
 
-impl Named {
+impl NamedGraph {
     /// Returns the graph of a document in the topology, with its types.
     ///
     /// # Errors
@@ -82,7 +82,7 @@ pub(super) struct Openings {
     databases: Arc<dyn Databases>,
     tasks: JoinSet<Attempt>,
     /// The databases that are being opened, by the name of the graph.
-    under_way: BTreeMap<String, Opening>,
+    under_way: BTreeMap<String, OpeningTask>,
     /// The graphs that are not open, with the reasons.
     unopened: Arc<UnopenedGraphs>,
     /// The announcement of those that this node cannot open.
@@ -90,15 +90,15 @@ pub(super) struct Openings {
 }
 
 /// A database that is being opened.
-struct Opening {
-    graph: Named,
+struct OpeningTask {
+    graph: NamedGraph,
     /// The task of the current attempt.
     task: AbortHandle,
 }
 
 /// The result of one attempt to open a database.
 struct Attempt {
-    graph: Named,
+    graph: NamedGraph,
     result: database::Opened,
 }
 
@@ -114,7 +114,7 @@ impl Openings {
 
     /// Begins to open these graphs, and cancels the attempts for all others. `unreadable` are graphs that this release does
     /// not understand, with the reasons. Does not wait.
-    pub fn set(&mut self, graphs: Vec<Named>, unreadable: &BTreeMap<String, String>) {
+    pub fn set(&mut self, graphs: Vec<NamedGraph>, unreadable: &BTreeMap<String, String>) {
         self.under_way.retain(|_, opening| {
             let is_wanted = graphs.iter().any(|graph| graph.is_same(&opening.graph));
             if !is_wanted {
@@ -132,7 +132,7 @@ impl Openings {
     }
 
     /// Waits until a database is open. Failed attempts are repeated.
-    pub async fn next(&mut self) -> Opened {
+    pub async fn next(&mut self) -> OpenGraph {
         loop {
             let Some(attempt) = self.tasks.join_next().await else { return std::future::pending().await };
             // An aborted task ends with an error, unless it had ended before.
@@ -143,7 +143,7 @@ impl Openings {
             match result {
                 Ok(database) => {
                     self.under_way.remove(&graph.name);
-                    return Opened { graph, database };
+                    return OpenGraph { graph, database };
                 }
                 Err(error) => {
                     tracing::warn!(graph = graph.name, %error, "a live graph cannot be opened yet");
@@ -155,7 +155,7 @@ impl Openings {
         }
     }
 
-    fn attempt(&mut self, graph: Named, pause: Duration) {
+    fn attempt(&mut self, graph: NamedGraph, pause: Duration) {
         let (databases, wanted) = (Arc::clone(&self.databases), graph.clone());
         let task = self.tasks.spawn(async move {
             tokio::time::sleep(pause).await;
@@ -163,7 +163,7 @@ impl Openings {
             let result = databases.open(&wanted.name, &wanted.storage, identity).await;
             Attempt { graph: wanted, result }
         });
-        self.under_way.insert(graph.name.clone(), Opening { graph, task });
+        self.under_way.insert(graph.name.clone(), OpeningTask { graph, task });
     }
 
     /// Announces the graphs that this node cannot open, so that other nodes lead their partitions.

@@ -5,7 +5,7 @@ use super::{
     graph::{LiveGraph, LiveGraphParts},
     hand_over::LeadershipView,
     lead::{self, LeadParts},
-    open::{Databases, Named, Opened, Openings},
+    open::{Databases, NamedGraph, OpenGraph, Openings},
     partitions::HeldPartitions,
     trim::Trimmer,
     unopened::UnopenedGraphs,
@@ -52,7 +52,7 @@ pub(crate) struct Surroundings {
 }
 
 /// The types that the last topology had, with their texts, by graph.
-type Decoded = BTreeMap<String, (Arc<str>, Arc<GraphTypes>)>;
+type DecodedTypes = BTreeMap<String, (Arc<str>, Arc<GraphTypes>)>;
 
 /// Returns the types of a graph in the topology. Types with the same text as before are not decoded again.
 ///
@@ -61,7 +61,7 @@ type Decoded = BTreeMap<String, (Arc<str>, Arc<GraphTypes>)>;
 fn types_of(
     document: &LiveGraphDocument,
     topology: &TopologyDocument,
-    decoded: &mut Decoded,
+    decoded: &mut DecodedTypes,
 ) -> Result<Arc<GraphTypes>, String> {
     let text = topology.types.get(&document.name).ok_or("this node has not read its types")?;
     let text = text.as_ref().map_err(Clone::clone)?;
@@ -142,7 +142,7 @@ impl LiveGraphs {
 
     async fn follow(&self, around: &Surroundings) {
         let mut topology = around.outlook.topology.clone();
-        let mut decoded = Decoded::default();
+        let mut decoded = DecodedTypes::default();
         let mut openings =
             Openings::new(Arc::clone(&around.databases), Arc::clone(&self.unopened), self.announced.clone());
         loop {
@@ -165,13 +165,13 @@ impl LiveGraphs {
     fn apply(
         &self,
         topology: &TopologyDocument,
-        decoded: &mut Decoded,
-    ) -> (Vec<Named>, BTreeMap<String, String>) {
+        decoded: &mut DecodedTypes,
+    ) -> (Vec<NamedGraph>, BTreeMap<String, String>) {
         let (mut missing, mut kept, mut unreadable) = (Vec::new(), BTreeSet::new(), BTreeMap::new());
         decoded.retain(|name, _| topology.types.contains_key(name));
         for document in &topology.live {
             let types = types_of(document, topology, decoded);
-            match types.and_then(|types| Named::new(document, types, topology)) {
+            match types.and_then(|types| NamedGraph::new(document, types, topology)) {
                 Ok(named) => {
                     let known = self.get(&named.name);
                     match known.filter(|known| known.identity() == named.types.identity) {
@@ -207,8 +207,8 @@ impl LiveGraphs {
     }
 
     /// Starts a graph whose database is open, with its state in the topology.
-    fn start_one(&self, around: &Surroundings, topology: &TopologyDocument, opened: Opened) {
-        let Opened { graph: Named { name, count, types, .. }, database } = opened;
+    fn start_one(&self, around: &Surroundings, topology: &TopologyDocument, opened: OpenGraph) {
+        let OpenGraph { graph: NamedGraph { name, count, types, .. }, database } = opened;
         let node = around.outlook.node;
         let partitions = Arc::new(HeldPartitions::new(LiveCacheOptions::default()));
         let parts = LiveGraphParts { name: name.clone(), node, count, types, database, partitions };

@@ -76,14 +76,14 @@ impl Turns {
     /// # Errors
     /// [`LiveError::Busy`] if too many reads wait already.
     pub async fn wait(&self, partition: PartitionId, skips: bool) -> Result<Turn, LiveError> {
-        struct Waiting<'a>(&'a AtomicUsize);
-        impl Drop for Waiting<'_> {
+        struct WaitCount<'a>(&'a AtomicUsize);
+        impl Drop for WaitCount<'_> {
             fn drop(&mut self) {
                 self.0.fetch_sub(1, Relaxed);
             }
         }
         let before = self.waiting.fetch_add(1, Relaxed);
-        let _waiting = Waiting(&self.waiting);
+        let _waiting = WaitCount(&self.waiting);
         if WAITING_MAX <= before {
             return Err(LiveError::Busy(partition));
         }

@@ -79,7 +79,7 @@ impl KnownTypes {
     }
 
     /// Returns the types. In an open graph, waits until they contain all types in the changes that this node has read. An
-    /// association type that is not among them had no associations at the places in the logs that this node has reached.
+    /// association type that is not among them had no associations at the points of the logs that this node has reached.
     ///
     /// # Errors
     /// [`LiveError::OldTypes`] if the types do not arrive for some time.

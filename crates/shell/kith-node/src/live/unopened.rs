@@ -12,22 +12,22 @@ use std::{
 
 /// This node counts as unable to open a graph if opening it has failed for this long. This is longer than the processes of a
 /// cluster take that start at the same time, nodes and databases among them.
-const PATIENCE: Duration = Duration::from_secs(5);
+const STUCK_AFTER: Duration = Duration::from_secs(5);
 
 /// A live graph that is not open.
 #[derive(Clone, Debug)]
-struct Unopened {
+struct UnopenedGraph {
     since: Instant,
     code: ErrorCode,
     reason: String,
-    /// Whether opening it has failed for longer than [`PATIENCE`], or can only fail.
+    /// Whether opening it has failed for longer than [`STUCK_AFTER`], or can only fail.
     is_stuck: bool,
 }
 
 /// The live graphs that are not open, by name.
 #[derive(Debug, Default)]
 pub(super) struct UnopenedGraphs {
-    graphs: Mutex<BTreeMap<String, Unopened>>,
+    graphs: Mutex<BTreeMap<String, UnopenedGraph>>,
 }
 
 impl UnopenedGraphs {
@@ -39,13 +39,14 @@ impl UnopenedGraphs {
         for name in names {
             let opening = || {
                 let reason = "its database is being opened".to_owned();
-                Unopened { since: Instant::now(), code, reason, is_stuck: false }
+                UnopenedGraph { since: Instant::now(), code, reason, is_stuck: false }
             };
             graphs.insert(name.to_owned(), before.remove(name).unwrap_or_else(opening));
         }
         for (name, reason) in unreadable {
             let reason = format!("this node cannot read its types or its storage: {reason}");
-            graphs.insert(name.clone(), Unopened { since: Instant::now(), code, reason, is_stuck: true });
+            graphs
+                .insert(name.clone(), UnopenedGraph { since: Instant::now(), code, reason, is_stuck: true });
         }
     }
 
@@ -54,7 +55,7 @@ impl UnopenedGraphs {
         if let Some(graph) = self.graphs.lock().get_mut(name) {
             graph.code = error.code();
             graph.reason = error.to_string();
-            graph.is_stuck = PATIENCE <= graph.since.elapsed();
+            graph.is_stuck = STUCK_AFTER <= graph.since.elapsed();
         }
     }
 
@@ -76,7 +77,7 @@ impl UnopenedGraphs {
     /// or unknown.
     pub fn error(&self, name: &str) -> Option<(LiveError, bool)> {
         let graphs = self.graphs.lock();
-        let Unopened { code, reason, is_stuck, .. } = graphs.get(name)?;
+        let UnopenedGraph { code, reason, is_stuck, .. } = graphs.get(name)?;
         let error = LiveError::NotOpen { graph: name.to_owned(), code: *code, reason: reason.clone() };
         Some((error, *is_stuck))
     }
@@ -84,7 +85,7 @@ impl UnopenedGraphs {
     /// Returns one entry per graph for the status of the node.
     pub fn statuses(&self) -> Vec<v1::AppliedLogs> {
         let graphs = self.graphs.lock();
-        let status = |(name, graph): (&String, &Unopened)| v1::AppliedLogs {
+        let status = |(name, graph): (&String, &UnopenedGraph)| v1::AppliedLogs {
             graph: name.clone(),
             error: graph.reason.clone(),
             ..Default::default()

@@ -58,11 +58,11 @@ impl Check {
                     if given_up.is_cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
                 },
             );
-            let told = looked.and_then(|found| self.confirmed(component, found));
-            let is_last = told.is_err();
-            let told = told.map(|found| v1::VerifyProgress { bytes_done: done, finding: Some(found) });
+            let message = looked.and_then(|found| self.confirmed(component, found));
+            let is_last = message.is_err();
+            let message = message.map(|found| v1::VerifyProgress { bytes_done: done, finding: Some(found) });
             // The caller may have disconnected.
-            if self.sender.blocking_send(told).is_err() || is_last {
+            if self.sender.blocking_send(message).is_err() || is_last {
                 return;
             }
         }
@@ -79,12 +79,12 @@ impl Check {
             return Err(unknown_version(self.node, name, *version));
         }
         if found.state != "ok" {
-            let (component, place, state) = (&component.name, &found.place, &found.state);
+            let (component, location, state) = (&component.name, &found.place, &found.state);
             tracing::warn!(
                 store = name,
                 version,
                 component,
-                place,
+                place = location,
                 state,
                 "the object store's copy is damaged or incomplete"
             );

@@ -50,7 +50,7 @@ impl State {
     }
 }
 
-/// Compares the files in `folder` with their manifest, and the manifest with the metadata. `told` is called as in
+/// Compares the files in `folder` with their manifest, and the manifest with the metadata. `on_bytes` is called as in
 /// [`kith_engine::verify_slowly`]. Blocks.
 ///
 /// # Errors
@@ -60,9 +60,9 @@ pub(crate) fn verify(
     component: &ComponentDocument,
     partitions: &[PartitionId],
     depth: VerifyDepth,
-    told: &mut OnVerify<'_>,
+    on_bytes: &mut OnVerify<'_>,
 ) -> Result<Found, OpenError> {
-    look(folder, component, || verify_slowly(folder, Some(partitions), depth, told))
+    look(folder, component, || verify_slowly(folder, Some(partitions), depth, on_bytes))
 }
 
 /// Returns those findings of an earlier verification that are still true. The caller must prevent changes of the folder

@@ -2,13 +2,13 @@
 //! take.
 
 use super::{
-    answered::Answered,
+    answer::EncodableAnswer,
     job::{Job, keys_of},
     load::{InFlight, LoadCounter},
     quota::NodeQuotas,
 };
 use crate::{
-    live::{Evaluated, LiveGraph, LiveGraphs},
+    live::{LiveGraph, LiveGraphs, LiveValue},
     repair::scrub::FileHealth,
     versions::held::HeldStores,
     versions::pace::Reads,
@@ -46,7 +46,7 @@ impl Evaluator {
     ///
     /// # Errors
     /// Returns the status for the caller.
-    pub async fn evaluate(&self, request: v1::EvaluateRequest) -> Result<Answered, Status> {
+    pub async fn evaluate(&self, request: v1::EvaluateRequest) -> Result<EncodableAnswer, Status> {
         if let Some(reservation) = &request.reservation
             && reservation.step() != v1::ReservationStep::Redeem
         {
@@ -59,7 +59,11 @@ impl Evaluator {
         reply
     }
 
-    async fn evaluated(&self, request: v1::EvaluateRequest, started: Instant) -> Result<Answered, Status> {
+    async fn evaluated(
+        &self,
+        request: v1::EvaluateRequest,
+        started: Instant,
+    ) -> Result<EncodableAnswer, Status> {
         let _in_flight = self.admit(&request, started)?;
         if let Some(graph) = self.live.find(&request.name).map_err(|error| error.to_status())? {
             return self.evaluated_live(&graph, &request, started).await;
@@ -75,8 +79,8 @@ impl Evaluator {
         graph: &Arc<LiveGraph>,
         request: &v1::EvaluateRequest,
         started: Instant,
-    ) -> Result<Answered, Status> {
-        let Evaluated { value, reached } = graph.evaluate(request).await?;
+    ) -> Result<EncodableAnswer, Status> {
+        let LiveValue { value, reached } = graph.evaluate(request).await?;
         let service = started.elapsed();
         self.note_worked(service);
         let served = v1::Served { name: request.name.clone(), version: 0, ticket: reached.to_bytes().into() };
@@ -86,10 +90,10 @@ impl Evaluator {
             service_us: u64::try_from(service.as_micros()).unwrap_or(u64::MAX),
             ..Default::default()
         };
-        Ok(Answered { value, rest })
+        Ok(EncodableAnswer { value, rest })
     }
 
-    /// Takes a place among the requests in flight.
+    /// Counts a request among those in flight.
     pub fn admit(&self, request: &v1::EvaluateRequest, now: Instant) -> Result<InFlight, Status> {
         let client = request.header.as_ref().map_or(0, |header| header.client);
         self.load.start(client, now).ok_or_else(|| {
@@ -125,7 +129,7 @@ impl Evaluator {
         job: Job,
         served: Vec<v1::Served>,
         started: Instant,
-    ) -> Result<Answered, Status> {
+    ) -> Result<EncodableAnswer, Status> {
         let _guard = job.abandon_on_drop();
         let way = job.way;
         let value = if job.is_quick() {
@@ -148,7 +152,7 @@ impl Evaluator {
             slices: Vec::new(),
             quota_left: left.into(),
         };
-        Ok(Answered { value, rest })
+        Ok(EncodableAnswer { value, rest })
     }
 
     /// Returns the status of a failed evaluation. If the cause is damage, has the version checked.

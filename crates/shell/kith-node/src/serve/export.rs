@@ -82,7 +82,7 @@ impl Pieces {
             self.bytes = keys.iter().chain(&values).map(|bytes| bytes.len()).sum();
             (self.piece.keys, self.piece.values) = (keys, values);
         }
-        let (_waiting, started) = (Waiting::begin(), Instant::now());
+        let (_waiting, started) = (QuotaWait::begin(), Instant::now());
         loop {
             thread::sleep(left.min(NAP));
             if self.sender.is_closed() {
@@ -132,16 +132,16 @@ impl Pieces {
 }
 
 /// Counts as one of the exports that wait for a quota, until it is dropped.
-struct Waiting;
+struct QuotaWait;
 
-impl Waiting {
+impl QuotaWait {
     fn begin() -> Self {
         metrics::gauge!("kith_node_exports_waiting").increment(1.0);
         Self
     }
 }
 
-impl Drop for Waiting {
+impl Drop for QuotaWait {
     fn drop(&mut self) {
         metrics::gauge!("kith_node_exports_waiting").decrement(1.0);
     }

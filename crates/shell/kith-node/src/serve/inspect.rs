@@ -53,16 +53,16 @@ impl InspectService {
     }
 
     fn place_of(&self, reader: &ValuesReader, key: &[u8]) -> Result<v1::PlaceReply, ValueError> {
-        let place = reader.place_of(key)?;
+        let location = reader.place_of(key)?;
         let value = reader.get(key)?;
-        let pack = place.pack.as_deref().and_then(|pack| pack.file_name());
+        let pack = location.pack.as_deref().and_then(|pack| pack.file_name());
         Ok(v1::PlaceReply {
-            partition: place.partition.0,
+            partition: location.partition.0,
             found: value.is_some(),
-            file: place.file.map(|file| file.to_string()).unwrap_or_default(),
-            offset: place.offset,
+            file: location.file.map(|file| file.to_string()).unwrap_or_default(),
+            offset: location.offset,
             pack: pack.map(|pack| pack.to_string_lossy().into_owned()).unwrap_or_default(),
-            pack_offset: place.pack_offset,
+            pack_offset: location.pack_offset,
             length: value.map_or(0, |value| value.len() as u64),
         })
     }
@@ -85,8 +85,8 @@ impl v1::inspect_server::Inspect for InspectService {
         let v1::PlaceRequest { store, version, key } = request.into_inner();
         let reader = self.values(&store, version)?;
         // One key takes little enough time for the connection's own task.
-        let place = self.place_of(&reader, &key).map_err(|error| refused(self.node, &error))?;
-        Ok(Response::new(place))
+        let location = self.place_of(&reader, &key).map_err(|error| refused(self.node, &error))?;
+        Ok(Response::new(location))
     }
 
     async fn scan(&self, request: Request<v1::ScanRequest>) -> Result<Response<v1::ScanReply>, Status> {
@@ -153,13 +153,13 @@ fn verify_here(
             if sender.is_closed() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         let confirmed = looked.and_then(|found| held.repairer.confirm(store, component, found, false));
-        let told = match confirmed {
+        let message = match confirmed {
             Ok(found) => Ok(v1::VerifyProgress { bytes_done: done, finding: Some(found.to_wire()) }),
             Err(error) => Err(not_looked_at(&error)),
         };
-        let is_last = told.is_err();
+        let is_last = message.is_err();
         // The caller may have disconnected.
-        if sender.blocking_send(told).is_err() || is_last {
+        if sender.blocking_send(message).is_err() || is_last {
             return;
         }
     }

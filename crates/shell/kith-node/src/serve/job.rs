@@ -127,12 +127,12 @@ impl Job {
         }
     }
 
-    /// Evaluates the plan for the keys at these places, from the first one on, as many as there is room for. Only for plans
+    /// Evaluates the plan for the keys at these indexes, from the first one on, as many as there is room for. Only for plans
     /// that treat each key separately.
     ///
     /// # Errors
     /// The errors of `kith_operators::evaluate_values`.
-    pub fn run_slice(&self, places: Range<usize>, room: Room) -> Result<Value, EvaluateError> {
+    pub fn run_slice(&self, indexes: Range<usize>, room: Room) -> Result<Value, EvaluateError> {
         self.check_wanted()?;
         let cancelled = || self.is_unwanted();
         let VersionReader::Values(reader) = &self.reader else {
@@ -140,10 +140,10 @@ impl Job {
         };
         let some;
         let keys = match reader.key_type() {
-            KeyType::Id => LookupKeys::Ids(&self.keys[places]),
+            KeyType::Id => LookupKeys::Ids(&self.keys[indexes]),
             KeyType::String | KeyType::Bytes => {
-                let places: Vec<u32> = places.map(|place| place as u32).collect();
-                some = self.byte_keys.select(&places);
+                let indexes: Vec<u32> = indexes.map(|index| index as u32).collect();
+                some = self.byte_keys.select(&indexes);
                 LookupKeys::Bytes(&some)
             }
         };
@@ -180,8 +180,8 @@ impl Job {
     }
 
     /// Like [`Job::is_quick`], for these keys only.
-    pub fn is_quick_slice(&self, places: &Range<usize>) -> bool {
-        places.len() <= KEYS_INLINE_MAX && self.is_warm()
+    pub fn is_quick_slice(&self, indexes: &Range<usize>) -> bool {
+        indexes.len() <= KEYS_INLINE_MAX && self.is_warm()
     }
 
     /// Whether running takes less time than handing over to another thread: few keys, and all pages in memory.

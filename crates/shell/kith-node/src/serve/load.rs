@@ -181,10 +181,10 @@ mod tests {
         let counter = LoadCounter::new(Instant::now());
         counter.note(7, Some(Duration::from_millis(3)));
         counter.note(5, None);
-        let told = counter.counters();
-        assert_eq!((told.requests, told.keys, told.failed), (2, 12, 1));
-        assert_eq!(told.latencies.iter().sum::<u64>(), 1);
-        assert!(0 < told.started_us);
+        let counters = counter.counters();
+        assert_eq!((counters.requests, counters.keys, counters.failed), (2, 12, 1));
+        assert_eq!(counters.latencies.iter().sum::<u64>(), 1);
+        assert!(0 < counters.started_us);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! those of operators and other nodes. [`evaluator`] pins a version or a live graph, asks [`quota`] and [`load`], and runs a
 //! [`job`]; [`slices`] splits long reads.
 
-pub(crate) mod answered;
+pub(crate) mod answer;
 pub(crate) mod doors;
 pub(crate) mod evaluator;
 pub(crate) mod export;

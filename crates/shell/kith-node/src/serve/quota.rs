@@ -4,7 +4,7 @@
 //! Reads that a router admitted are counted here and never refused. The rest of the share is for clients that ask nodes
 //! directly, and what these leave is for exports.
 
-use super::answered::Answered;
+use super::answer::EncodableAnswer;
 use arc_swap::ArcSwap;
 use kith_cluster::{
     quotas::{self, Quotas},
@@ -144,7 +144,7 @@ impl NodeQuotas {
         &self,
         request: &v1::EvaluateRequest,
         reservation: &v1::Reservation,
-    ) -> Result<Answered, Status> {
+    ) -> Result<EncodableAnswer, Status> {
         let (store, id) = (&request.name, named(request, reservation));
         let (is_held, left) = match reservation.step() {
             v1::ReservationStep::Reserve => self
@@ -156,7 +156,7 @@ impl NodeQuotas {
             }
         };
         let rest = v1::EvaluateReply { quota_left: left.into(), ..Default::default() };
-        Ok(Answered { value: Value::Exists(is_held), rest })
+        Ok(EncodableAnswer { value: Value::Exists(is_held), rest })
     }
 
     /// Takes the bytes of an answer from the quotas of the stores that it was read from. Returns how much is left.

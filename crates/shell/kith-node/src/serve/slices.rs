@@ -2,7 +2,7 @@
 //! request is kept: no thread and no answer.
 
 use super::{
-    answered::Answered,
+    answer::EncodableAnswer,
     evaluator::Evaluator,
     job::{AbandonOnDrop, Job, KEYS_INLINE_MAX, keys_of},
     load::InFlight,
@@ -35,7 +35,7 @@ pub(crate) enum Cut {
 
 /// A reply in parts: the first part, and the slices that produce the others.
 pub(crate) struct Parts {
-    first: Answered,
+    first: EncodableAnswer,
     rest: Option<Slices>,
 }
 
@@ -55,7 +55,7 @@ struct Slices {
 }
 
 /// The result of a slice.
-struct Sliced {
+struct SliceResult {
     value: Value,
     /// The number of its keys that were read.
     keys: usize,
@@ -133,7 +133,7 @@ impl Parts {
         let rest = stream::unfold(rest, |slices: Option<Slices>| async move {
             let mut slices = slices?;
             let part = slices.next_counted().await?;
-            Some((part.map(Answered::into_message), Some(slices)))
+            Some((part.map(EncodableAnswer::into_message), Some(slices)))
         });
         stream::once(ready(Ok(first.into_message()))).chain(rest).boxed()
     }
@@ -157,14 +157,14 @@ impl Parts {
 
 impl Slices {
     /// Returns the answer to the next slice; `None` after the last.
-    async fn next(&mut self) -> Option<Result<Answered, Status>> {
+    async fn next(&mut self) -> Option<Result<EncodableAnswer, Status>> {
         let slice = self.sizes.next_slice()?;
         Some(self.evaluate(slice).await)
     }
 
     /// Like `next`, for the slices after the first. The request is counted with its last part, or with the error that ends
     /// it.
-    async fn next_counted(&mut self) -> Option<Result<Answered, Status>> {
+    async fn next_counted(&mut self) -> Option<Result<EncodableAnswer, Status>> {
         let part = self.next().await?;
         if part.is_err() || self.sizes.is_over() {
             let took = part.is_ok().then_some(self.worked);
@@ -173,14 +173,14 @@ impl Slices {
         Some(part)
     }
 
-    fn piece(&self, part: Answered, is_last: bool) -> Piece {
+    fn piece(&self, part: EncodableAnswer, is_last: bool) -> Piece {
         match self.cut {
             Cut::Messages => part.into_piece(is_last),
             Cut::Parts => part.into_part(is_last),
         }
     }
 
-    async fn evaluate(&mut self, slice: Range<usize>) -> Result<Answered, Status> {
+    async fn evaluate(&mut self, slice: Range<usize>) -> Result<EncodableAnswer, Status> {
         let started = Instant::now();
         let room = Room { bytes_max: self.bytes_left, enough: SliceSizes::ENOUGH };
         let is_here = match self.cut {
@@ -215,15 +215,15 @@ impl Slices {
             slices: Vec::new(),
             quota_left: if is_last { left.into() } else { 0 },
         };
-        Ok(Answered { value: sliced.value, rest })
+        Ok(EncodableAnswer { value: sliced.value, rest })
     }
 }
 
 /// Reads as many keys of a slice as there is room for.
-fn sliced(job: &Job, slice: Range<usize>, room: Room) -> Result<Sliced, EvaluateError> {
+fn sliced(job: &Job, slice: Range<usize>, room: Room) -> Result<SliceResult, EvaluateError> {
     let value = job.run_slice(slice, room)?;
     let records = value.records();
-    Ok(Sliced {
+    Ok(SliceResult {
         keys: records.map_or(0, Records::len),
         value_bytes: records.map_or(0, |records| records.value_bytes() as usize),
         damaged: records.map_or(0, Records::damaged),

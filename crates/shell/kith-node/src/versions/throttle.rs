@@ -98,9 +98,9 @@ impl Throttle {
     }
 
     /// Counts a transfer as in progress until the returned value is dropped.
-    pub fn moving(&self) -> Moving<'_> {
+    pub fn moving(&self) -> MoveGuard<'_> {
         self.lock().moving += 1;
-        Moving(self)
+        MoveGuard(self)
     }
 
     /// Waits until `bytes` bytes may pass. Returns `Break` if the node stops. Blocks.
@@ -141,16 +141,16 @@ impl Throttle {
 
 /// A transfer in progress.
 #[derive(Debug)]
-pub struct Moving<'a>(&'a Throttle);
+pub struct MoveGuard<'a>(&'a Throttle);
 
-impl Moving<'_> {
+impl MoveGuard<'_> {
     /// See [`Throttle::pass`].
     pub fn pass(&self, bytes: u64) -> ControlFlow<()> {
         self.0.pass(bytes)
     }
 }
 
-impl Drop for Moving<'_> {
+impl Drop for MoveGuard<'_> {
     fn drop(&mut self) {
         self.0.lock().moving -= 1;
     }
@@ -159,7 +159,7 @@ impl Drop for Moving<'_> {
 /// A source whose requests each wait for their turn in the throttle, unless the caller has given up.
 pub(crate) struct Throttled<'a> {
     source: &'a dyn Source,
-    moving: Moving<'a>,
+    moving: MoveGuard<'a>,
     given_up: CancellationToken,
 }
 

@@ -69,7 +69,7 @@ impl Caller {
         loop {
             match self.write(write).await {
                 CallerOutcome::Nothing(code) => assert!(started.elapsed() < PATIENCE, "{write:?}: {code}"),
-                told => return told,
+                outcome => return outcome,
             }
             tokio::time::sleep(LOOK).await;
         }

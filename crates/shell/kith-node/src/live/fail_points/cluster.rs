@@ -6,7 +6,7 @@ use super::{
     caller::Caller,
     election::{elect, leaders, succeed},
     faulty::{Network, Opens, Processes},
-    plan::{Plan, Wanted},
+    plan::{FaultAction, Plan},
     rows::{Rows, check_directions},
 };
 use crate::live::{LeadershipView, LiveGraphs, Surroundings};
@@ -34,7 +34,7 @@ pub struct Cluster {
     pub plan: Arc<Plan>,
     pub processes: Processes,
     metadata: Arc<EmbeddedMetadata>,
-    wanted: mpsc::UnboundedReceiver<Wanted>,
+    wanted: mpsc::UnboundedReceiver<FaultAction>,
     runtimes: Vec<Option<Runtime>>,
     _folder: tempfile::TempDir,
 }
@@ -113,15 +113,15 @@ impl Cluster {
                 wanted = self.wanted.recv() => wanted.expect("the plan is there"),
             };
             match wanted {
-                Wanted::Death { node, done } => {
+                FaultAction::Death { node, done } => {
                     self.kill(node).await;
                     let _ = done.send(());
                 }
-                Wanted::Look { done } => {
+                FaultAction::Look { done } => {
                     check_directions(self.rows(), &[]).await;
                     let _ = done.send(());
                 }
-                Wanted::Successors { partitions, done } => {
+                FaultAction::Successors { partitions, done } => {
                     let (metadata, database) = (Arc::clone(&self.metadata), Arc::clone(&self.database));
                     tokio::spawn(async move {
                         for partition in partitions {

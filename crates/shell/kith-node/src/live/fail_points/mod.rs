@@ -82,8 +82,8 @@ impl<'c> Run<'c> {
         for mutation in mutations {
             let write = Write { mutation, conditions: Conditions::default(), write_id: None };
             let (write, caller) = (self.named(write), self.cluster.caller());
-            let told = self.cluster.while_faults(caller.insist(&write)).await;
-            self.truth.take(&write, told);
+            let outcome = self.cluster.while_faults(caller.insist(&write)).await;
+            self.truth.take(&write, outcome);
         }
     }
 
@@ -96,9 +96,9 @@ impl<'c> Run<'c> {
         let write = self.named((self.case.write)(one, other));
         let (plan, caller) = (self.cluster.plan.clone(), self.cluster.caller());
         plan.begin(faults);
-        let told = self.cluster.while_faults(caller.write(&write)).await;
+        let outcome = self.cluster.while_faults(caller.write(&write)).await;
         let ended = plan.end();
-        self.truth.take(&write, told);
+        self.truth.take(&write, outcome);
         self.truth.check(&self.cluster, (one, other), self.case.kinds).await;
         self.write_all((self.case.after)(one, other)).await;
         if self.case.is_split && plan.has_late() {

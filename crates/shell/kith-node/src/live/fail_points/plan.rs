@@ -41,7 +41,7 @@ impl Fault {
 }
 
 /// An action that a fault requests from the cluster.
-pub enum Wanted {
+pub enum FaultAction {
     Death {
         node: usize,
         done: oneshot::Sender<()>,
@@ -66,7 +66,7 @@ pub struct Step {
 /// The planned faults, and the steps that were taken.
 pub struct Plan {
     state: Mutex<State>,
-    wanted: mpsc::UnboundedSender<Wanted>,
+    wanted: mpsc::UnboundedSender<FaultAction>,
 }
 
 #[derive(Default)]
@@ -83,7 +83,7 @@ struct State {
 }
 
 impl Plan {
-    pub fn new() -> (Arc<Self>, mpsc::UnboundedReceiver<Wanted>) {
+    pub fn new() -> (Arc<Self>, mpsc::UnboundedReceiver<FaultAction>) {
         let (wanted, receiver) = mpsc::unbounded_channel();
         (Arc::new(Self { state: Mutex::default(), wanted }), receiver)
     }
@@ -156,7 +156,7 @@ impl Plan {
             return self.fail(fault, step, request, (refused, lost)).await;
         }
         if self.looks() {
-            self.want(|done| Wanted::Look { done }).await;
+            self.want(|done| FaultAction::Look { done }).await;
         }
         request.await
     }
@@ -195,7 +195,7 @@ impl Plan {
             }
             Fault::Deposed => {
                 let partitions = step.partitions;
-                self.want(|done| Wanted::Successors { partitions, done }).await;
+                self.want(|done| FaultAction::Successors { partitions, done }).await;
                 request.await
             }
         }
@@ -203,10 +203,10 @@ impl Plan {
 
     /// Ends the process of a node. If the caller runs in this process, it ends too.
     async fn die(&self, node: usize) {
-        self.want(|done| Wanted::Death { node, done }).await;
+        self.want(|done| FaultAction::Death { node, done }).await;
     }
 
-    async fn want(&self, wanted: impl FnOnce(oneshot::Sender<()>) -> Wanted) {
+    async fn want(&self, wanted: impl FnOnce(oneshot::Sender<()>) -> FaultAction) {
         let (done, is_done) = oneshot::channel();
         let _ = self.wanted.send(wanted(done));
         let _ = is_done.await;

@@ -24,8 +24,8 @@ impl Truth {
     }
 
     /// Applies a write to the model, and checks that the caller got the right outcome.
-    pub fn take(&mut self, write: &Write, told: CallerOutcome) {
-        match told {
+    pub fn take(&mut self, write: &Write, outcome: CallerOutcome) {
+        match outcome {
             CallerOutcome::Done(done, ticket) => {
                 let expected = self.model.run(write, done.version, 0);
                 assert_eq!(Outcome::Done(done), expected, "{write:?}");

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 pub(super) const P: PartitionId = PartitionId(0);
 
 /// Creates a database whose log has the addition of an object in one term, and continues in another term. Returns it with
-/// the place of the addition.
+/// the point of the addition.
 async fn database(folder: &Path, id: u64, (term, next): (u64, u64)) -> (Arc<dyn Database>, LogPoint) {
     let identity = GraphIdentity { graph: 7, partitions: PartitionCount::new(1).unwrap() };
     let file = folder.join(format!("{id}.sqlite"));

@@ -11,7 +11,7 @@ use kith_wire::{documents::ComponentDocument, v1};
 use std::error::Error;
 use tonic::Status;
 
-/// The place of a component's copy.
+/// The location of a component's copy.
 pub(crate) struct CopyLocation<'a> {
     /// The folder of the component.
     pub objects: &'a Objects,
@@ -22,40 +22,40 @@ pub(crate) struct CopyLocation<'a> {
     pub cluster: Option<(&'a Objects, &'a str)>,
 }
 
-/// Compares the objects in a place with their manifest, and the manifest with the metadata. `told` is called as in
+/// Compares the objects at a location with their manifest, and the manifest with the metadata. `on_bytes` is called as in
 /// [`kith_engine::verify_slowly`]. Blocks.
 ///
 /// # Errors
 /// `object_store_unreachable`, `object_store_taken`, or `cancelled`. Nothing is known about the copy then.
 pub(crate) fn verify_built(
-    place: &CopyLocation<'_>,
+    location: &CopyLocation<'_>,
     component: &ComponentDocument,
     depth: VerifyDepth,
-    told: &mut OnVerify<'_>,
+    on_bytes: &mut OnVerify<'_>,
 ) -> Result<v1::ComponentFinding, Status> {
     let mut found = v1::ComponentFinding {
         component: component.name.clone(),
-        place: place.objects.location().to_string(),
+        place: location.objects.location().to_string(),
         ..Default::default()
     };
-    let state = look(place, component, depth, told, &mut found)?;
+    let state = look(location, component, depth, on_bytes, &mut found)?;
     found.state = state.name().to_owned();
     Ok(found)
 }
 
 fn look(
-    place: &CopyLocation<'_>,
+    location: &CopyLocation<'_>,
     component: &ComponentDocument,
     depth: VerifyDepth,
-    told: &mut OnVerify<'_>,
+    on_bytes: &mut OnVerify<'_>,
     found: &mut v1::ComponentFinding,
 ) -> Result<State, Status> {
-    let listed = place.objects.list().map_err(|error| unreachable(&error, error.help()))?;
+    let listed = location.objects.list().map_err(|error| unreachable(&error, error.help()))?;
     if listed.is_empty() {
-        place.check_store()?;
+        location.check_store()?;
         return Ok(State::Missing);
     }
-    let manifest = match read_manifest(place.source, None) {
+    let manifest = match read_manifest(location.source, None) {
         Ok(manifest) => manifest,
         Err(FetchError::Manifest(error)) => {
             found.damages.push(of_manifest(damage_of(error)));
@@ -82,7 +82,7 @@ fn look(
         if let Some(fault) = fault {
             found.damages.push(v1::DamagedFile { file: pack.name, fault: fault.to_string(), offset: None });
         } else if depth == VerifyDepth::Deep {
-            read_pack(place, &manifest, (number, &pack.name), told, found)?;
+            read_pack(location, &manifest, (number, &pack.name), on_bytes, found)?;
         }
     }
     Ok(if found.damages.is_empty() { State::Ok } else { State::Damaged })
@@ -90,14 +90,14 @@ fn look(
 
 /// Reads every byte of a pack, which is given by its number and its name.
 fn read_pack(
-    place: &CopyLocation<'_>,
+    location: &CopyLocation<'_>,
     manifest: &Manifest,
     (number, name): (u32, &str),
-    told: &mut OnVerify<'_>,
+    on_bytes: &mut OnVerify<'_>,
     found: &mut v1::ComponentFinding,
 ) -> Result<(), Status> {
-    let mut each = |piece: &[u8]| told(piece.len() as u64);
-    let proven = prove_pack(place.source, manifest, number, &mut each);
+    let mut each = |piece: &[u8]| on_bytes(piece.len() as u64);
+    let proven = prove_pack(location.source, manifest, number, &mut each);
     let proven = proven.map_err(|error| unreachable(&error, HELP))?;
     if proven.is_cut {
         return Err(Status::cancelled("the caller has gone"));

@@ -7,13 +7,13 @@ use kith_query::convert::{records_in_place, records_to_wire, value_to_wire};
 use kith_wire::v1;
 
 /// The answer to a request.
-pub(crate) struct Answered {
+pub(crate) struct EncodableAnswer {
     pub value: Value,
     /// All fields of the reply except the value.
     pub rest: v1::EvaluateReply,
 }
 
-impl Answered {
+impl EncodableAnswer {
     /// Returns the answer as one message.
     pub fn into_message(self) -> v1::EvaluateReply {
         v1::EvaluateReply { value: Some(value_to_wire(&self.value)), ..self.rest }
