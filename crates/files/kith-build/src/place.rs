@@ -80,7 +80,7 @@ pub fn version_here(
     if let Some(here) = objects.folder() {
         return Ok((here.to_owned(), manifest));
     }
-    let copied = objects.download_version(&manifest, folder, &mut |done, total| {
+    let copied = objects.version().download(&manifest, folder, &mut |done, total| {
         on_progress(Progress::Bytes { stage: "downloading", done, total });
     });
     copied.map_err(|error| refused(&error))?;
@@ -165,9 +165,9 @@ pub fn publish_version(
         let message = format!("{} is no whole version: {}", folder.display(), chain(&error));
         Failure::new(ErrorCode::VersionDamaged, message, "build it again")
     })?;
-    let sent = to.reserve_version(&manifest).and_then(|()| {
+    let sent = to.version().reserve(&manifest).and_then(|()| {
         let mut report_bytes = |done, total| on_progress(Progress::Bytes { stage: "uploading", done, total });
-        to.upload_version_on(base, folder, &mut report_bytes)
+        to.version().upload_on(base, folder, &mut report_bytes)
     });
     sent.map(|_| ()).map_err(|error| refused(&error))
 }

@@ -121,7 +121,7 @@ impl LockedStore {
         let Some(bucket) = &self.bucket else { return Ok(()) };
         let objects = bucket.objects.join(&format!("{component}/{}", bucket.folder(version)));
         let stage = format!("uploading {component}");
-        let sent = objects.upload_version_on(base, folder, &mut |done, total| {
+        let sent = objects.version().upload_on(base, folder, &mut |done, total| {
             on_progress(Progress::Bytes { stage: &stage, done, total });
         });
         sent.map(|_| ()).map_err(|error| refused(&error))

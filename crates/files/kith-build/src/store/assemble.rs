@@ -62,7 +62,7 @@ fn assemble_there(
     let (folders, partitions) = summaries(parts)?;
     let assembly = Assembly::new(options, &partitions).map_err(|error| build(&error))?;
     let source = assembly.source(parts, &folders);
-    let sent = to.upload_proven(&source, assembly.manifest(), &mut |done, total| {
+    let sent = to.version().upload_proven(&source, assembly.manifest(), &mut |done, total| {
         on_progress(Progress::Bytes { stage: "assembling", done, total });
     });
     sent.map_err(|error| refused(&error))?;
@@ -84,7 +84,8 @@ fn assemble_here(
     for (name, (_, summary)) in folders.iter().zip(&partitions) {
         let folder = scratch.path().join(name);
         parts
-            .download_partition(name, summary, &folder, &mut |bytes| {
+            .partitions()
+            .download(name, summary, &folder, &mut |bytes| {
                 done += bytes;
                 on_progress(Progress::Bytes { stage: "downloading", done, total });
             })
@@ -99,7 +100,7 @@ type Summaries = (Vec<String>, Vec<(PathBuf, PartitionSummary)>);
 
 fn summaries(parts: &Objects) -> Result<Summaries, Failure> {
     let mut summaries = (Vec::new(), Vec::new());
-    for (name, bytes) in parts.partitions().map_err(|error| refused(&error))? {
+    for (name, bytes) in parts.partitions().summaries().map_err(|error| refused(&error))? {
         let shown = PathBuf::from(parts.join(&name).location().to_string());
         let summary = PartitionSummary::decode(&bytes, &shown).map_err(|error| build(&error))?;
         summaries.0.push(name);

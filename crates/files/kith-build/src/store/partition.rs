@@ -20,7 +20,7 @@ pub fn publish_partition(
     on_progress: &mut OnProgress<'_>,
 ) -> Result<Objects, Failure> {
     let mut report_bytes = |done, total| on_progress(Progress::Bytes { stage: "uploading", done, total });
-    match objects.upload_partition(folder, summary, &mut report_bytes) {
+    match objects.partitions().upload(folder, summary, &mut report_bytes) {
         Ok(name) => Ok(objects.join(&name)),
         Err(ObjectsError::Taken { object }) => {
             let message =

@@ -3,7 +3,7 @@
 
 use crate::objects::remote::{Remote, block_on};
 use crate::objects::upload::{PACKS_AT_A_TIME, PART_BYTES, PARTS_MAX};
-use crate::objects::{Objects, ObjectsError};
+use crate::objects::{ObjectsError, VersionObjects};
 use kith_engine::{Manifest, PackEntry, Source, prove_pack};
 use object_store::{MultipartUpload, ObjectStoreExt};
 use parking_lot::Mutex;
@@ -15,14 +15,14 @@ use std::thread;
 /// A callback for each piece, called by the thread that read it, with the length of the piece.
 type Read<'a> = dyn Fn(u64) + Sync + 'a;
 
-impl Objects {
+impl VersionObjects<'_> {
     /// Uploads the version that `manifest` describes to this place, with packs read from `source`. A pack becomes
     /// visible once all of its bytes are proven, and the manifest is written last. The call may be repeated, and
     /// another build of the same rows may run at the same time; a build of other rows is refused. Uses about four parts
     /// of 8 MiB of memory. Local folders are not supported.
     ///
     /// # Errors
-    /// As [`Objects::reserve_version`]; [`ObjectsError::Damaged`]; if the source or the store fails. The place then
+    /// As [`VersionObjects::reserve`]; [`ObjectsError::Damaged`]; if the source or the store fails. The place then
     /// holds no version.
     pub fn upload_proven(
         &self,
@@ -30,12 +30,12 @@ impl Objects {
         manifest: &Manifest,
         on_progress: &mut (dyn FnMut(u64, u64) + Send),
     ) -> Result<(), ObjectsError> {
-        let location = || self.location().to_string();
-        let Some(remote) = &self.remote else {
+        let location = || self.objects.location().to_string();
+        let Some(remote) = &self.objects.remote else {
             let source = io::Error::new(io::ErrorKind::Unsupported, "it is a folder on this machine");
             return Err(ObjectsError::Local { path: location().into(), source });
         };
-        self.reserve_version(manifest)?;
+        self.reserve(manifest)?;
         let packs = manifest.packs();
         let total = packs.iter().map(|pack| pack.bytes).sum();
         let progress = Mutex::new((0, on_progress));

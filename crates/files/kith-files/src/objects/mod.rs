@@ -4,8 +4,7 @@
 //!
 //! - [`Location`], [`Access`]: the text with which users name a place, and how it may be reached.
 //! - [`Objects`]: a place and the objects in it; `listed` and `read` for listings and streams.
-//! - `upload`, `assemble`, `partitions`, `put_new`: uploads whose manifest is written last, and writes of objects that
-//!   must not exist.
+//! - [`VersionObjects`]: uploads whose manifest is written last. [`PartitionObjects`]: what tasks build one by one.
 //! - `claim`: which cluster owns a place.
 //! - `remote`: blocking access to an object store. `clients`: the only module that knows the clients of each protocol.
 //!
@@ -49,6 +48,7 @@ pub use claim::{ClaimError, IDENTITY_NAME};
 pub use error::ObjectsError;
 pub use listed::Listed;
 pub use location::{Location, LocationError};
+pub use partitions::PartitionObjects;
 pub use place::Objects;
 pub use read::ObjectReader;
-pub use upload::{Download, Upload};
+pub use upload::{Download, Upload, VersionObjects};

@@ -3,7 +3,7 @@
 //! In a bucket, the folder of a partition is named by its number and the beginning of its seal. A task that runs twice
 //! writes the same bytes under the same names, whether one run fails or is killed, and another outcome of the same
 //! partition never touches them. The summary is written last, so a folder without one is not a partition. Only
-//! [`Objects::remove_partitions`] removes anything.
+//! [`PartitionObjects::remove_all`] removes anything.
 
 use crate::objects::remote::block_on;
 use crate::objects::upload::{PACKS_AT_A_TIME, SharedProgress, upload_pack};
@@ -25,14 +25,20 @@ const READS_AT_A_TIME: usize = 8;
 /// Prefixes of folders that killed tasks leave behind on this machine.
 const LEFT_OVER: [&str; 2] = [".partition-", ".scratch-"];
 
-impl Objects {
+/// The partitions in a place.
+#[derive(Clone, Copy, Debug)]
+pub struct PartitionObjects<'a> {
+    pub(crate) objects: &'a Objects,
+}
+
+impl PartitionObjects<'_> {
     /// Uploads the partition in `folder` to a new folder below this place, and returns the name of that folder. Does
     /// not work for folders of this machine, where tasks build in place. After an error there is no partition, unless
     /// another task has written it.
     ///
     /// # Errors
     /// [`ObjectsError::Taken`] if another outcome of the partition exists; if files cannot be read, or the store fails.
-    pub fn upload_partition(
+    pub fn upload(
         &self,
         folder: &Path,
         summary: &PartitionSummary,
@@ -44,15 +50,15 @@ impl Objects {
         let number = format!("p{:0width$}", summary.partition, width = NUMBER_DIGITS);
         let seal: String = summary.seal.chars().take(SEAL_DIGITS).collect();
         let name = format!("{number}-{seal}");
-        let objects = self.join(&name);
-        let Some(remote) = &objects.remote else {
+        let target = self.objects.join(&name);
+        let Some(remote) = &target.remote else {
             let source = io::Error::new(io::ErrorKind::Unsupported, "it is a folder on this machine");
             return Err(local(folder, source));
         };
-        for other in self.children()? {
+        for other in self.objects.children()? {
             let is_other = other != name && other.starts_with(&format!("{number}-"));
-            if is_other && self.join(&other).size(SUMMARY_NAME)?.is_some() {
-                return Err(ObjectsError::Taken { object: self.join(&other).location().to_string() });
+            if is_other && self.objects.join(&other).size(SUMMARY_NAME)?.is_some() {
+                return Err(ObjectsError::Taken { object: self.objects.join(&other).location().to_string() });
             }
         }
         let file = |name: &str, bytes| PackEntry { name: name.to_owned(), bytes };
@@ -63,10 +69,10 @@ impl Objects {
                 futures::stream::iter(&files).map(|file| upload_pack(remote, folder, file, &progress));
             uploads.buffer_unordered(PACKS_AT_A_TIME).try_for_each(async |()| Ok(())).await
         })?;
-        match objects.put_new(SUMMARY_NAME, bytes.clone()) {
+        match target.put_new(SUMMARY_NAME, bytes.clone()) {
             Err(ObjectsError::Taken { object }) => {
                 let mut found = vec![0; bytes.len() + 1];
-                let count = objects.read(SUMMARY_NAME, 0, &mut found);
+                let count = target.read(SUMMARY_NAME, 0, &mut found);
                 let is_same = count.is_ok_and(|count| found[..count] == bytes);
                 if is_same { Ok(name) } else { Err(ObjectsError::Taken { object }) }
             }
@@ -78,9 +84,9 @@ impl Objects {
     ///
     /// # Errors
     /// If the place cannot be read.
-    pub fn partitions(&self) -> Result<Vec<(String, Vec<u8>)>, ObjectsError> {
+    pub fn summaries(&self) -> Result<Vec<(String, Vec<u8>)>, ObjectsError> {
         let mut found = Vec::new();
-        for listed in self.list()? {
+        for listed in self.objects.list()? {
             let Some((folder, SUMMARY_NAME)) = listed.name.rsplit_once('/') else { continue };
             if is_partition(folder) {
                 found.push((folder.to_owned(), listed.bytes));
@@ -89,8 +95,8 @@ impl Objects {
         let read = |(folder, bytes): &(String, u64)| {
             let object = format!("{folder}/{SUMMARY_NAME}");
             let mut summary = vec![0; usize::try_from(*bytes).unwrap_or_default()];
-            let count = self.read(&object, 0, &mut summary).map_err(|error| {
-                let object = self.join(&object).location().to_string();
+            let count = self.objects.read(&object, 0, &mut summary).map_err(|error| {
+                let object = self.objects.join(&object).location().to_string();
                 ObjectsError::Failed { object, source: Box::new(error) }
             })?;
             summary.truncate(count);
@@ -114,7 +120,7 @@ impl Objects {
     ///
     /// # Errors
     /// If the files cannot be read or written.
-    pub fn download_partition(
+    pub fn download(
         &self,
         name: &str,
         summary: &PartitionSummary,
@@ -126,7 +132,7 @@ impl Objects {
         let files = summary.files.iter().map(|file| (file.name.as_str(), file.bytes));
         for (file, bytes) in files.chain([(SUMMARY_NAME, 0)]) {
             let path = folder.join(file);
-            let mut reader = self.reader(&format!("{name}/{file}"));
+            let mut reader = self.objects.reader(&format!("{name}/{file}"));
             let copied = fs::File::create(&path).and_then(|mut to| io::copy(&mut reader, &mut to));
             copied.map_err(|source| local(&path, source))?;
             on_progress(bytes);
@@ -139,17 +145,17 @@ impl Objects {
     ///
     /// # Errors
     /// If the place cannot be read, or something cannot be removed.
-    pub fn remove_partitions(&self) -> Result<usize, ObjectsError> {
+    pub fn remove_all(&self) -> Result<usize, ObjectsError> {
         let is_left_over = |name: &str| LEFT_OVER.iter().any(|prefix| name.starts_with(prefix));
         let mut removed = 0;
-        for name in self.children()? {
+        for name in self.objects.children()? {
             let is_partition = is_partition(&name);
-            if is_partition || (self.folder().is_some() && is_left_over(&name)) {
-                self.join(&name).remove_all()?;
+            if is_partition || (self.objects.folder().is_some() && is_left_over(&name)) {
+                self.objects.join(&name).remove_all()?;
                 removed += usize::from(is_partition);
             }
         }
-        if let Some(folder) = self.folder() {
+        if let Some(folder) = self.objects.folder() {
             // The folder may contain other files, and then remains.
             let _ = fs::remove_dir(folder);
         }

@@ -1,9 +1,12 @@
 //! A place and the objects in it.
 
 use crate::objects::listed::Listed;
+use crate::objects::partitions::PartitionObjects;
+use crate::objects::put_new::put_new_file;
 use crate::objects::remote::{Remote, block_on};
-use crate::objects::{Access, Location, ObjectsError};
-use kith_engine::{FolderSource, ObjectError, REMOTE_PIECE_BYTES, Source};
+use crate::objects::{Access, Location, ObjectReader, ObjectsError, VersionObjects};
+use kith_engine::{FetchError, FolderSource, Manifest, ObjectError, REMOTE_PIECE_BYTES, Source};
+use object_store::PutMode;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
@@ -50,10 +53,10 @@ impl Objects {
         }
     }
 
-    /// Returns the same place, but with failed requests repeated for at most `patience`.
+    /// Returns the same place, but with failed requests repeated for at most `timeout`.
     #[must_use]
-    pub fn repeating_for(&self, patience: Duration) -> Self {
-        let remote = self.remote.as_ref().map(|remote| remote.repeating_for(patience));
+    pub fn repeating_for(&self, timeout: Duration) -> Self {
+        let remote = self.remote.as_ref().map(|remote| remote.repeating_for(timeout));
         Self { location: self.location.clone(), remote }
     }
 
@@ -133,6 +136,45 @@ impl Objects {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Returns a reader of one object. A failed request is repeated from where it broke off. Uses 8 MiB of memory.
+    pub fn reader(&self, name: &str) -> ObjectReader {
+        ObjectReader::new(self.clone(), name.to_owned())
+    }
+
+    /// Writes an object that must not exist yet, completely or not at all. Creates the object's folder, but not the
+    /// parents of that folder.
+    pub(crate) fn put_new(&self, name: &str, bytes: Vec<u8>) -> Result<(), ObjectsError> {
+        if let Some(remote) = &self.remote {
+            let at = remote.at(name);
+            let put = remote.store.put_opts(&at, bytes.into(), PutMode::Create.into());
+            return block_on(put).map(|_| ()).map_err(|error| ObjectsError::of(remote.named(name), error));
+        }
+        let folder = self.folder().unwrap_or(Path::new(""));
+        let path = folder.join(name);
+        put_new_file(folder, &path, &bytes).map_err(|source| match source.kind() {
+            io::ErrorKind::AlreadyExists => ObjectsError::Taken { object: path.display().to_string() },
+            _ => ObjectsError::Local { path, source },
+        })
+    }
+
+    /// Reads the manifest of the version in this place.
+    ///
+    /// # Errors
+    /// As for a fetch: if there is no manifest, if it is damaged, or if the place cannot be read.
+    pub fn manifest(&self) -> Result<Manifest, FetchError> {
+        kith_engine::read_manifest(self, None)
+    }
+
+    /// Returns this place as the folder of a version.
+    pub fn version(&self) -> VersionObjects<'_> {
+        VersionObjects { objects: self }
+    }
+
+    /// Returns this place as the folder of partitions that tasks build.
+    pub fn partitions(&self) -> PartitionObjects<'_> {
+        PartitionObjects { objects: self }
     }
 }
 

@@ -20,11 +20,9 @@ pub struct ObjectReader {
     is_last: bool,
 }
 
-impl Objects {
-    /// Returns a reader of one object. A failed request is repeated from where it broke off. Uses 8 MiB of memory.
-    pub fn reader(&self, name: &str) -> ObjectReader {
-        let (objects, name) = (self.clone(), name.to_owned());
-        ObjectReader { objects, name, offset: 0, piece: Vec::new(), used: 0, is_last: false }
+impl ObjectReader {
+    pub(super) fn new(objects: Objects, name: String) -> Self {
+        Self { objects, name, offset: 0, piece: Vec::new(), used: 0, is_last: false }
     }
 }
 

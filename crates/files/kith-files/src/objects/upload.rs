@@ -46,7 +46,13 @@ impl<'a, 'u> SharedProgress<'a, 'u> {
     }
 }
 
-impl Objects {
+/// The objects of the version that a place is the folder of.
+#[derive(Clone, Copy, Debug)]
+pub struct VersionObjects<'a> {
+    pub(crate) objects: &'a Objects,
+}
+
+impl VersionObjects<'_> {
     /// Uploads the built version in `folder` to this place, which becomes the version's folder: first the packs and the
     /// patch, then the manifest. Failed requests are repeated, and repeating the upload is harmless. Does not work for
     /// folders of this machine, where builds write in place.
@@ -54,21 +60,17 @@ impl Objects {
     /// # Errors
     /// If `folder` does not hold a built version, if another version is in this place, or if the store fails. This
     /// place then holds no version.
-    pub fn upload_version(
-        &self,
-        folder: &Path,
-        on_progress: &mut Upload<'_>,
-    ) -> Result<Manifest, ObjectsError> {
-        self.upload_version_on(None, folder, on_progress)
+    pub fn upload(&self, folder: &Path, on_progress: &mut Upload<'_>) -> Result<Manifest, ObjectsError> {
+        self.upload_on(None, folder, on_progress)
     }
 
-    /// As [`Objects::upload_version`], for a version that was made from the one in `base`. If both are in the same
-    /// store, the store itself copies the packs that they have in common, which are then not uploaded. `told` is called
-    /// for the other packs only.
+    /// As [`VersionObjects::upload`], for a version that was made from the one in `base`. If both are in the same
+    /// store, the store itself copies the packs that they have in common, which are then not uploaded. `on_progress` is
+    /// called for the other packs only.
     ///
     /// # Errors
-    /// As [`Objects::upload_version`].
-    pub fn upload_version_on(
+    /// As [`VersionObjects::upload`].
+    pub fn upload_on(
         &self,
         base: Option<&Objects>,
         folder: &Path,
@@ -77,7 +79,7 @@ impl Objects {
         let path = || folder.to_owned();
         let manifest =
             Manifest::read(folder).map_err(|source| ObjectsError::NoVersion { path: path(), source })?;
-        let Some(remote) = &self.remote else {
+        let Some(remote) = &self.objects.remote else {
             let source = io::Error::new(io::ErrorKind::Unsupported, "it is a folder on this machine");
             return Err(ObjectsError::Local { path: path(), source });
         };
@@ -103,7 +105,7 @@ impl Objects {
 
     /// Writes the last object of a version. The version exists from then on.
     pub(crate) fn put_manifest(&self, manifest: &Manifest) -> Result<(), ObjectsError> {
-        match self.put_new(MANIFEST_NAME, manifest.encode()) {
+        match self.objects.put_new(MANIFEST_NAME, manifest.encode()) {
             // Another process was faster, or the first try of this one succeeded but its answer was lost.
             Err(ObjectsError::Taken { .. }) => self.check_free(manifest),
             put => put,
@@ -117,17 +119,17 @@ impl Objects {
     /// # Errors
     /// [`ObjectsError::Taken`] if another version is there; [`ObjectsError::Reserved`] if another one is being written
     /// there, or was begun.
-    pub fn reserve_version(&self, manifest: &Manifest) -> Result<(), ObjectsError> {
+    pub fn reserve(&self, manifest: &Manifest) -> Result<(), ObjectsError> {
         self.check_free(manifest)?;
         let hash = manifest.hash();
-        let object = match self.put_new(RESERVATION_NAME, hash.clone().into_bytes()) {
+        let object = match self.objects.put_new(RESERVATION_NAME, hash.clone().into_bytes()) {
             Err(ObjectsError::Taken { object }) => object,
             put => return put,
         };
         let mut found = vec![0; hash.len() + 1];
-        match self.read(RESERVATION_NAME, 0, &mut found) {
+        match self.objects.read(RESERVATION_NAME, 0, &mut found) {
             Ok(count) if found[..count] == *hash.as_bytes() => Ok(()),
-            Ok(_) => Err(ObjectsError::Reserved { location: self.location().to_string() }),
+            Ok(_) => Err(ObjectsError::Reserved { location: self.objects.location().to_string() }),
             Err(error) => Err(ObjectsError::Failed { object, source: Box::new(error) }),
         }
     }
@@ -135,7 +137,7 @@ impl Objects {
     /// Makes the store copy the packs that a version has in common with the one in `base`, and returns their names in
     /// this place. Packs that the store does not copy, for whatever reason, must be uploaded.
     fn copy_in_common(&self, base: &Objects, manifest: &Manifest) -> BTreeSet<String> {
-        let (Some(to), Some(from)) = (&self.remote, &base.remote) else { return BTreeSet::new() };
+        let (Some(to), Some(from)) = (&self.objects.remote, &base.remote) else { return BTreeSet::new() };
         if !to.is_of_store(from) {
             return BTreeSet::new();
         }
@@ -150,19 +152,11 @@ impl Objects {
         block_on(copies.buffer_unordered(PACKS_AT_A_TIME).filter_map(async |name| name).collect())
     }
 
-    /// Reads the manifest of the version in this place.
-    ///
-    /// # Errors
-    /// As for a fetch: if there is no manifest, if it is damaged, or if the place cannot be read.
-    pub fn manifest(&self) -> Result<Manifest, kith_engine::FetchError> {
-        kith_engine::read_manifest(self, None)
-    }
-
     /// Checks that the place is free for a version, or holds it already.
     pub(crate) fn check_free(&self, manifest: &Manifest) -> Result<(), ObjectsError> {
-        let object = || self.location().join(MANIFEST_NAME).to_string();
+        let object = || self.objects.location().join(MANIFEST_NAME).to_string();
         let mut found = vec![0; manifest.encode().len() + 1];
-        match self.read(MANIFEST_NAME, 0, &mut found) {
+        match self.objects.read(MANIFEST_NAME, 0, &mut found) {
             Ok(count) if found[..count] == manifest.encode() => Ok(()),
             Ok(_) => Err(ObjectsError::Taken { object: object() }),
             Err(kith_engine::ObjectError::Missing { .. }) => Ok(()),
@@ -174,7 +168,7 @@ impl Objects {
     /// disk. The objects are not proven.
     ///
     /// If the objects cannot be read or written.
-    pub fn download_version(
+    pub fn download(
         &self,
         manifest: &Manifest,
         folder: &Path,
@@ -187,8 +181,12 @@ impl Objects {
         fs::create_dir_all(folder).map_err(|source| local(folder, source))?;
         for pack in &packs {
             let path = folder.join(&pack.name);
-            let mut counted =
-                CountedReader { reader: self.reader(&pack.name), done: &mut done, total, on_progress };
+            let mut counted = CountedReader {
+                reader: self.objects.reader(&pack.name),
+                done: &mut done,
+                total,
+                on_progress,
+            };
             let copied = File::create(&path).and_then(|mut file| {
                 io::copy(&mut counted, &mut file)?;
                 file.sync_all()

@@ -62,7 +62,8 @@ fn uploaded(rows: u64) -> (S3, Access, tempfile::TempDir, Manifest) {
     let manifest = build(folder.path(), 1, rows);
     let mut last = (0, 0);
     objects(&access, "people/1")
-        .upload_version(&folder.path().join("1"), &mut |done, total| last = (done, total))
+        .version()
+        .upload(&folder.path().join("1"), &mut |done, total| last = (done, total))
         .expect("the upload succeeds");
     assert_eq!(last.0, last.1);
     (server, access, folder, manifest)

@@ -9,7 +9,8 @@ fn an_upload_that_is_cut_off_leaves_no_version_and_can_be_repeated() {
     build(folder.path(), 1, ROWS);
     let remote = objects(&access, "people/1");
     let error = remote
-        .upload_version(&folder.path().join("1"), &mut |done, total| {
+        .version()
+        .upload(&folder.path().join("1"), &mut |done, total| {
             if total / 2 < done {
                 server.kill();
             }
@@ -18,7 +19,7 @@ fn an_upload_that_is_cut_off_leaves_no_version_and_can_be_repeated() {
     assert!(matches!(error, ObjectsError::Failed { .. }), "{error:?}");
     server.restart();
     assert!(matches!(remote.manifest(), Err(FetchError::Manifest(_))), "{:?}", remote.manifest());
-    remote.upload_version(&folder.path().join("1"), &mut |_, _| {}).unwrap();
+    remote.version().upload(&folder.path().join("1"), &mut |_, _| {}).unwrap();
     let target = folder.path().join("fetched");
     fetched(&remote, &target, &mut go_on).unwrap();
     assert_right(&target, 1);
@@ -97,7 +98,7 @@ fn a_wrong_secret_is_refused_and_said_so() {
     assert!(matches!(error, ObjectsError::Refused { .. }), "{error:?}");
     assert!(error.help().contains("AWS_SECRET_ACCESS_KEY"));
     assert!(matches!(
-        objects(&access, "people/2").upload_version(&folder.path().join("1"), &mut |_, _| {}),
+        objects(&access, "people/2").version().upload(&folder.path().join("1"), &mut |_, _| {}),
         Err(ObjectsError::Refused { .. } | ObjectsError::Failed { .. })
     ));
 }

@@ -15,7 +15,7 @@ fn a_version_goes_up_and_comes_down_the_same() {
     fetched(&remote, &target, &mut go_on).unwrap();
     assert_right(&target, 1);
     // Copied unchanged, for the object store of another cluster.
-    remote.download_version(&manifest, &folder.path().join("copy"), &mut |_, _| {}).unwrap();
+    remote.version().download(&manifest, &folder.path().join("copy"), &mut |_, _| {}).unwrap();
     for name in names {
         let [built, copied] =
             ["1", "copy"].map(|dir| std::fs::read(folder.path().join(dir).join(&name)).unwrap());
@@ -36,7 +36,7 @@ fn a_version_made_of_another_sends_what_changed_and_the_store_copies_the_rest() 
     assert_eq!(manifest.packs_in_common(&base).len(), PARTITIONS as usize - 1);
     let (built, remote) = (folder.path().join("2"), objects(&access, "people/2"));
     let before = (server.bytes_sent(), server.bytes_received());
-    remote.upload_version_on(Some(&objects(&access, "people/1")), &built, &mut |_, _| {}).unwrap();
+    remote.version().upload_on(Some(&objects(&access, "people/1")), &built, &mut |_, _| {}).unwrap();
     let sent = server.bytes_received() - before.1;
     assert!(sent < summary.bytes_changed + (1 << 20), "{sent} bytes for {summary:?}");
     assert!(server.bytes_sent() - before.0 < 1 << 20, "a copy by the store does not pass here");
@@ -57,7 +57,7 @@ fn a_version_made_of_another_sends_what_changed_and_the_store_copies_the_rest() 
     assert!(sent < 32 << 10, "{sent} bytes for one key");
     // Packs of a removed version cannot be copied, so everything is uploaded.
     let again = objects(&access, "people/3");
-    again.upload_version_on(Some(&objects(&access, "people/1")), &built, &mut |_, _| {}).unwrap();
+    again.version().upload_on(Some(&objects(&access, "people/1")), &built, &mut |_, _| {}).unwrap();
     let names_and_sizes = |remote: &Objects| -> Vec<(String, u64)> {
         remote.list().unwrap().into_iter().map(|object| (object.name, object.bytes)).collect()
     };
@@ -68,9 +68,9 @@ fn a_version_made_of_another_sends_what_changed_and_the_store_copies_the_rest() 
 fn a_place_takes_one_version_and_the_same_one_again() {
     let (_server, access, folder, _) = uploaded(100);
     let remote = objects(&access, "people/1");
-    remote.upload_version(&folder.path().join("1"), &mut |_, _| {}).unwrap();
+    remote.version().upload(&folder.path().join("1"), &mut |_, _| {}).unwrap();
     build(folder.path(), 2, 100);
-    let error = remote.upload_version(&folder.path().join("2"), &mut |_, _| {}).unwrap_err();
+    let error = remote.version().upload(&folder.path().join("2"), &mut |_, _| {}).unwrap_err();
     assert!(matches!(error, ObjectsError::Taken { .. }), "{error:?}");
     fetched(&remote, &folder.path().join("fetched"), &mut go_on).unwrap();
 }

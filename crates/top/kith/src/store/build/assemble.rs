@@ -84,7 +84,7 @@ fn schema(flags: &AssembleFlags) -> Result<Option<SchemaFrom>, Failure> {
 /// If the place cannot be read, or something cannot be removed.
 pub fn discard_parts(format: Format, flags: &DiscardFlags) -> anyhow::Result<()> {
     let removed =
-        open_objects(&flags.parts.to_string())?.remove_partitions().map_err(|error| refused(&error))?;
+        open_objects(&flags.parts.to_string())?.partitions().remove_all().map_err(|error| refused(&error))?;
     let reply = DiscardReply { parts: flags.parts.to_string(), removed: removed as u64 };
     output::print(format, &reply, table::push::discarded)
 }

@@ -142,7 +142,7 @@ impl Client {
         let uploaded = tokio::task::spawn_blocking(move || {
             let manifest = build(scratch.path(), &name, number, &rows);
             let built = scratch.path().join("values").join(number.to_string());
-            objects.upload_version(&built, &mut |_, _| ()).map(|_| (objects, manifest))
+            objects.version().upload(&built, &mut |_, _| ()).map(|_| (objects, manifest))
         });
         let (objects, manifest) =
             uploaded.await.expect("it does not panic").map_err(|_| "object_store_unreachable".to_owned())?;
