@@ -1,22 +1,26 @@
 //! Evaluates edges with columns: a page of the list of each key.
 
-use super::{Evaluator, go_on};
+use super::{Held, Watch, go_on};
 use crate::{EdgesEntry, EdgesPlan, EvaluateError};
+use kith_schema::NeighbourSource;
 
-impl Evaluator<'_> {
-    /// Returns the edges of each key of the request, in the order of the keys.
-    pub(super) fn edges(&mut self, plan: &EdgesPlan) -> Result<Vec<EdgesEntry>, EvaluateError> {
-        let (watch, held, keys) = (&mut self.watch, self.held, self.share.keys);
-        let (mut entries, mut bytes, mut failed) = (Vec::with_capacity(keys.len()), 0, None);
-        self.source.edges(&plan.edge, &plan.read(), keys, &mut |_, list| {
-            let entry = list.map_or(EdgesEntry::NotInGraph, |list| EdgesEntry::Page(plan.page(list)));
-            bytes += entry.bytes();
-            entries.push(entry);
-            let length = list.map_or(0, |list| list.ids.len());
-            go_on(watch.list(length).and_then(|()| held.fits(bytes)), &mut failed)
-        })?;
-        failed.map_or(Ok(entries), Err)
-    }
+/// Returns the edges of each key, in the order of the keys. The answer may take what `held` has left.
+pub(super) fn read(
+    plan: &EdgesPlan,
+    source: &dyn NeighbourSource,
+    keys: &[u64],
+    watch: &mut Watch<'_>,
+    held: Held,
+) -> Result<Vec<EdgesEntry>, EvaluateError> {
+    let (mut entries, mut bytes, mut failed) = (Vec::with_capacity(keys.len()), 0, None);
+    source.edges(&plan.edge, &plan.read(), keys, &mut |_, list| {
+        let entry = list.map_or(EdgesEntry::NotInGraph, |list| EdgesEntry::Page(plan.page(list)));
+        bytes += entry.bytes();
+        entries.push(entry);
+        let length = list.map_or(0, |list| list.ids.len());
+        go_on(watch.list(length).and_then(|()| held.fits(bytes)), &mut failed)
+    })?;
+    failed.map_or(Ok(entries), Err)
 }
 
 impl EdgesEntry {

@@ -1,6 +1,5 @@
 //! The memory of an evaluation: sets, lists and tallies that are held at the same time.
 
-use super::Evaluator;
 use crate::EvaluateError;
 
 /// The number of bytes that an evaluation may hold, and the number that are left.
@@ -25,24 +24,17 @@ impl Held {
         if bytes <= self.left { Ok(()) } else { Err(self.too_large()) }
     }
 
+    /// Returns what may be held beside `ids`.
+    ///
+    /// # Errors
+    /// If they do not fit beside what is held already.
+    pub(super) fn beside(self, ids: &[u64]) -> Result<Self, EvaluateError> {
+        self.fits(size_of_val(ids))?;
+        Ok(Self { left: self.left - size_of_val(ids), ..self })
+    }
+
     /// The error for something that does not fit.
     pub(super) fn too_large(&self) -> EvaluateError {
         EvaluateError::TooLarge { max: self.max }
-    }
-}
-
-impl Evaluator<'_> {
-    /// Runs `work` while `ids` are held.
-    pub(super) fn beside<T>(
-        &mut self,
-        ids: &[u64],
-        work: impl FnOnce(&mut Self) -> Result<T, EvaluateError>,
-    ) -> Result<T, EvaluateError> {
-        let before = self.held;
-        self.held.fits(size_of_val(ids))?;
-        self.held.left -= size_of_val(ids);
-        let done = work(self);
-        self.held = before;
-        done
     }
 }

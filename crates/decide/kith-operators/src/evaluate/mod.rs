@@ -27,6 +27,7 @@ use crate::sets::Scratch;
 use crate::{EvaluateError, Operator, Value, ValueKind};
 use held::Held;
 use kith_schema::NeighbourSource;
+use partitions::PartitionEvaluator;
 use std::ops::ControlFlow;
 use watch::Watch;
 
@@ -50,7 +51,7 @@ pub fn evaluate(
     Evaluator { share: *share, source, scratch, watch, held }.run(plan)
 }
 
-impl Evaluator<'_> {
+impl<'a> Evaluator<'a> {
     fn run(mut self, plan: &Operator) -> Result<Value, EvaluateError> {
         let kind = plan.check()?;
         if plan.needs_live_graph() {
@@ -73,7 +74,10 @@ impl Evaluator<'_> {
             }
             ValueKind::Tallies => self.tallies(plan).map(|(ids, counts)| Value::Tallies { ids, counts }),
             ValueKind::Edges => match plan {
-                Operator::Edges(plan) => self.edges(plan).map(Value::Edges),
+                Operator::Edges(plan) => {
+                    edges::read(plan, self.source, self.share.keys, &mut self.watch, self.held)
+                        .map(Value::Edges)
+                }
                 other => Err(mistyped(other)),
             },
             ValueKind::Count => self.count(plan).map(Value::Count),
@@ -84,6 +88,30 @@ impl Evaluator<'_> {
             ValueKind::Records | ValueKind::Groups => {
                 Err(EvaluateError::Mistyped { operator: plan.name(), got: "a graph" })
             }
+        }
+    }
+
+    /// Runs `work` while `ids` are held.
+    fn beside<T>(
+        &mut self,
+        ids: &[u64],
+        work: impl FnOnce(&mut Self) -> Result<T, EvaluateError>,
+    ) -> Result<T, EvaluateError> {
+        let before = self.held;
+        self.held = before.beside(ids)?;
+        let done = work(self);
+        self.held = before;
+        done
+    }
+
+    /// Returns the evaluation of plans that read only postings and member tables.
+    fn by_partition(&mut self) -> PartitionEvaluator<'_, 'a> {
+        PartitionEvaluator {
+            partitions: self.share.partitions,
+            source: self.source,
+            scratch: self.scratch,
+            watch: &mut self.watch,
+            held: self.held,
         }
     }
 }

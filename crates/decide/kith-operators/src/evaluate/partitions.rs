@@ -2,9 +2,10 @@
 //! result is the union of the partitions' results. Intersections stay small, and an existence query ends at the first
 //! partition that has a member.
 
-use super::{Evaluator, mistyped};
-use crate::sets::{self, sort_distinct};
+use super::{Held, Watch, mistyped};
+use crate::sets::{self, Scratch, sort_distinct};
 use crate::{EvaluateError, Operator};
+use kith_schema::NeighbourSource;
 use kith_types::PartitionId;
 
 impl Operator {
@@ -22,10 +23,20 @@ impl Operator {
     }
 }
 
-impl Evaluator<'_> {
-    pub(super) fn by_partition_set(&mut self, plan: &Operator) -> Result<Vec<u64>, EvaluateError> {
+/// One evaluation under way of plans within partitions.
+pub(super) struct PartitionEvaluator<'e, 'w> {
+    pub partitions: &'e [PartitionId],
+    pub source: &'e dyn NeighbourSource,
+    pub scratch: &'e mut Scratch,
+    pub watch: &'e mut Watch<'w>,
+    pub held: Held,
+}
+
+impl PartitionEvaluator<'_, '_> {
+    /// Returns the set that a plan yields: sorted, distinct.
+    pub fn set(&mut self, plan: &Operator) -> Result<Vec<u64>, EvaluateError> {
         let mut ids = Vec::new();
-        for &partition in self.share.partitions {
+        for &partition in self.partitions {
             self.local(plan, partition, &mut ids)?;
             self.held.fits(size_of_val(&*ids))?;
         }
@@ -34,10 +45,11 @@ impl Evaluator<'_> {
         Ok(ids)
     }
 
-    pub(super) fn by_partition_count(&mut self, plan: &Operator) -> Result<u64, EvaluateError> {
+    /// Returns the size of the set that a plan yields.
+    pub fn count(&mut self, plan: &Operator) -> Result<u64, EvaluateError> {
         let mut ids = self.scratch.take();
         let mut count = 0;
-        for &partition in self.share.partitions {
+        for &partition in self.partitions {
             ids.clear();
             self.local(plan, partition, &mut ids)?;
             self.held.fits(size_of_val(&*ids))?;
@@ -47,9 +59,10 @@ impl Evaluator<'_> {
         Ok(count)
     }
 
-    pub(super) fn by_partition_exists(&mut self, plan: &Operator) -> Result<bool, EvaluateError> {
+    /// Whether the set that a plan yields has a member.
+    pub fn exists(&mut self, plan: &Operator) -> Result<bool, EvaluateError> {
         let mut ids = self.scratch.take();
-        for &partition in self.share.partitions {
+        for &partition in self.partitions {
             self.local(plan, partition, &mut ids)?;
             if !ids.is_empty() {
                 break;
@@ -99,10 +112,11 @@ impl Evaluator<'_> {
         let mut common: Option<Vec<u64>> = None;
         for input in inputs.iter().filter(|input| input.is_local()) {
             let mut ids = self.scratch.take();
-            self.beside(common.as_deref().unwrap_or_default(), |this| {
-                this.local(input, partition, &mut ids)?;
-                this.held.fits(size_of_val(&*ids))
-            })?;
+            let before = self.held;
+            self.held = before.beside(common.as_deref().unwrap_or_default())?;
+            self.local(input, partition, &mut ids)?;
+            self.held.fits(size_of_val(&*ids))?;
+            self.held = before;
             common = Some(match common.take() {
                 None => ids,
                 Some(so_far) => self.narrow(so_far, &ids),

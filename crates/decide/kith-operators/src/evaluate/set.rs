@@ -15,7 +15,7 @@ impl Evaluator<'_> {
 
     fn any_set(&mut self, plan: &Operator) -> Result<Vec<u64>, EvaluateError> {
         if plan.is_local() {
-            return self.by_partition_set(plan);
+            return self.by_partition().set(plan);
         }
         match plan {
             Operator::Keys => {
@@ -85,7 +85,7 @@ impl Evaluator<'_> {
     pub(super) fn count(&mut self, plan: &Operator) -> Result<u64, EvaluateError> {
         let Operator::Count(input) = plan else { return Err(mistyped(plan)) };
         match &**input {
-            local if local.is_local() => self.by_partition_count(local),
+            local if local.is_local() => self.by_partition().count(local),
             Operator::Union(lists) => {
                 self.unite(lists)?;
                 Ok(self.scratch.union.drain_count())
@@ -98,7 +98,7 @@ impl Evaluator<'_> {
     pub(super) fn exists(&mut self, plan: &Operator) -> Result<bool, EvaluateError> {
         let Operator::Exists(input) = plan else { return Err(mistyped(plan)) };
         match &**input {
-            local if local.is_local() => self.by_partition_exists(local),
+            local if local.is_local() => self.by_partition().exists(local),
             Operator::Union(lists) => self.any_list(lists, |ids| !ids.is_empty()),
             Operator::Intersect(inputs) => match masked_union(inputs) {
                 Some((lists, ids)) => self.any_list(lists, |list| sets::intersects(list, ids)),
