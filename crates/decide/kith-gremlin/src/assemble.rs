@@ -1,4 +1,4 @@
-//! What both codings do alike when they put values together from the parts that drivers send.
+//! The common part of both codings when they put values together from the parts that drivers send.
 
 use crate::{
     bytecode::{Bytecode, Instruction},

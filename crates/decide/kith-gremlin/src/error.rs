@@ -12,7 +12,7 @@ pub type Result<T, E = GremlinError> = std::result::Result<T, E>;
 pub struct GremlinError {
     /// The stable code of the error.
     pub code: ErrorCode,
-    /// What happened, and what the caller can do.
+    /// The event, and the advice for the caller.
     pub message: String,
 }
 

@@ -17,17 +17,17 @@ pub const INSTRUCTIONS_MAX: usize = 10_000;
 const STEP: usize = 8 << 10;
 /// A list of more items than this grows by half of its size instead of doubling.
 const DOUBLED_MAX: usize = 1 << 10;
-/// What a value takes in a list whose length is known before.
+/// The memory of a value in a list whose length is known before.
 pub(crate) const VALUE: usize = size_of::<Value>();
-/// What an entry takes in a map or set: its hash, its place in the table, and the key or value.
+/// The memory of an entry of a map or set: its hash, its place in the table, and the key or value.
 pub(crate) const ENTRY: usize = 48 + 2 * VALUE;
-/// What an entry takes in a map or set that grows: at its peak, the table is copied to one of twice its size.
+/// The memory of an entry of a map or set that grows: at its peak, the table is copied to one of twice its size.
 pub(crate) const GROWING_ENTRY: usize = 3 * ENTRY;
-/// What an instruction takes without its arguments, but with its name.
+/// The memory of an instruction without its arguments, but with its name.
 pub(crate) const INSTRUCTION: usize = size_of::<Instruction>() + 2 * HEAD;
-/// What the allocator and a reference count take for something that a value points to.
+/// The memory of the allocator and a reference count for something that a value points to.
 pub(crate) const HEAD: usize = 48;
-/// What an element of a graph takes without its values.
+/// The memory of an element of a graph without its values.
 pub(crate) const ELEMENT: usize = 256;
 
 /// Makes a request hold this number of bytes of memory in all; `false` if there is too little memory.

@@ -22,7 +22,7 @@ fn bytes(hex: &str) -> Vec<u8> {
     (0..hex.len()).step_by(2).map(byte).collect()
 }
 
-/// What was read in a request, and its frames in GraphBinary and in GraphSON.
+/// The content of a request, and its frames in GraphBinary and in GraphSON.
 fn lines() -> impl Iterator<Item = (&'static str, [Vec<u8>; 2])> {
     include_str!("data/requests.txt").lines().map(|line| {
         let mut parts = line.split('\t');
@@ -240,7 +240,7 @@ fn an_answer_has_the_fields_of_graphson() {
     assert!(answer["result"]["data"].is_null());
 }
 
-/// What the process of these tests may take at most: the decoded forms of three requests at once, all inputs, and a reserve.
+/// The most memory that the process of these tests may take: the decoded forms of three requests at once, all inputs, and a reserve.
 const PEAK_KIB_MAX: u64 = 500 << 10;
 
 fn peak_kib() -> u64 {

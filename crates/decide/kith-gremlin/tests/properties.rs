@@ -1,4 +1,4 @@
-//! What holds of the codings whatever the value.
+//! Properties of the codings for any value.
 
 use kith_gremlin::{
     bytecode::{Bytecode, Instruction},

@@ -1,6 +1,8 @@
 //! Reads values from bytes.
 
-use super::{DEPTH_MAX, code::TypeCode};
+use super::{
+    DEPTH_MAX, code::TypeCode, elements::ElementReader, scalars::ScalarReader, traversals::TraversalReader,
+};
 use crate::{
     error::{GremlinError, Result},
     room::{ELEMENT, ENTRY, HEAD, Room, VALUE},
@@ -128,20 +130,20 @@ impl<'a> Reader<'a> {
             String => Value::String(self.string()?),
             Class => Value::Class(self.string()?),
             Uuid => Value::Uuid(self.uuid()?),
-            Char => Value::Char(self.char()?),
+            Char => Value::Char(ScalarReader(self).char()?),
             ByteBuffer => {
                 let bytes = self.sized()?;
                 self.take_room(HEAD + bytes.len())?;
                 Value::Binary(Bytes::copy_from_slice(bytes))
             }
-            BigInteger => Value::BigInteger(Arc::new(self.big_integer()?)),
+            BigInteger => Value::BigInteger(Arc::new(ScalarReader(self).big_integer()?)),
             BigDecimal => {
                 let scale = i64::from(self.i32()?);
-                let unscaled = self.big_integer()?;
+                let unscaled = ScalarReader(self).big_integer()?;
                 numbers::decimal(unscaled, scale).map_err(|error| self.located(start, error))?
             }
             Date | Timestamp | Instant | OffsetDateTime | ZonedDateTime | Duration => {
-                self.time(code, start)?
+                ScalarReader(self).time(code, start)?
             }
             List => Value::List(Arc::new(self.list()?)),
             Set => {
@@ -151,13 +153,13 @@ impl<'a> Reader<'a> {
             }
             Map => Value::Map(Arc::new(self.map()?)),
             BulkSet => self.bulk_set()?,
-            Vertex | Edge | VertexProperty | Property | Path => self.element(code, start)?,
-            Metrics | TraversalMetrics => self.profile(code, start)?,
+            Vertex | Edge | VertexProperty | Property | Path => ElementReader(self).element(code, start)?,
+            Metrics | TraversalMetrics => ElementReader(self).profile(code, start)?,
             Bytecode | Binding | P | TextP | Lambda | TraversalStrategy | Traverser => {
-                self.part_of_traversal(code)?
+                TraversalReader(self).part_of_traversal(code)?
             }
             Barrier | Cardinality | Column | Direction | Operator | Order | Pick | Pop | Scope | Token
-            | Merge | DateUnit | GType => self.symbol(code)?,
+            | Merge | DateUnit | GType => ScalarReader(self).symbol(code)?,
             Graph | Tree | InetAddress | LocalDate | LocalDateTime | LocalTime | MonthDay | OffsetTime
             | Period | Year | YearMonth | ZoneOffset | Custom => {
                 let what = format!("the type {} (0x{:02x})", code.name(), code as u8);
@@ -298,7 +300,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What a value takes besides its place in a list, and the values, texts and bytes in it.
+/// The memory of a value besides its place in a list, and the values, texts and bytes in it.
 fn head(code: TypeCode) -> usize {
     use TypeCode::*;
     match code {

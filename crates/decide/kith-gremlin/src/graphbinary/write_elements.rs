@@ -84,7 +84,7 @@ impl Writer {
         self.values(path.objects.iter())
     }
 
-    /// What `profile()` returns, with its type. Other values write nothing.
+    /// The result of `profile()`, with its type. Other values write nothing.
     pub(super) fn profile(&mut self, value: &Value) -> Result<()> {
         match value {
             Value::Metrics(metrics) => self.metrics(metrics),

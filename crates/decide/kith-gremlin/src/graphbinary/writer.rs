@@ -30,12 +30,12 @@ impl Writer {
         Self { room, ..Self::default() }
     }
 
-    /// What was written.
+    /// The bytes written.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 
-    /// What was written, and the room that it takes.
+    /// The bytes written, and the room that they take.
     pub fn into_parts(self) -> (Vec<u8>, Room) {
         (self.bytes, self.room)
     }

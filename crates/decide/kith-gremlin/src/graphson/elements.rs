@@ -1,6 +1,6 @@
 //! Reads elements of graphs, paths and profiles.
 
-use super::{Fields, Reader};
+use super::{Fields, JsonReader};
 use crate::{
     assemble,
     error::Result,
@@ -16,12 +16,15 @@ const LABEL_UNKNOWN: &str = "vertex";
 /// The set of the labels of one object in a path has at least this many characters.
 const LABEL_TEXT_BYTES_MIN: usize = 2;
 
-impl<'a> Reader<'a> {
+/// Reads elements, paths and profiles from the text of a reader.
+pub(super) struct ElementReader<'r, 'a>(pub(super) &'r mut JsonReader<'a>);
+
+impl<'a> ElementReader<'_, 'a> {
     pub(super) fn element(&mut self, type_name: &str, raw: &'a RawValue) -> Result<Value> {
-        self.with_fields(raw, |reader, fields| match type_name {
-            "g:Vertex" => reader.vertex(raw, fields),
-            "g:Edge" => reader.edge(raw, fields),
-            "g:VertexProperty" => reader.vertex_property(raw, fields),
+        self.0.with_fields(raw, |reader, fields| match type_name {
+            "g:Vertex" => ElementReader(reader).vertex(raw, fields),
+            "g:Edge" => ElementReader(reader).edge(raw, fields),
+            "g:VertexProperty" => ElementReader(reader).vertex_property(raw, fields),
             "g:Property" => {
                 let key = reader.string(reader.required(fields, "key", raw)?)?;
                 let value = reader.value(reader.required(fields, "value", raw)?)?;
@@ -41,13 +44,13 @@ impl<'a> Reader<'a> {
     }
 
     fn vertex(&mut self, raw: &'a RawValue, fields: &Fields<'a>) -> Result<Value> {
-        let id = self.value(self.required(fields, "id", raw)?)?;
+        let id = self.0.value(self.0.required(fields, "id", raw)?)?;
         let label = self.label(fields, "label", LABEL_UNKNOWN)?;
         let mut properties = fields.get("properties").map(|_| Vec::new());
         for (_, several) in self.optional_fields(fields, "properties")? {
-            for value in self.list(several)? {
+            for value in self.0.list(several)? {
                 let property =
-                    assemble::vertex_property(value).map_err(|error| self.located(several, error))?;
+                    assemble::vertex_property(value).map_err(|error| self.0.located(several, error))?;
                 properties.get_or_insert_default().push(property);
             }
         }
@@ -55,16 +58,16 @@ impl<'a> Reader<'a> {
     }
 
     fn edge(&mut self, raw: &'a RawValue, fields: &Fields<'a>) -> Result<Value> {
-        let id = self.value(self.required(fields, "id", raw)?)?;
+        let id = self.0.value(self.0.required(fields, "id", raw)?)?;
         let label = self.label(fields, "label", "edge")?;
-        let out_id = self.value(self.required(fields, "outV", raw)?)?;
+        let out_id = self.0.value(self.0.required(fields, "outV", raw)?)?;
         let out_vertex = Vertex::reference(out_id, self.label(fields, "outVLabel", LABEL_UNKNOWN)?);
-        let in_id = self.value(self.required(fields, "inV", raw)?)?;
+        let in_id = self.0.value(self.0.required(fields, "inV", raw)?)?;
         let in_vertex = Vertex::reference(in_id, self.label(fields, "inVLabel", LABEL_UNKNOWN)?);
         let mut properties = fields.get("properties").map(|_| Vec::new());
         for (_, value) in self.optional_fields(fields, "properties")? {
             let property =
-                assemble::property(self.value(value)?).map_err(|error| self.located(value, error))?;
+                assemble::property(self.0.value(value)?).map_err(|error| self.0.located(value, error))?;
             properties.get_or_insert_default().push(property);
         }
         let (out_vertex, in_vertex) = (Arc::new(out_vertex), Arc::new(in_vertex));
@@ -72,33 +75,33 @@ impl<'a> Reader<'a> {
     }
 
     fn vertex_property(&mut self, raw: &'a RawValue, fields: &Fields<'a>) -> Result<Value> {
-        let id = self.value(self.required(fields, "id", raw)?)?;
-        let key = self.string(self.required(fields, "label", raw)?)?;
-        let value = self.value(self.required(fields, "value", raw)?)?;
-        let vertex = fields.get("vertex").map(|id| self.value(id)).transpose()?;
+        let id = self.0.value(self.0.required(fields, "id", raw)?)?;
+        let key = self.0.string(self.0.required(fields, "label", raw)?)?;
+        let value = self.0.value(self.0.required(fields, "value", raw)?)?;
+        let vertex = fields.get("vertex").map(|id| self.0.value(id)).transpose()?;
         let vertex = vertex.map(|id| Arc::new(Vertex::reference(id, LABEL_UNKNOWN)));
         let mut properties = Vec::new();
         for (key, value) in self.optional_fields(fields, "properties")? {
-            let value = self.value(value)?;
-            self.take_room(ELEMENT)?;
+            let value = self.0.value(value)?;
+            self.0.take_room(ELEMENT)?;
             properties.push(Arc::new(Property { key: key.into(), value, element: None }));
         }
         Ok(Value::VertexProperty(Arc::new(VertexProperty { id, key, value, vertex, properties })))
     }
 
     fn label(&mut self, fields: &Fields<'a>, name: &str, unknown: &str) -> Result<Arc<str>> {
-        fields.get(name).map_or_else(|| Ok(unknown.into()), |label| self.string(label))
+        fields.get(name).map_or_else(|| Ok(unknown.into()), |label| self.0.string(label))
     }
 
     /// The fields of an object that is itself a field; none if it is absent.
     fn optional_fields(&mut self, fields: &Fields<'a>, name: &str) -> Result<Vec<(String, &'a RawValue)>> {
-        fields.get(name).map_or_else(|| Ok(Vec::new()), |raw| Ok(self.fields(raw)?.list))
+        fields.get(name).map_or_else(|| Ok(Vec::new()), |raw| Ok(self.0.fields(raw)?.list))
     }
 
-    /// What `profile()` returns: a map of names.
+    /// The result of `profile()`: a map of names.
     pub(super) fn profile(&mut self, type_name: &str, raw: &'a RawValue) -> Result<Value> {
-        let Value::Map(map) = self.value(raw)? else {
-            return Err(self.error_at(raw, "metrics are no map"));
+        let Value::Map(map) = self.0.value(raw)? else {
+            return Err(self.0.error_at(raw, "metrics are no map"));
         };
         let mut map = Arc::unwrap_or_clone(map);
         let mut take = |name: &str| map.swap_remove(&Value::text(name)).unwrap_or_default();
@@ -108,7 +111,7 @@ impl<'a> Reader<'a> {
             let names = (take("id").to_string(), take("name").to_string());
             metrics(names, take("dur"), [take("counts"), take("annotations")], take("metrics"))
         };
-        built.map_err(|error| self.located(raw, error))
+        built.map_err(|error| self.0.located(raw, error))
     }
 }
 

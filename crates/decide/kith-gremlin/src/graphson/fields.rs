@@ -15,7 +15,7 @@ use std::fmt;
 #[derive(Debug, Default)]
 pub(crate) struct Fields<'a> {
     pub list: Vec<(String, &'a RawValue)>,
-    /// What was taken of the room for decoding.
+    /// The part taken of the room for decoding.
     pub bytes: usize,
 }
 

@@ -14,7 +14,7 @@ mod write_elements;
 mod writer;
 
 pub(crate) use fields::Fields;
-pub(crate) use reader::Reader;
+pub(crate) use reader::JsonReader;
 pub use writer::{Version, to_json, to_json_of};
 pub(crate) use writer::{all_to_text_of, to_json_with_few_types, to_text_of};
 
@@ -39,7 +39,7 @@ pub fn read_value(text: &str) -> Result<Value> {
 ///
 /// Those of [`read_value`] and [`Room::take`].
 pub fn read_value_within(text: &str, room: &mut Room) -> Result<Value> {
-    let mut reader = Reader::new(text).within(room);
+    let mut reader = JsonReader::new(text).within(room);
     let raw = reader.document()?;
     reader.value(raw)
 }

@@ -2,7 +2,10 @@
 
 use super::{
     DEPTH_MAX, Fields,
+    elements::ElementReader,
     fields::{FieldsSeed, ItemsSeed},
+    scalars::ScalarReader,
+    traversals::TraversalReader,
 };
 use crate::{
     error::{GremlinError, Result},
@@ -21,7 +24,7 @@ const PASSED_BYTES_MAX: usize = 64 << 20;
 
 /// Reads the values of one text. Parts of it are parsed when they are reached, so that numbers keep all their digits.
 #[derive(Debug)]
-pub(crate) struct Reader<'a> {
+pub(crate) struct JsonReader<'a> {
     text: &'a str,
     depth: usize,
     /// The number of bytes that have been parsed.
@@ -30,7 +33,7 @@ pub(crate) struct Reader<'a> {
     room: Option<&'a mut Room>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> JsonReader<'a> {
     pub fn new(text: &'a str) -> Self {
         Self { text, depth: 0, passed: 0, room: None }
     }
@@ -129,16 +132,16 @@ impl<'a> Reader<'a> {
             "g:BulkSet" => self.bulk_set(raw),
             "g:Vertex" | "g:Edge" | "g:VertexProperty" | "g:Property" | "g:Path" => {
                 self.take_room(ELEMENT)?;
-                self.element(type_name, raw)
+                ElementReader(self).element(type_name, raw)
             }
-            "g:Metrics" | "g:TraversalMetrics" => self.profile(type_name, raw),
+            "g:Metrics" | "g:TraversalMetrics" => ElementReader(self).profile(type_name, raw),
             "g:Bytecode" | "g:Binding" | "g:P" | "g:TextP" | "g:Lambda" | "g:Traverser" => {
-                self.part_of_traversal(type_name, raw)
+                TraversalReader(self).part_of_traversal(type_name, raw)
             }
-            name if name.ends_with("Strategy") => self.strategy(name, raw),
+            name if name.ends_with("Strategy") => TraversalReader(self).strategy(name, raw),
             name => match name.strip_prefix("g:").and_then(symbol_type) {
                 Some(enumeration) => self.symbol(enumeration, raw),
-                None => self.scalar(name, raw),
+                None => ScalarReader(self).scalar(name, raw),
             },
         }
     }
@@ -250,7 +253,7 @@ impl<'a> Reader<'a> {
         read.map_err(|_| self.error_at(raw, "an array is expected"))?
     }
 
-    /// The fields of an object. What they take is given back by [`Reader::with_fields`].
+    /// The fields of an object. What they take is given back by [`JsonReader::with_fields`].
     pub fn fields(&mut self, raw: &'a RawValue) -> Result<Fields<'a>> {
         self.pass(raw)?;
         let mut error = None;
@@ -259,7 +262,7 @@ impl<'a> Reader<'a> {
         read.map_err(|_| error.unwrap_or_else(|| self.error_at(raw, "an object is expected")))
     }
 
-    /// What `read` makes of the fields of an object.
+    /// The result of `read` for the fields of an object.
     pub(super) fn with_fields<T>(
         &mut self,
         raw: &'a RawValue,

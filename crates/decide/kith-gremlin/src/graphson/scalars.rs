@@ -1,6 +1,6 @@
 //! Reads numbers, times and other values without parts.
 
-use super::Reader;
+use super::JsonReader;
 use crate::{
     error::{GremlinError, Result},
     value::{Value, duration, numbers, time},
@@ -9,10 +9,13 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::value::RawValue;
 use std::{borrow::Cow, str::FromStr, sync::Arc};
 
-impl<'a> Reader<'a> {
+/// Reads numbers, times and other values without parts from the text of a reader.
+pub(super) struct ScalarReader<'r, 'a>(pub(super) &'r mut JsonReader<'a>);
+
+impl<'a> ScalarReader<'_, 'a> {
     pub(super) fn scalar(&mut self, type_name: &str, raw: &'a RawValue) -> Result<Value> {
         let text = self.text_of(raw)?;
-        self.take_room(text.len())?;
+        self.0.take_room(text.len())?;
         let value = match type_name {
             "g:Int32" => whole(&text).map(Value::Int),
             "g:Int64" => whole(&text).map(Value::Long),
@@ -40,15 +43,17 @@ impl<'a> Reader<'a> {
                 let bytes = STANDARD.decode(&*text).ok();
                 wanted(bytes.map(|bytes| Value::Binary(bytes.into())), "bytes in base64")
             }
-            _ => return Err(self.unsupported_at(raw, &format!("the type {type_name:?}"))),
+            _ => return Err(self.0.unsupported_at(raw, &format!("the type {type_name:?}"))),
         };
-        value.map_err(|error| self.located(raw, GremlinError::bad(format!("{type_name}: {}", error.message))))
+        value.map_err(|error| {
+            self.0.located(raw, GremlinError::bad(format!("{type_name}: {}", error.message)))
+        })
     }
 
     /// The text of a string, or a number as it is written.
     fn text_of(&self, raw: &'a RawValue) -> Result<Cow<'a, str>> {
         match raw.get().as_bytes().first() {
-            Some(b'"') => self.plain_string(raw).map(Cow::Owned),
+            Some(b'"') => self.0.plain_string(raw).map(Cow::Owned),
             _ => Ok(Cow::Borrowed(raw.get())),
         }
     }

@@ -1,13 +1,13 @@
 //! Writes elements of graphs, paths and profiles.
 
-use super::writer::{Writer, real, typed};
+use super::writer::{JsonWriter, real, typed};
 use crate::{
     error::Result,
     value::{Edge, Metrics, Path, Property, TraversalMetrics, Vertex, VertexProperty},
 };
 use serde_json::{Map, Value as Json, json};
 
-impl Writer {
+impl JsonWriter {
     pub(super) fn vertex(&mut self, vertex: &Vertex) -> Result<Json> {
         let mut fields = Map::new();
         fields.insert("id".to_owned(), self.value(&vertex.id)?);

@@ -18,7 +18,7 @@ use serde_json::{Value as Json, json};
 ///
 /// The value nests deeper than [`DEPTH_MAX`].
 pub fn to_json(value: &Value) -> Result<Json> {
-    Writer::default().value(value)
+    JsonWriter::default().value(value)
 }
 
 /// The JSON of a value in this version.
@@ -28,7 +28,7 @@ pub fn to_json(value: &Value) -> Result<Json> {
 /// The value nests deeper than [`DEPTH_MAX`], or GraphSON 2 cannot express it: a map with two keys of the same text, or bulk sets whose members
 /// would take too much memory, because it repeats them.
 pub fn to_json_of(version: Version, value: &Value) -> Result<Json> {
-    Writer { version, ..Writer::default() }.value(value)
+    JsonWriter { version, ..JsonWriter::default() }.value(value)
 }
 
 /// The text of a value's JSON. Unlike [`to_json_of`], it does not take the memory of the JSON of all members of a collection at
@@ -39,7 +39,7 @@ pub fn to_json_of(version: Version, value: &Value) -> Result<Json> {
 /// Those of [`to_json_of`].
 pub(crate) fn to_text_of(version: Version, value: &Value) -> Result<String> {
     let mut text = String::new();
-    Writer { version, ..Writer::default() }.text(value, &mut text)?;
+    JsonWriter { version, ..JsonWriter::default() }.text(value, &mut text)?;
     Ok(text)
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn to_text_of(version: Version, value: &Value) -> Result<String> {
 /// Those of [`to_json_of`].
 pub(crate) fn all_to_text_of(version: Version, values: &[Value]) -> Result<String> {
     let mut text = String::new();
-    Writer { version, ..Writer::default() }.collection_text("g:List", values.iter(), &mut text)?;
+    JsonWriter { version, ..JsonWriter::default() }.collection_text("g:List", values.iter(), &mut text)?;
     Ok(text)
 }
 
@@ -60,10 +60,10 @@ pub(crate) fn all_to_text_of(version: Version, values: &[Value]) -> Result<Strin
 ///
 /// The value nests deeper than [`DEPTH_MAX`].
 pub(crate) fn to_json_with_few_types(value: &Value) -> Result<Json> {
-    Writer { has_few_types: true, ..Writer::default() }.value(value)
+    JsonWriter { has_few_types: true, ..JsonWriter::default() }.value(value)
 }
 
-/// What the repeated members of bulk sets in one message take at most, and what each takes besides its text. The set itself says
+/// The memory that the repeated members of bulk sets in one message take at most, and the memory of each besides its text. The set itself says
 /// only how many there are.
 const REPEATED_BYTES_MAX: u64 = 16 << 20;
 const REPEATED_BYTES: usize = 128;
@@ -79,7 +79,7 @@ pub enum Version {
 
 /// Writes one value.
 #[derive(Debug, Default)]
-pub(super) struct Writer {
+pub(super) struct JsonWriter {
     depth: usize,
     version: Version,
     /// How many bytes the repeated members of bulk sets take so far.
@@ -88,7 +88,7 @@ pub(super) struct Writer {
     has_few_types: bool,
 }
 
-impl Writer {
+impl JsonWriter {
     pub(super) fn value(&mut self, value: &Value) -> Result<Json> {
         if self.depth == DEPTH_MAX {
             return Err(GremlinError::bad(format!("a value nests deeper than {DEPTH_MAX}")));

@@ -163,7 +163,7 @@ pub fn encode_result(value: &Value, serializer: Serializer) -> Result<Vec<u8>> {
     Ok(to_text_of(serializer.version().unwrap_or_default(), value)?.into_bytes())
 }
 
-/// What stands before and after the results of an answer; these are separated by commas.
+/// The text before and after the results of an answer; these are separated by commas.
 ///
 /// # Errors
 ///

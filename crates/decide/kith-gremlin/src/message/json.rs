@@ -3,7 +3,7 @@
 use super::{Decoded, Parts, Response};
 use crate::{
     error::Result,
-    graphson::{Fields, Reader, Version, all_to_text_of, to_json_of},
+    graphson::{Fields, JsonReader, Version, all_to_text_of, to_json_of},
     room::Room,
     value::{Map, Value},
 };
@@ -17,7 +17,7 @@ const ID_DISTANCE_MAX: usize = 100;
 const UUID_TEXT_BYTES: usize = 36;
 
 pub(super) fn decode(text: &str, room: &mut Room) -> Decoded {
-    let mut reader = Reader::new(text).within(room);
+    let mut reader = JsonReader::new(text).within(room);
     let document = reader.document();
     let fields = document.and_then(|raw| Ok((raw, reader.fields(raw)?)));
     let (raw, fields) = match fields {
@@ -33,7 +33,7 @@ pub(super) fn decode(text: &str, room: &mut Room) -> Decoded {
     (id, parts(&mut reader, raw, &fields))
 }
 
-fn parts<'a>(reader: &mut Reader<'a>, raw: &'a RawValue, fields: &Fields<'a>) -> Result<Parts> {
+fn parts<'a>(reader: &mut JsonReader<'a>, raw: &'a RawValue, fields: &Fields<'a>) -> Result<Parts> {
     let operation = reader.string(reader.required(fields, "op", raw)?)?;
     let processor = fields.get("processor").map(|processor| reader.string(processor)).transpose()?;
     let arguments = reader.required(fields, "args", raw)?;

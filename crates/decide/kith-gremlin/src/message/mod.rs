@@ -98,7 +98,7 @@ impl Rejected {
     }
 }
 
-/// What a request consists of in either coding, before its arguments are read.
+/// The parts of a request in either coding, before its arguments are read.
 struct Parts {
     operation: Arc<str>,
     processor: Arc<str>,

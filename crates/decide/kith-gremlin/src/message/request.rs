@@ -1,4 +1,4 @@
-//! What a request asks.
+//! The question of a request.
 
 use super::{
     Parts,
@@ -20,13 +20,13 @@ use uuid::Uuid;
 pub struct Request {
     /// Chosen by the driver; its answers have it too.
     pub id: Uuid,
-    /// What is asked.
+    /// The question.
     pub operation: Operation,
     /// How it is to be answered.
     pub options: Options,
 }
 
-/// What a request asks.
+/// The question of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// Evaluate a text. Its results are plain values.

@@ -22,7 +22,7 @@ pub struct Response {
     pub id: Option<Uuid>,
     /// How the request ended, or that it goes on.
     pub status: Status,
-    /// What went wrong; empty otherwise.
+    /// The error message; empty if there is none.
     pub message: String,
     /// Further facts about the status, such as a ticket.
     pub attributes: Map,

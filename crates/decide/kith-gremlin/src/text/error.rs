@@ -13,7 +13,7 @@ pub struct TextError {
     pub line: usize,
     /// The character in that line, counted from 1.
     pub column: usize,
-    /// What was expected or is wrong there.
+    /// The expectation, or the fault there.
     pub message: String,
     /// `bad_request`; `unsupported_operation` if TinkerPop has it but Kith does not, such as a lambda; or why there is no room.
     pub code: ErrorCode,

@@ -43,7 +43,7 @@ pub const DEPTH_MAX: usize = 100;
 /// All ranges of a text, such as `1..5`, have this many values at most.
 pub const RANGE_VALUES_MAX: usize = 100_000;
 
-/// What a text can refer to besides its own words.
+/// The names that a text can use besides its own words.
 #[derive(Clone, Copy, Debug)]
 pub struct Inputs<'a> {
     /// The values of variables, by name. A variable hides a constant of the same name, such as `id`.

@@ -25,7 +25,7 @@ struct Literal {
 ///
 /// # Errors
 ///
-/// What is wrong with the number.
+/// The fault in the number.
 pub fn number(rest: &str) -> Result<(Value, usize), String> {
     let literal = split(rest);
     let written = &rest[..literal.length];

@@ -27,7 +27,7 @@ pub const STEPS: &[&str] = &[
 pub const FIRST_STEPS: &[&str] =
     &["V", "E", "addV", "addE", "mergeV", "mergeE", "inject", "io", "call", "union"];
 
-/// What can stand between the name of a traversal source and the first step.
+/// The calls that can stand between the name of a traversal source and the first step.
 pub const SOURCE_STEPS: &[&str] = &[
     "with",
     "withBulk",

@@ -6,7 +6,7 @@ use std::sync::Arc;
 /// A traversal. An anonymous traversal, such as the argument of `where(out())`, has no sources.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Bytecode {
-    /// What configures the traversal source, such as `withSideEffect`.
+    /// An instruction that configures the traversal source, such as `withSideEffect`.
     pub sources: Vec<Instruction>,
     /// The steps, in their order.
     pub steps: Vec<Instruction>,

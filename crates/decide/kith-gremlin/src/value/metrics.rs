@@ -1,4 +1,4 @@
-//! What `profile()` returns.
+//! The result of `profile()`.
 
 use super::Value;
 use std::fmt::{self, Display, Formatter};

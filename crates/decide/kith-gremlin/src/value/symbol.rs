@@ -49,7 +49,7 @@ macro_rules! enumerations {
 }
 
 enumerations! {
-    /// What has a name of its own in every element.
+    /// The members that have a name of their own in every element.
     Token as "T" { Id = "id", Label = "label", Key = "key", Value = "value" }
     /// A direction of edges.
     Direction as "Direction" { Out = "OUT", In = "IN", Both = "BOTH" }
@@ -74,7 +74,7 @@ enumerations! {
     Pick as "Pick" { Any = "any", None = "none", Unproductive = "unproductive" }
     /// Units of `dateAdd`.
     DateUnit as "DT" { Second = "second", Minute = "minute", Hour = "hour", Day = "day" }
-    /// What `barrier` does to sacks.
+    /// The effect of `barrier` on sacks.
     Barrier as "Barrier" { NormSack = "normSack" }
     /// Types for `typeOf` and `asNumber`.
     GType as "GType" {

@@ -1,6 +1,6 @@
 //! Traversals: calls joined by dots.
 
-use super::{Parser, Result};
+use super::{Parser, Result, source::SourceParser};
 use crate::{
     bytecode::{Bytecode, Instruction},
     text::{
@@ -26,7 +26,7 @@ impl Parser<'_> {
                 return Err(self.error(at, format!("{ending}() ends the traversal; nothing can follow it")));
             }
             if bytecode.steps.is_empty() && SOURCE_STEPS.contains(&name) {
-                self.source_step(at, name, &mut bytecode)?;
+                SourceParser(&mut self).source_step(at, name, &mut bytecode)?;
             } else if !bytecode.steps.is_empty() && TERMINALS.contains(&name) {
                 terminal = Some((self.terminal(name)?, name));
             } else {

@@ -7,27 +7,30 @@ use crate::{
     value::{Map, Set, Value},
 };
 
-impl Parser<'_> {
+/// Parses literals, ranges and collections with the tokens of a parser.
+pub(super) struct CollectionParser<'r, 'a>(pub(super) &'r mut Parser<'a>);
+
+impl CollectionParser<'_, '_> {
     /// A number, a string, or a range of them.
     pub(super) fn literal(&mut self) -> Result<Value> {
-        let begin = self.at;
+        let begin = self.0.at;
         let first = self.plain_literal()?;
-        if self.token != Token::Dots {
+        if self.0.token != Token::Dots {
             return Ok(first);
         }
-        self.advance()?;
-        let last = match self.token {
+        self.0.advance()?;
+        let last = match self.0.token {
             Token::Number(_) | Token::Text(_) => self.plain_literal()?,
-            _ => return Err(self.unexpected("the last value of the range")),
+            _ => return Err(self.0.unexpected("the last value of the range")),
         };
         self.range(begin, &first, &last)
     }
 
     fn plain_literal(&mut self) -> Result<Value> {
-        let before = self.at;
-        let token = self.advance()?;
+        let before = self.0.at;
+        let token = self.0.advance()?;
         // A number or a text takes no more than it takes in the text, besides its head.
-        self.take_room(self.at - before)?;
+        self.0.take_room(self.0.at - before)?;
         Ok(match token {
             Token::Number(number) => number,
             Token::Text(text) => Value::text(text),
@@ -48,12 +51,12 @@ impl Parser<'_> {
             _ => return Err(self.range_error(at)),
         };
         let count = first.abs_diff(last) as usize + 1;
-        self.range_values = self.range_values.saturating_add(count);
-        if self.range_values > RANGE_VALUES_MAX {
+        self.0.range_values = self.0.range_values.saturating_add(count);
+        if self.0.range_values > RANGE_VALUES_MAX {
             let message = format!("the ranges of a text can have at most {RANGE_VALUES_MAX} values");
-            return Err(self.error(at, message));
+            return Err(self.0.error(at, message));
         }
-        self.take_room(count * (VALUE + prefix.map_or(0, |prefix| HEAD + prefix.len())))?;
+        self.0.take_room(count * (VALUE + prefix.map_or(0, |prefix| HEAD + prefix.len())))?;
         let value = |number: i32| match prefix {
             None => Some(Value::Int(number)),
             Some(prefix) => {
@@ -69,21 +72,21 @@ impl Parser<'_> {
     }
 
     fn range_error(&self, at: usize) -> TextError {
-        self.error(at, "a range has two Int, or two strings that differ in their last characters only")
+        self.0.error(at, "a range has two Int, or two strings that differ in their last characters only")
     }
 
     /// `[1, 2]`, `[:]`, `[a: 1, (T.id): 2]`
     pub(super) fn list_or_map(&mut self) -> Result<Value> {
-        self.expect('[')?;
-        if self.eat(':')? {
-            self.expect(']')?;
+        self.0.expect('[')?;
+        if self.0.eat(':')? {
+            self.0.expect(']')?;
             return Ok(Value::Map(Map::default().into()));
         }
-        if self.eat(']')? {
+        if self.0.eat(']')? {
             return Ok(Value::list([]));
         }
         let first = self.key_or_value()?;
-        if self.eat(':')? { self.map(first) } else { self.list(first) }
+        if self.0.eat(':')? { self.map(first) } else { self.list(first) }
     }
 
     /// The rest of a list after its first value.
@@ -100,11 +103,11 @@ impl Parser<'_> {
     /// The rest of a map after its first colon.
     fn map(&mut self, first: Value) -> Result<Value> {
         let mut entries = Map::default();
-        let value = self.value()?;
+        let value = self.0.value()?;
         entries.insert(first, value);
         self.rest(|parser| {
             parser.take_room(GROWING_ENTRY + HEAD)?;
-            let key = parser.key_or_value()?;
+            let key = CollectionParser(parser).key_or_value()?;
             parser.expect(':')?;
             let value = parser.value()?;
             entries.insert(key, value);
@@ -113,37 +116,37 @@ impl Parser<'_> {
         Ok(Value::Map(entries.into()))
     }
 
-    /// What follows the first item, up to a closing bracket.
-    fn rest(&mut self, item: impl FnMut(&mut Self) -> Result<()>) -> Result<()> {
-        if self.eat(']')? {
+    /// The items after the first, up to a closing bracket.
+    fn rest(&mut self, item: impl FnMut(&mut Parser<'_>) -> Result<()>) -> Result<()> {
+        if self.0.eat(']')? {
             return Ok(());
         }
-        if !self.is(',') {
-            return Err(self.unexpected("\",\" or \"]\""));
+        if !self.0.is(',') {
+            return Err(self.0.unexpected("\",\" or \"]\""));
         }
-        self.advance()?;
-        if self.is(']') {
-            return Err(self.unexpected("a value"));
+        self.0.advance()?;
+        if self.0.is(']') {
+            return Err(self.0.unexpected("a value"));
         }
-        self.items(']', item)
+        self.0.items(']', item)
     }
 
     /// A value, or the key of a map, which can be a name without quotes.
     fn key_or_value(&mut self) -> Result<Value> {
-        match self.token {
-            Token::Name(name) if self.is_before(':') => {
-                self.advance()?;
+        match self.0.token {
+            Token::Name(name) if self.0.is_before(':') => {
+                self.0.advance()?;
                 Ok(Value::text(name))
             }
-            _ => self.value(),
+            _ => self.0.value(),
         }
     }
 
     /// `{1, 2}`
     pub(super) fn set(&mut self) -> Result<Value> {
-        self.expect('{')?;
+        self.0.expect('{')?;
         let mut values = Set::default();
-        self.items('}', |parser| {
+        self.0.items('}', |parser| {
             parser.take_room(GROWING_ENTRY)?;
             values.insert(parser.value()?);
             Ok(())

@@ -6,6 +6,7 @@ mod names;
 mod predicates;
 mod source;
 
+use self::collections::CollectionParser;
 use super::{
     DEPTH_MAX, Inputs, TextError,
     tokens::{Lexer, Token},
@@ -144,9 +145,9 @@ impl<'a> Parser<'a> {
 
     fn value_inside(&mut self) -> Result<Value> {
         match self.token {
-            Token::Number(_) | Token::Text(_) => self.literal(),
-            Token::Symbol('[') => self.list_or_map(),
-            Token::Symbol('{') => self.set(),
+            Token::Number(_) | Token::Text(_) => CollectionParser(self).literal(),
+            Token::Symbol('[') => CollectionParser(self).list_or_map(),
+            Token::Symbol('{') => CollectionParser(self).set(),
             Token::Symbol('(') => {
                 self.advance()?;
                 let value = self.value()?;

@@ -1,6 +1,6 @@
 //! Values that begin with a name: variables, constants, constructors, predicates and anonymous traversals.
 
-use super::{Parser, Result};
+use super::{Parser, Result, predicates::PredicateParser};
 use crate::{
     bytecode::{Bytecode, Instruction},
     text::{
@@ -68,7 +68,7 @@ impl Parser<'_> {
     fn qualified(&mut self, at: usize, name: &str) -> Result<Value> {
         match name {
             "__" => self.anonymous(Bytecode::default()),
-            "P" | "TextP" => self.qualified_predicate(),
+            "P" | "TextP" => PredicateParser(self).qualified_predicate(),
             "it" | "Lambda" => Err(self.unsupported(at, "a lambda")),
             "VertexProperty" | "SackFunctions" => {
                 self.expect('.')?;
@@ -130,7 +130,7 @@ impl Parser<'_> {
         let arguments = self.arguments()?;
         let is_step = name == "not" && !matches!(arguments[..], [Value::Predicate(_)]);
         if is_predicate && !is_step {
-            return self.predicate(at, name, arguments);
+            return PredicateParser(self).predicate(at, name, arguments);
         }
         self.take_instruction()?;
         let first = Instruction::new(name, arguments);
