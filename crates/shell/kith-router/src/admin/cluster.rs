@@ -132,7 +132,7 @@ fn decode(value: &[u8]) -> Result<ClusterDocument, StartError> {
     ClusterDocument::decode(value).map_err(|error| StartError::Topology { detail: error.to_string() })
 }
 
-fn check(shape: &Shape, cluster: &ClusterDocument, place: &str) -> Result<(), StartError> {
+fn check(shape: &Shape, cluster: &ClusterDocument, store: &str) -> Result<(), StartError> {
     let parts = table_parts(cluster).map_err(|error| StartError::Topology { detail: error.to_string() })?;
     if shape.placement.is_some_and(|wanted| wanted != parts.strategy) {
         let held = match parts.strategy {
@@ -140,7 +140,7 @@ fn check(shape: &Shape, cluster: &ClusterDocument, place: &str) -> Result<(), St
             Strategy::Ring => "a ring",
         };
         let detail = format!(
-            "{place} holds a cluster placed by {held}; leave the flag out, or create a new cluster elsewhere"
+            "{store} holds a cluster placed by {held}; leave the flag out, or create a new cluster elsewhere"
         );
         return Err(StartError::Topology { detail });
     }
@@ -154,7 +154,7 @@ fn check(shape: &Shape, cluster: &ClusterDocument, place: &str) -> Result<(), St
     for (wanted, got, what) in wanted {
         if wanted.is_some_and(|wanted| wanted != got) {
             let detail = format!(
-                "{place} holds a cluster with {got} {what}, not {}; leave the flag out, or create a new cluster elsewhere",
+                "{store} holds a cluster with {got} {what}, not {}; leave the flag out, or create a new cluster elsewhere",
                 wanted.unwrap_or_default()
             );
             return Err(StartError::Topology { detail });
@@ -211,15 +211,15 @@ fn entries(shape: &Shape, strategy: Strategy, groups: &[GroupId], nodes: u32) ->
         // On a ring, groups are ranks of replicas, so all nodes are listed in the first one.
         Strategy::Ring => &groups[..1.min(groups.len())],
     };
-    let places = homes.iter().flat_map(|&group| (0..nodes).map(move |place| (group, place)));
-    places.map(|(group, place)| entry(shape, group, nodes, place)).collect()
+    let numbered = homes.iter().flat_map(|&group| (0..nodes).map(move |index| (group, index)));
+    numbered.map(|(group, index)| entry(shape, group, nodes, index)).collect()
 }
 
-fn entry(shape: &Shape, group: GroupId, nodes: u32, place: u32) -> NodeEntry {
-    let id = group.0 * nodes + place;
+fn entry(shape: &Shape, group: GroupId, nodes: u32, index: u32) -> NodeEntry {
+    let id = group.0 * nodes + index;
     let labels = shape.labels.get(&id).cloned().unwrap_or_default();
     let zone = match labels.zone.is_empty() {
-        true => shape.zones.get(place as usize % shape.zones.len().max(1)).cloned().unwrap_or_default(),
+        true => shape.zones.get(index as usize % shape.zones.len().max(1)).cloned().unwrap_or_default(),
         false => labels.zone,
     };
     let (rack, region) = (labels.rack, labels.region);

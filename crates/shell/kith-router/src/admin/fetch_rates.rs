@@ -12,7 +12,7 @@ use std::time::Duration;
 use tonic::Status;
 
 /// The time to wait for the answer of a node.
-const PATIENCE: Duration = Duration::from_secs(5);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Asks or changes one node, or all registered nodes concurrently. The reply has an answer or an error per node.
 ///
@@ -45,6 +45,6 @@ pub(crate) async fn fetch_rates(
 async fn ask(dialer: &Dialer, addr: &str, rate: v1::FetchRateRequest) -> Result<v1::FetchRateReply, Status> {
     let asked =
         async { Ok(NodeClient::new(dialer.connect(addr).await?).fetch_rate(rate).await?.into_inner()) };
-    let late = |_| Status::deadline_exceeded(format!("no answer within {} s", PATIENCE.as_secs()));
-    tokio::time::timeout(PATIENCE, asked).await.map_err(late)?
+    let late = |_| Status::deadline_exceeded(format!("no answer within {} s", ANSWER_TIMEOUT.as_secs()));
+    tokio::time::timeout(ANSWER_TIMEOUT, asked).await.map_err(late)?
 }

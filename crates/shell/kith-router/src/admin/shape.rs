@@ -48,16 +48,16 @@ impl Shape {
         shape
     }
 
-    /// Shows a topology in the metrics. Gauges of places that are gone are set to 0.
+    /// Shows a topology in the metrics. Gauges of labels that are gone are set to 0.
     pub fn show(&mut self, topology: &TopologyDocument, is_up: impl Fn(NodeId) -> bool) {
         let now = Self::of(topology, is_up);
-        for place in self.nodes.keys().filter(|place| !now.nodes.contains_key(*place)) {
-            nodes(place, Nodes::default());
+        for label in self.nodes.keys().filter(|label| !now.nodes.contains_key(*label)) {
+            nodes(label, Nodes::default());
         }
         for group in self.groups.keys().filter(|group| !now.groups.contains_key(*group)) {
             out(*group, false);
         }
-        now.nodes.iter().for_each(|(place, counted)| nodes(place, *counted));
+        now.nodes.iter().for_each(|(label, counted)| nodes(label, *counted));
         now.groups.iter().for_each(|(group, is_out)| out(*group, *is_out));
         *self = now;
     }
@@ -121,9 +121,9 @@ mod tests {
             .collect();
         assert_eq!(places, [(0, "a", 1, 0), (0, "c", 1, 1), (1, "", 2, 1)]);
         assert_eq!(shape.groups, BTreeMap::from([(0, false), (1, true)]));
-        let told = groups(&topology, &[2, 4]);
-        let told: Vec<(u32, &str, u32, u32)> =
-            told.iter().map(|it| (it.group, it.state.as_str(), it.nodes, it.nodes_down)).collect();
-        assert_eq!(told, [(0, "serving", 3, 1), (1, "out", 2, 1)]);
+        let statuses = groups(&topology, &[2, 4]);
+        let statuses: Vec<(u32, &str, u32, u32)> =
+            statuses.iter().map(|it| (it.group, it.state.as_str(), it.nodes, it.nodes_down)).collect();
+        assert_eq!(statuses, [(0, "serving", 3, 1), (1, "out", 2, 1)]);
     }
 }

@@ -22,7 +22,7 @@ use tonic::Code;
 const WARM_INTERVAL: Duration = Duration::from_millis(200);
 /// The time that a starting router waits for these connections. A frozen router delays the start no longer than a
 /// frozen node does.
-const WARM_PATIENCE: Duration = Duration::from_secs(1);
+const WARM_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Forwards queries to the routers that own their members.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ impl Forwarder {
     /// Opens the connections to the other routers, for which it waits a limited time, and keeps them open until `stop`. So
     /// no query has to wait for a connection.
     pub async fn warm(self: &Arc<Self>, stop: CancellationToken) {
-        let _ = tokio::time::timeout(WARM_PATIENCE, self.open_all()).await;
+        let _ = tokio::time::timeout(WARM_TIMEOUT, self.open_all()).await;
         let forwarder = Arc::clone(self);
         let kept = async move {
             loop {

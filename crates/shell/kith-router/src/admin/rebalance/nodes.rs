@@ -11,7 +11,7 @@ use kith_wire::{
 use std::{collections::BTreeSet, time::Duration};
 
 /// The time after which a node without a lease that has not answered counts as down.
-const PATIENCE: Duration = Duration::from_secs(2);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Returns those of `nodes` that have no lease and do not answer. The lease alone is not enough, because a busy machine
 /// misses renewals.
@@ -47,7 +47,7 @@ pub(super) async fn ping(
         let reply = NodeClient::new(channel).ping(v1::PingRequest::default()).await.ok()?;
         Some(reply.into_inner()).filter(|reply| reply.node == node.0)
     };
-    tokio::time::timeout(PATIENCE, asked).await.ok().flatten()
+    tokio::time::timeout(ANSWER_TIMEOUT, asked).await.ok().flatten()
 }
 
 /// Returns the address of a node, if it has registered.

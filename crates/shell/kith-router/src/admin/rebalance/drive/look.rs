@@ -15,7 +15,7 @@ use kith_wire::{
 use std::{collections::BTreeSet, time::Duration};
 
 /// A router that does not report its table within this time counts as having an old one.
-const ROUTER_PATIENCE: Duration = Duration::from_secs(1);
+const ROUTER_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl Driver {
     /// Checks whether this router still drives, which nodes are down, which tables are in use, and which command a user
@@ -133,5 +133,5 @@ async fn epoch_at(dialer: &Dialer, addr: &str) -> Option<Epoch> {
         let document = TopologyDocument::decode(&reply.get_ref().document).ok()?;
         Some(Epoch(document.cluster.epoch))
     };
-    tokio::time::timeout(ROUTER_PATIENCE, asked).await.ok().flatten()
+    tokio::time::timeout(ROUTER_TIMEOUT, asked).await.ok().flatten()
 }
