@@ -1,4 +1,4 @@
-//! What a traversal asks of a graph.
+//! The questions of a traversal to a graph.
 
 use crate::{
     error::Result,
@@ -91,19 +91,19 @@ pub trait Graph: Send + Sync {
     /// Changes the graph, and returns the element that was added or changed. `None` if it did not exist, or was deleted.
     fn write(&self, mutation: Mutation) -> Answer<'_, Option<Value>>;
 
-    /// What the graph has done since this was asked last. `profile` shows it with the step that asked. A graph that does not
+    /// The work of the graph since this was called last. `profile` shows it with the step that asked. A graph that does not
     /// count returns nothing. Only asked where a traversal is profiled.
     fn take_notes(&self) -> Notes {
         Notes::default()
     }
 }
 
-/// What a graph has done for a step, under names that `profile` shows.
+/// The work of a graph for a step, under names that `profile` shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Notes {
     /// Counts, such as `requests`, which add up over the batches of a step.
     pub counts: Vec<(&'static str, i64)>,
-    /// What took part, such as the number of a group among `groups`. How many different ones took part in a step is shown.
+    /// The part taken, such as the number of a group among `groups`. How many different ones took part in a step is shown.
     pub members: Vec<(&'static str, u64)>,
 }
 

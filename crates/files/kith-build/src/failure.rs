@@ -15,7 +15,7 @@ pub struct Failure {
     pub code: ErrorCode,
     /// A description of the error and its cause.
     pub message: String,
-    /// What to do. The text names flags of the command line.
+    /// The advice. The text names flags of the command line.
     pub help: String,
     /// The first wrong rows or lines of refused files, one line each as in the files, followed by the number of further
     /// ones.

@@ -52,7 +52,7 @@ pub(crate) fn is_large_window(error: &io::Error) -> bool {
     error.to_string().contains("requires too much memory")
 }
 
-/// What to say about such a file.
+/// The message about such a file.
 pub(crate) const LARGE_WINDOW: &str = "its zstd window is above 128 MiB (it was compressed with --long); decompress it with `zstd -d --long=31`, or compress it without --long";
 
 /// The members of a gzip file, one after the other. Zeros may follow the last one, as tapes and some programs write them.

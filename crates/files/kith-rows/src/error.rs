@@ -107,7 +107,7 @@ pub enum RowsError {
     #[error("{file} is no CSV, JSON, Parquet or Arrow file: it is {found}")]
     UnknownFormat {
         file: Arc<str>,
-        /// What the file seems to be.
+        /// The format that the file seems to have.
         found: &'static str,
     },
     /// Text follows the quote that closes a name in a header.
@@ -142,7 +142,7 @@ pub enum RowsError {
         file: Arc<str>,
         /// The column.
         column: String,
-        /// What is wrong with it.
+        /// The fault in it.
         why: String,
     },
     /// The value has no field for a column.
@@ -197,7 +197,7 @@ pub enum RowsError {
     /// Raw vectors do not fit the other settings.
     #[error("raw f32 rows {why}")]
     Vectors {
-        /// What is missing or wrong.
+        /// The missing or wrong part.
         why: String,
     },
     /// A file of raw vectors ends inside a row.

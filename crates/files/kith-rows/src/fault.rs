@@ -24,7 +24,7 @@ impl fmt::Display for RowLocation {
     }
 }
 
-/// What is wrong with a row.
+/// The fault in a row.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
@@ -48,7 +48,7 @@ pub enum RowFault {
     NotAnId {
         /// The key as written, shortened.
         key: String,
-        /// What is wrong with it.
+        /// The fault in it.
         why: &'static str,
     },
     /// The key has another type.
@@ -94,7 +94,7 @@ pub enum RowFault {
     /// Text is not JSON, or not an object where an object is required.
     #[error("{detail} (byte {column})")]
     Json {
-        /// What is wrong.
+        /// The fault.
         detail: String,
         /// The byte position, from 1.
         column: usize,
@@ -153,7 +153,7 @@ impl RowFault {
 pub struct RowError {
     /// The place of the row.
     pub location: RowLocation,
-    /// What is wrong with it.
+    /// The fault in it.
     pub fault: RowFault,
 }
 

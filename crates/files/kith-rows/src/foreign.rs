@@ -25,7 +25,7 @@ const MAGICS: [(&[u8], &str); 18] = [
 /// Where a tar archive has its mark.
 const TAR: std::ops::Range<usize> = 257..262;
 
-/// What a file with this beginning is, if it is certainly no text that is read line by line. Parquet and Arrow are for the
+/// The format of a file with this beginning, if it is certainly no text that is read line by line. Parquet and Arrow are for the
 /// caller.
 pub(crate) fn named(head: &[u8]) -> Option<&'static str> {
     if let Some((_, found)) = MAGICS.iter().find(|(magic, _)| head.starts_with(magic)) {

@@ -3,7 +3,7 @@
 /// The most bytes of one row of a text format: a value of 64 MiB in which every byte is written as two.
 pub const ROW_BYTES_MAX: u64 = 128 << 20;
 
-/// What the rows of files may take, whatever the size of the files.
+/// The limits of the rows of files, whatever the size of the files.
 pub const UNPACKED_MIN: u64 = 1 << 30;
 
 /// How many times the size of its files the rows may take: far more than what compresses well, and far less than what was made to

@@ -20,11 +20,11 @@ pub struct RowReport {
     /// The fields of the schema that a file lacks, and JSON lines lack in every row. Their default or null is stored. Empty
     /// unless such rows are allowed.
     pub missing: Vec<String>,
-    /// What to say about the first number in a field of times that is unlikely to be in milliseconds.
+    /// The message about the first number in a field of times that is unlikely to be in milliseconds.
     pub unlikely_time: Option<String>,
 }
 
-/// What to say about a number that `writer` took as a time and that is unlikely to be in milliseconds.
+/// The message about a number that `writer` took as a time and that is unlikely to be in milliseconds.
 pub(crate) fn unlikely_time(writer: &RecordWriter) -> Option<String> {
     let (field, number) = writer.unlikely_time()?;
     TimeUnit::doubt(field, number, |kind| format!("use --times {field}:{kind}"))
@@ -53,7 +53,7 @@ pub(crate) struct RowSink<'a> {
     unpacked: (u64, u64),
     /// The size of all sources whose size is known.
     size: u64,
-    /// What was read so far of each source whose size is not known.
+    /// The part read so far of each source whose size is not known.
     pipes: Vec<Arc<AtomicU64>>,
     /// The name of the current source.
     pub(crate) file: Arc<str>,

@@ -114,7 +114,7 @@ pub enum InputError {
     Pattern {
         /// The input as written.
         input: String,
-        /// What is wrong with it.
+        /// The fault in it.
         why: &'static str,
     },
     /// There is no such file.

@@ -127,7 +127,7 @@ fn begins_as_text(head: &[u8]) -> bool {
     std::str::from_utf8(line).map_or_else(|error| error.error_len().is_none(), |_| true)
 }
 
-/// What a file is that begins with a mark of UTF-16.
+/// The format of a file that begins with a mark of UTF-16.
 const UTF_16: &str = "UTF-16 text (write it as UTF-8)";
 
 /// The beginning of a text without a byte order mark.

@@ -158,7 +158,7 @@ impl RowSource for Pipe {
     }
 }
 
-/// What a file expands to would be sorted on the disk.
+/// The rows of an expanded file would be sorted on the disk.
 #[test]
 fn a_small_file_that_expands_to_a_multiple_of_its_size_is_refused() {
     let file = parquet(&vec![repeated(256, MIB); 6], properties().build());

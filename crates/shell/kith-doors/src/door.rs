@@ -40,7 +40,7 @@ pub struct DoorNames {
     pub name: &'static str,
     /// The label `protocol` in the metrics of all connections of the process.
     pub protocol: &'static str,
-    /// What log messages call one of its clients, with an article.
+    /// The name of one of its clients in log messages, with an article.
     pub client: &'static str,
     /// Sent to a peer that is refused because there are too many connections.
     pub no_room: &'static [u8],

@@ -208,7 +208,7 @@ fn what_follows_from_a_code_is_documented_as_it_is() {
     }
 }
 
-/// What Venice's tests check, as 0008 lists it.
+/// The checks of Venice's tests, as 0008 lists them.
 const CHECKS: [&str; 33] = [
     "RF-1", "RF-2", "RF-3", "RF-4", "RF-5", "RT-1", "RT-2", "RT-3", "RT-4", "RT-5", "PT-1", "RO-1", "RO-2",
     "RO-3", "RO-4", "RO-5", "RO-6", "HH-1", "HH-2", "ST-1", "ST-2", "ST-3", "ST-4", "ST-5", "ST-6", "CW-1",
@@ -311,7 +311,7 @@ fn a_parquet_file_is_served_replaced_and_rolled_back_by_the_five_commands_of_the
     assert_eq!(read(&commands[2]).0, first);
 }
 
-/// What the runner of blocks says of a document, and whether all is well.
+/// The output of the runner of blocks for a document, and whether all is well.
 fn blocks_of(document: &str) -> (String, bool) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("page.md");

@@ -305,7 +305,7 @@ fn deciding_crates_have_no_effects() {
     }
 }
 
-/// What git prints; `None` where there is no git.
+/// The output of git; `None` where there is no git.
 fn git(arguments: &[&str]) -> Option<String> {
     let output = std::process::Command::new("git").args(arguments).current_dir(root()).output();
     match output {

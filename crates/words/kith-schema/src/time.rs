@@ -65,7 +65,7 @@ impl TimeUnit {
         }
     }
 
-    /// What to say about a number that is unlikely to be a time in milliseconds, because it would be before 1973 or after
+    /// The message about a number that is unlikely to be a time in milliseconds, because it would be before 1973 or after
     /// 2200. `advice` gets the kind that names its probable unit.
     pub fn doubt(column: &str, number: i128, advice: impl FnOnce(&str) -> String) -> Option<String> {
         let (unit, kind) = match number {

@@ -133,7 +133,7 @@ impl GraphTypes {
         limited(schema, bytes, max)
     }
 
-    /// What to say about the first number in a field of times of a JSON object that is unlikely to be in milliseconds.
+    /// The message about the first number in a field of times of a JSON object that is unlikely to be in milliseconds.
     pub fn unlikely_time(&self, kind: TypeId, fields: &str) -> Option<String> {
         let Coding { schemas, open, .. } = self.coding(kind).ok()?;
         let (_, latest) = last(schemas).filter(|_| !open)?;

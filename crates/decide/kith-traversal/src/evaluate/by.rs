@@ -1,4 +1,4 @@
-//! What `by` makes of values.
+//! The results of `by` for values.
 
 use super::{context::Context, nested, traverser::Traverser};
 use crate::{
@@ -71,7 +71,7 @@ pub(super) fn property_value(property: &Value) -> Option<&Value> {
     }
 }
 
-/// What elements have by nature.
+/// The members that elements have by nature.
 pub(super) async fn tokens(token: Token, all: &[&Value], context: &Context<'_>) -> Result<Vec<Value>> {
     if token == Token::Label {
         context.learn_labels(all).await?;
@@ -79,7 +79,7 @@ pub(super) async fn tokens(token: Token, all: &[&Value], context: &Context<'_>) 
     all.iter().map(|value| self::token(token, value, context)).collect()
 }
 
-/// What an element has by nature. The labels of vertices must have been learned.
+/// The members that an element has by nature. The labels of vertices must have been learned.
 pub(super) fn token(token: Token, value: &Value, context: &Context<'_>) -> Result<Value> {
     let found = match (token, value) {
         (Token::Id, Value::Vertex(vertex)) => Some(vertex.id.clone()),

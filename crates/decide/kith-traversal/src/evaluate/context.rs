@@ -1,4 +1,4 @@
-//! What all steps of an evaluation share.
+//! The state that all steps of an evaluation share.
 
 use super::{
     meter::Meter,
@@ -77,7 +77,7 @@ pub(super) struct Context<'a> {
     pub labels: Mutex<HashMap<ElementId, Label>>,
     /// The clock of `profile` and `timeLimit`.
     pub clock: Clock<'a>,
-    /// What is counted for `profile`; `None` if the traversal has no such step.
+    /// The counts for `profile`; `None` if the traversal has no such step.
     pub profile: Option<Profile<'a>>,
 }
 
@@ -152,7 +152,7 @@ impl<'a> Context<'a> {
         self.meter.room((traversers as u64).saturating_mul(weight::TRAVERSER_BYTES))
     }
 
-    /// What an operator makes of what is held and a further value. The result is counted. A collection that nobody else has
+    /// The result of an operator for the value held and a further one. The result is counted. A collection that nobody else has
     /// grows where it is.
     pub fn applied(&self, operator: Operator, held: Value, value: &Value) -> Result<Value> {
         self.note_effort(weight::effort(value));

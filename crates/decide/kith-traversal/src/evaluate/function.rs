@@ -126,7 +126,7 @@ async fn format(template: &Template, by: &[By], batch: Batch, context: &Context<
     Ok(reached)
 }
 
-/// What a name means to each traverser: a property of its element, or what has this label.
+/// The meaning of a name for each traverser: a property of its element, or what has this label.
 async fn variable(name: &Label, batch: &[Traverser], context: &Context<'_>) -> Result<Vec<Option<Value>>> {
     let elements: Vec<&Value> = batch.iter().map(|traverser| &traverser.value).collect();
     let properties = context.properties(&elements, &Wanted::Keys([name.clone()].into())).await?;

@@ -1,4 +1,4 @@
-//! What the evaluation finds out about vertices of which it has only the ids: the labels that the graph left unknown, and the
+//! Facts that the evaluation finds out about vertices of which it has only the ids: the labels that the graph left unknown, and the
 //! properties of results.
 
 use super::{context::Context, weight};

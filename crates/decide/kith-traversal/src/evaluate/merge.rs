@@ -104,7 +104,7 @@ pub(super) async fn edge(merge: &MergeMaps, batch: Batch, context: &Context<'_>)
     Ok(reached)
 }
 
-/// What `option(onMatch)` sets of elements that were found. The option sees the element, or the map that came to the step.
+/// The properties that `option(onMatch)` sets of elements that were found. The option sees the element, or the map that came to the step.
 async fn matched(merge: &MergeMaps, found: &[Value], from: &Traverser, context: &Context<'_>) -> Result<()> {
     let Some((given, default)) = &merge.on_match else { return Ok(()) };
     let mut settings = Vec::new();
@@ -122,7 +122,7 @@ async fn matched(merge: &MergeMaps, found: &[Value], from: &Traverser, context: 
     set_all(settings, context).await
 }
 
-/// What a new element gets: what was searched for, which is `given` with the ends of edges as they were named, and what
+/// The properties of a new element: those searched for, which are `given` with the ends of edges as they were named, and what
 /// `option(onCreate)` adds to it.
 async fn with_on_create(
     (merge, is_edge): (&MergeMaps, bool),

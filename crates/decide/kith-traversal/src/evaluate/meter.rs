@@ -126,7 +126,7 @@ impl Meter {
         self.taken.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// What is lent now, for [`Meter::take_back`].
+    /// The bytes lent now, for [`Meter::take_back`].
     pub(super) fn lent(&self) -> u64 {
         self.lent.load(Ordering::Relaxed)
     }

@@ -167,7 +167,7 @@ impl<'a> Evaluation<'a> {
         Ok((all, metrics))
     }
 
-    /// What was counted of the steps so far, if that was wanted.
+    /// The counts of the steps so far, if they were wanted.
     pub fn metrics(&self) -> Option<TraversalMetrics> {
         profile::metrics(&self.chain.steps(), &self.context)
     }

@@ -125,7 +125,7 @@ pub(super) fn leave(results: Batch, entered: &Traverser) -> impl Iterator<Item =
     })
 }
 
-/// What an argument is for each of these traversers. `None` if a traversal has no result, or a label is unknown.
+/// The value of an argument for each of these traversers. `None` if a traversal has no result, or a label is unknown.
 pub(super) async fn given(
     given: &Given,
     batch: &[Traverser],

@@ -1,4 +1,4 @@
-//! What new elements get.
+//! The labels and properties of new elements.
 
 use super::{context::Context, nested, traverser::Traverser};
 use crate::{
@@ -70,7 +70,7 @@ pub(super) fn result(value: Option<Value>, what: &str) -> Result<Value> {
     value.ok_or_else(|| GremlinError::bad(format!("the traversal that stands for {what} has no result")))
 }
 
-/// What each traverser's new element gets.
+/// The properties of each traverser's new element.
 pub(super) async fn new_elements(
     label: &Given,
     properties: &[PropertyGiven],

@@ -54,7 +54,7 @@ async fn keyed<T>(
     Ok(keys.into_iter().zip(items).filter_map(|(key, item)| Some((key?, item))).collect())
 }
 
-/// What each `by` makes of each value. `None` if one has no value.
+/// The result of each `by` for each value. `None` if one has no value.
 async fn keys(
     by: &[(By, Order)],
     batch: &[Traverser],

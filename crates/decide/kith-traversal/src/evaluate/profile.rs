@@ -14,7 +14,7 @@ pub(super) async fn profile(upstream: &mut Upstream<'_>, context: &Context<'_>) 
     Ok(vec![single(taken(upstream, context), 0, context)])
 }
 
-/// What has been counted of the steps before, as a value.
+/// The counts of the steps before, as a value.
 pub(super) fn taken(upstream: &Upstream<'_>, context: &Context<'_>) -> Value {
     match metrics(&upstream.steps(), context) {
         Some(metrics) => Value::TraversalMetrics(Arc::new(metrics)),
@@ -22,7 +22,7 @@ pub(super) fn taken(upstream: &Upstream<'_>, context: &Context<'_>) -> Value {
     }
 }
 
-/// What has been counted of these steps. `None` if nothing is counted.
+/// The counts of these steps. `None` if nothing is counted.
 pub(super) fn metrics(steps: &[Arc<Step>], context: &Context<'_>) -> Option<TraversalMetrics> {
     let mut steps = context.profile.as_ref()?.metrics(steps, "0.0()");
     let nanos = steps.iter().map(|metrics| metrics.nanos).sum::<i64>();

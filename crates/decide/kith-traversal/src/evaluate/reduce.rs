@@ -113,7 +113,7 @@ pub(super) async fn reduce(reduction: Reduction, all: Batch, context: &Context<'
     Ok(results)
 }
 
-/// What a reduction makes of values, each with how often it occurs. `None` if there are none, or only nulls.
+/// The result of a reduction of values, each with how often it occurs. `None` if there are none, or only nulls.
 pub(super) fn reduced(
     reduction: Reduction,
     values: impl Iterator<Item = (Value, i64)>,

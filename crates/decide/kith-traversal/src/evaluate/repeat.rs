@@ -12,7 +12,7 @@ use crate::{
     plan::{Repeat, Until},
 };
 
-/// What the next pass emits and returns. `None` when no traverser is left.
+/// The traversers that the next pass emits and returns. `None` when no traverser is left.
 pub(super) async fn next(
     repeat: &Repeat,
     passes: &mut Passes,
@@ -80,7 +80,7 @@ async fn input(repeat: &Repeat, upstream: &mut Upstream<'_>, context: &Context<'
     Ok((!all.is_empty()).then_some(all))
 }
 
-/// What happens to traversers before a pass, if `until` or `emit` stand before `repeat`.
+/// The treatment of traversers before a pass, if `until` or `emit` stand before `repeat`.
 async fn before(
     repeat: &Repeat,
     mut batch: Batch,

@@ -1,4 +1,4 @@
-//! What a name means to a traverser.
+//! The meaning of a name for a traverser.
 
 use super::{context::Context, traverser::Traverser};
 use crate::{
@@ -6,7 +6,7 @@ use crate::{
     value::{Pop, Value},
 };
 
-/// What a key means to a traverser: an entry of its map, a side effect, or the values with this label, of which `pop` says
+/// The meaning of a key for a traverser: an entry of its map, a side effect, or the values with this label, of which `pop` says
 /// which. `None` if it means nothing.
 pub(super) fn value(
     pop: Pop,

@@ -25,7 +25,7 @@ pub(super) async fn vertices(search: &Map, context: &Context<'_>) -> Result<Vec<
     Ok(candidates.into_iter().zip(properties).filter(fits).map(|(element, _)| element).collect())
 }
 
-/// What an index is asked for.
+/// A question to an index.
 fn sought(search: &Map) -> Sought {
     let label = search.get(&Value::from(Token::Label)).and_then(Value::as_text);
     let property = |(key, value): (&Value, &Value)| Some((key.as_text()?.into(), value.clone()));

@@ -22,7 +22,7 @@ const EARLIER_MIN: (usize, u64) = (16, 1 << 20);
 /// All side effects of an evaluation.
 pub(super) struct SideEffects {
     all: HashMap<Label, Kept>,
-    /// What the side effects were when they were read, as long as somebody has it: its memory and how much that is.
+    /// The side effects as they were read, as long as somebody has them: their memory and its size.
     earlier: Vec<(Weak<dyn Any + Send + Sync>, u64)>,
     /// The bytes of all of these.
     earlier_bytes: u64,

@@ -61,7 +61,7 @@ pub(super) async fn next(
 /// A step gives way after work on this number of simple values, or on fewer large ones.
 pub(super) const PART_EFFORT_MAX: u64 = 64 << 10;
 
-/// What a step makes of a batch. If that is much work, parts of the batch follow one another, and the evaluation gives way in
+/// The result of a step for a batch. If that is much work, parts of the batch follow one another, and the evaluation gives way in
 /// between. Batches of elements are never so much work, so that the graph is asked once.
 async fn in_parts(kind: &Kind, state: &mut State, batch: Batch, context: &Context<'_>) -> Result<Batch> {
     let effort = |traverser: &Traverser| effort(kind, traverser);
@@ -156,7 +156,7 @@ async fn buffered(
     Ok(left.pop_front())
 }
 
-/// What a step returns once it has all its input.
+/// The result of a step once it has all its input.
 async fn at_end(kind: &Kind, all: Batch, origins: &[u32], context: &Context<'_>) -> Result<Batch> {
     match kind {
         Kind::Fold(seed) => reduce::fold(seed.as_ref(), all, origins, context).await,
@@ -177,7 +177,7 @@ async fn at_end(kind: &Kind, all: Batch, origins: &[u32], context: &Context<'_>)
     }
 }
 
-/// What a step makes of a batch.
+/// The result of a step for a batch.
 async fn apply(kind: &Kind, state: &mut State, batch: Batch, context: &Context<'_>) -> Result<Batch> {
     match (state, kind) {
         (State::Seen(seen), Kind::Dedup { labels, by }) => {

@@ -1,4 +1,4 @@
-//! What `profile` counts of each step: what it has returned, how long it took, and what the graph did for it.
+//! The counts of each step for `profile`: its results, its time, and the graph's work for it.
 
 use super::traverser::Batch;
 use crate::{
@@ -15,7 +15,7 @@ use std::{
 /// The nanoseconds since any moment that stays the same.
 pub type Clock<'a> = &'a (dyn Fn() -> u64 + Send + Sync);
 
-/// What has been counted of the steps so far.
+/// The counts of the steps so far.
 pub(super) struct Profile<'a> {
     clock: Clock<'a>,
     tallies: Mutex<Tallies>,
@@ -111,7 +111,7 @@ impl Tallies {
 }
 
 impl Tally {
-    /// What the graph did, by name.
+    /// The graph's work, by name.
     fn annotations(&self) -> Vec<(String, Value)> {
         let members = |(name, members): (&&'static str, &BTreeSet<u64>)| (*name, members.len() as i64);
         let counts = self.counts_of_graph.iter().map(|(name, count)| (*name, *count));

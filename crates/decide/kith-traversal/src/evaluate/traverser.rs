@@ -1,4 +1,4 @@
-//! What moves through a traversal.
+//! The traversers that move through a traversal.
 
 use super::{
     meter::{Held, Meter},

@@ -3,20 +3,20 @@
 use crate::value::{Edge, Property, Value, VertexProperty};
 use std::sync::Arc;
 
-/// What every value takes, whatever it holds: its place in a list that has room to grow, and the head of what it points to.
+/// The memory of every value, whatever it holds: its place in a list that has room to grow, and the head of what it points to.
 pub(super) const VALUE_BYTES: u64 = 64;
-/// What each member of a set, and each entry of a map, takes beyond its values.
+/// The memory of each member of a set, and of each entry of a map, beyond its values.
 const ENTRY_BYTES: u64 = 64;
-/// What a vertex, an edge or a property takes beyond its value.
+/// The memory of a vertex, an edge or a property beyond its value.
 const VERTEX_BYTES: u64 = 128;
 const EDGE_BYTES: u64 = 320;
 const PROPERTY_BYTES: u64 = 192;
-/// What each value takes that a traverser remembers in its path, and each of its labels.
+/// The memory of each value that a traverser remembers in its path, and of each of its labels.
 pub(super) const PATH_NODE_BYTES: u64 = 112;
 pub(super) const LABEL_BYTES: u64 = 16;
-/// What a place in a path takes that has become a value.
+/// The memory of a place in a path that has become a value.
 const PATH_PLACE_BYTES: u64 = 96;
-/// What a traverser takes in a batch that has room to grow, and each `repeat` that it is in.
+/// The memory of a traverser in a batch that has room to grow, and of each `repeat` that it is in.
 pub(super) const TRAVERSER_BYTES: u64 = 2 * size_of::<super::traverser::Traverser>() as u64;
 pub(super) const LOOP_BYTES: u64 = 32;
 /// How deep lists in lists are looked into. Results nest no deeper than this can be coded.
@@ -32,19 +32,19 @@ pub(super) fn of_element(value: &Value) -> u64 {
     }
 }
 
-/// What vertices take that a graph returns, without their properties.
+/// The memory of vertices that a graph returns, without their properties.
 pub fn of_vertices(count: usize) -> u64 {
     (count as u64).saturating_mul(VERTEX_BYTES)
 }
 
-/// What `count` properties of vertices take whose values have `members` members in all, and `bytes` bytes of texts.
+/// The memory of `count` properties of vertices whose values have `members` members in all, and `bytes` bytes of texts.
 pub fn of_properties(count: usize, members: usize, bytes: usize) -> u64 {
     let properties = (count as u64).saturating_mul(PROPERTY_BYTES + VALUE_BYTES);
     let members = (members as u64).saturating_mul(ENTRY_BYTES + VALUE_BYTES);
     properties.saturating_add(members).saturating_add(bytes as u64)
 }
 
-/// What the properties take at most that are read from a JSON object. `O(n)`, without reading it.
+/// The most memory that the properties read from a JSON object take. `O(n)`, without reading it.
 pub fn of_json(json: &str) -> u64 {
     // A field takes two of these signs, and a member of a list one.
     let signs = json.bytes().filter(|byte| matches!(byte, b',' | b':' | b'[' | b'{')).count() as u64;
@@ -76,18 +76,18 @@ pub(super) fn unrolled(value: &Value, most: u64) -> u64 {
     bytes
 }
 
-/// What `count` maps with this many entries each take, without what their values hold.
+/// The memory of `count` maps with this many entries each, without that of their values.
 pub(super) fn of_entries(count: usize, entries: usize) -> u64 {
     let each = (entries as u64).saturating_mul(ENTRY_BYTES + 2 * VALUE_BYTES).saturating_add(VALUE_BYTES);
     each.saturating_mul(count as u64)
 }
 
-/// What the rows of a table of values take, without what the values hold.
+/// The memory of the rows of a table of values, without that of the values.
 pub(super) fn of_rows(count: usize, columns: usize) -> u64 {
     (count as u64).saturating_mul(columns as u64).saturating_mul(VALUE_BYTES)
 }
 
-/// What a value takes that is kept in a set after its traverser has gone, without what steps have made of it.
+/// The memory of a value that is kept in a set after its traverser has gone, without the results that steps have made of it.
 pub(super) fn of_kept(value: &Value) -> u64 {
     VALUE_BYTES + ENTRY_BYTES + of_element(value)
 }

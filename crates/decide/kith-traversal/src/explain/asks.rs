@@ -1,4 +1,4 @@
-//! What steps ask of a graph.
+//! The questions of steps to a graph.
 
 use crate::{
     plan::{By, Function, Group, Kind, Label, LeadsTo, ShortestPath, Subject},
@@ -9,7 +9,7 @@ use std::{
     fmt::{self, Display, Formatter},
 };
 
-/// What a step asks of a graph.
+/// A question of a step to a graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum Asks {
@@ -46,7 +46,7 @@ pub enum Asks {
     SearchAndWrite,
 }
 
-/// What the traversers before a step hold, as far as the plan says.
+/// The kind of values of the traversers before a step, as far as the plan says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the variants say it")]
 pub enum Holds {
@@ -57,7 +57,7 @@ pub enum Holds {
 }
 
 impl Holds {
-    /// What traversers hold after a step. `nested` is what those of its nested traversals hold in the end.
+    /// The kind of values of traversers after a step. `nested` is what those of its nested traversals hold in the end.
     pub(super) fn after(self, kind: &Kind, nested: &[Self]) -> Self {
         match kind {
             Kind::Vertices { .. }
@@ -110,7 +110,7 @@ impl Holds {
     }
 }
 
-/// What a step asks of the graph. `None` if it needs nothing that the traversers do not have.
+/// The question of a step to the graph. `None` if it needs nothing that the traversers do not have.
 pub(super) fn of(kind: &Kind, before: Holds) -> Option<Asks> {
     match kind {
         Kind::Vertices { ids } if ids.is_empty() => Some(Asks::AllVertices),

@@ -19,7 +19,7 @@ const WIDTH: usize = 48;
 /// The width of the table.
 const TABLE_WIDTH: usize = 110;
 
-/// What a plan will do: each step with what it asks of the graph, with nested traversals indented, and then the rules that
+/// A description of a plan: each step with its questions to the graph, with nested traversals indented, and then the rules that
 /// make it cheaper, each with the reason where it is not used. `fan_outs` says how the graph answers a question; an empty
 /// text adds no line.
 pub fn explain(plan: &Plan, fan_outs: &dyn Fn(&Asks) -> String) -> String {
@@ -102,7 +102,7 @@ impl Steps<'_> {
     }
 }
 
-/// What a question includes beyond the step's own need, so that no further question has to be asked for it.
+/// The part of a question beyond the step's own need, so that no further question has to be asked for it.
 fn folded(kind: &Kind) -> String {
     match kind {
         Kind::Hop(hop) if hop.to_edges => {

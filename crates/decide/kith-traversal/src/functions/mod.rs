@@ -1,4 +1,4 @@
-//! What the steps about text, dates and truth compute, and the expressions of `math` and templates of `format`: pure functions of
+//! The functions of the steps about text, dates and truth, and the expressions of `math` and templates of `format`: pure functions of
 //! values, whose results and errors are TinkerPop's.
 //!
 //! Lengths and positions in strings count code units of UTF-16, as in Java.

@@ -103,7 +103,7 @@ impl TextFunction {
     }
 }
 
-/// What Java takes for white space: separators that allow a line break, and some control characters.
+/// The white space of Java: separators that allow a line break, and some control characters.
 fn is_white_space(character: char) -> bool {
     match character {
         '\u{a0}' | '\u{2007}' | '\u{202f}' | '\u{85}' => false,

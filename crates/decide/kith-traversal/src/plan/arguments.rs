@@ -226,7 +226,7 @@ pub(super) fn whole(value: &Value) -> Option<i64> {
     }
 }
 
-/// What the argument of `by` means.
+/// The meaning of the argument of `by`.
 pub(super) fn by(name: &str, argument: Option<&Value>) -> Result<By> {
     Ok(match argument {
         None => By::Identity,

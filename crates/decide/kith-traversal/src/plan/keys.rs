@@ -7,7 +7,7 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// What names begin with that TinkerPop keeps for itself.
+/// The beginning of names that TinkerPop keeps for itself.
 const HIDDEN: &str = "~";
 
 /// The label of a vertex that is given none.

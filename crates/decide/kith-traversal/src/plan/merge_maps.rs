@@ -1,4 +1,4 @@
-//! What the maps of `mergeV` and `mergeE` may have. The messages are TinkerPop's, which its suite asks for. Maps that are known beforehand are checked when the traversal is
+//! The entries that the maps of `mergeV` and `mergeE` may have. The messages are TinkerPop's, which its suite asks for. Maps that are known beforehand are checked when the traversal is
 //! compiled, all others when it runs.
 
 use super::keys;

@@ -1,4 +1,4 @@
-//! What the steps of a plan consist of.
+//! The parts of the steps of a plan.
 
 use super::{Label, Traversal};
 use crate::{
@@ -54,7 +54,7 @@ pub struct LeadsTo {
 pub struct NamedIds {
     /// The ids as the traversal writes them.
     pub ids: Vec<ElementId>,
-    /// What `hasId` tests.
+    /// The test of `hasId`.
     pub test: Test,
     /// Whether it tests the texts of ids.
     pub is_text: bool,
@@ -113,7 +113,7 @@ pub struct PropertyMap {
     pub by: Option<By>,
 }
 
-/// What `has` looks at.
+/// The part of an element that `has` tests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the variants say it")]
 pub enum Subject {
@@ -131,7 +131,7 @@ pub struct HasTest {
     pub condition: Condition,
 }
 
-/// What `has` wants of a value.
+/// The condition of `has` for a value.
 #[derive(Debug)]
 #[allow(missing_docs, reason = "the variants say it")]
 pub enum Condition {
@@ -187,7 +187,7 @@ pub enum Reduction {
     Max,
 }
 
-/// What `by` makes of a value.
+/// The argument of `by`.
 #[derive(Clone, Debug)]
 #[allow(missing_docs, reason = "the variants say it")]
 pub enum By {
@@ -222,7 +222,7 @@ pub struct Choose {
     pub takes_all: bool,
 }
 
-/// What `choose` decides by.
+/// The question by which `choose` decides.
 #[derive(Debug)]
 #[allow(missing_docs, reason = "the variants say it")]
 pub enum Choice {
@@ -242,7 +242,7 @@ pub struct Repeat {
     pub until: Option<Until>,
     /// Whether `until` is tested before the first pass.
     pub until_first: bool,
-    /// What is emitted: everything, or what has a result in the traversal.
+    /// The traversers that are emitted: all, or those with a result in the traversal.
     pub emit: Option<Option<Traversal>>,
     /// Whether traversers are emitted before the first pass too.
     pub emit_first: bool,

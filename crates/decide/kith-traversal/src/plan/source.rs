@@ -1,4 +1,4 @@
-//! What configures the source of a traversal, and the plan as a whole.
+//! The configuration of the source of a traversal, and the plan as a whole.
 
 use super::{Kind, Label, Traversal, verification::Verification};
 use crate::{
@@ -17,7 +17,7 @@ pub struct Plan {
     pub(crate) traversal: Traversal,
 }
 
-/// What the instructions of a source ask for.
+/// The settings of the instructions of a source.
 #[derive(Clone, Debug)]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub struct Source {
@@ -27,7 +27,7 @@ pub struct Source {
     pub sack: Option<(Value, Option<Operator>)>,
     /// Options, such as `evaluationTimeout` and those of Kith, which begin with `kith.`.
     pub options: Vec<(Label, Value)>,
-    /// What the traversal must not have, as strategies want it.
+    /// The steps that strategies forbid the traversal.
     pub verifications: Vec<Verification>,
     /// From which the steps that choose at random draw, instead of the seed that the caller of the evaluation gives.
     pub seed: Option<u64>,

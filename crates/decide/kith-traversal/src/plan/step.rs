@@ -22,7 +22,7 @@ use std::{
 /// A step, and the labels that `as` gives to it.
 #[derive(Debug)]
 pub struct Step {
-    /// What the step does.
+    /// The work of the step.
     pub kind: Kind,
     /// The labels.
     pub labels: Vec<Label>,
@@ -41,7 +41,7 @@ impl Display for Step {
     }
 }
 
-/// What a step does. The names are those of Gremlin's steps where one step is meant.
+/// The work of a step. The names are those of Gremlin's steps where one step is meant.
 #[derive(Debug)]
 #[allow(
     missing_docs,

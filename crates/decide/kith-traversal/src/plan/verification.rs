@@ -1,4 +1,4 @@
-//! What strategies forbid a traversal to have.
+//! The steps that strategies forbid.
 
 use super::{Given, Kind, Label, PropertyGiven, Step, Traversal, labels};
 use crate::{
@@ -6,7 +6,7 @@ use crate::{
     value::Value,
 };
 
-/// What a traversal must not have.
+/// The steps that a traversal must not have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verification {
     /// Steps that change the graph.

@@ -80,7 +80,7 @@ impl Members {
     }
 }
 
-/// What two values have in common if and only if they are equal, provided that both have a key.
+/// The key that two values have in common if and only if they are equal, provided that both have one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Key(Family, Value);
 

@@ -88,7 +88,7 @@ fn order_others(a: &Value, b: &Value) -> Ordering {
 /// A part of a value and how often it occurs at this place.
 pub(super) type Part<'a> = (Cow<'a, Value>, i64);
 
-/// What a composite value is compared by, in the order of comparison. Nothing for a value without parts.
+/// The parts by which a composite value is compared, in the order of comparison. Nothing for a value without parts.
 pub(super) fn parts(value: &Value) -> Vec<Part<'_>> {
     let once = |part| (Cow::Borrowed(part), 1);
     match value {

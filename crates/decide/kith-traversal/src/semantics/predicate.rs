@@ -1,4 +1,4 @@
-//! What the predicates `P` and `TextP` say of values.
+//! The verdicts of the predicates `P` and `TextP` about values.
 
 use super::{
     compare::compare,

@@ -4,7 +4,7 @@ use super::{Test, compare::compare, equality::equal};
 use crate::{Result, predicate::Predicate, value::Value};
 use std::{cmp::Ordering, sync::Arc};
 
-/// What a predicate says about a value and its operands. The usual predicates with one operand are decided without compiling
+/// The verdict of a predicate about a value and its operands. The usual predicates with one operand are decided without compiling
 /// a [`Test`] for each value.
 #[derive(Clone, Debug)]
 pub struct Relation(Kind);

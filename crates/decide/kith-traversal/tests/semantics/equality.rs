@@ -1,4 +1,4 @@
-//! What `eq` and its relatives say.
+//! The verdicts of `eq` and its relatives.
 
 use crate::{properties::within, values::*};
 use kith_gremlin::value::{Token, Value, Vertex};

@@ -1,4 +1,4 @@
-//! What bounds the work of an evaluation.
+//! The bounds of the work of an evaluation.
 
 use super::{ask, compiled, toy};
 use futures::FutureExt;

@@ -1,4 +1,4 @@
-//! What can return more than it takes is measured before it is made, and counted while it exists.
+//! The memory of results that can be larger than their input is measured before they are made, and counted while they exist.
 
 use super::{compiled, toy};
 use futures::FutureExt;
@@ -15,7 +15,7 @@ use std::sync::{
 
 /// The limit of the traversals below.
 const BYTES: u64 = 32 << 20;
-/// What the process of these tests may take at most: each of the traversals below would take more by itself.
+/// The most memory that the process of these tests may take: each of the traversals below would take more by itself.
 const PEAK_KIB_MAX: u64 = 1 << 20;
 
 fn evaluated(gremlin: &str) -> Result<Vec<(Value, i64)>, GremlinError> {
@@ -238,7 +238,7 @@ fn single_steps_with_much_work_give_way() {
     }
 }
 
-/// What is made at one go, without giving way, has a bound of its own, however much memory the traversal may take.
+/// Work that is done at one go, without giving way, has a bound of its own, however much memory the traversal may take.
 #[test]
 fn one_value_has_a_bound() {
     let limits = Limits { bytes: 1 << 40, traversers: 1 << 40, ..Limits::default() };
@@ -277,7 +277,7 @@ fn one_value_has_a_bound() {
     refused(&format!("{many}.fold()"));
 }
 
-/// What a step remembers of traversers, or makes of them before it returns, is charged.
+/// The memory that a step keeps of traversers, or makes of them before it returns, is charged.
 #[test]
 fn what_steps_remember_is_charged() {
     let names: Vec<String> = (0..400).map(|at| format!("n{at}")).collect();

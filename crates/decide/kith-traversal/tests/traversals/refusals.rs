@@ -1,4 +1,4 @@
-//! What is refused before anything runs, and what strategies do.
+//! Traversals that are refused before anything runs, and the effects of strategies.
 
 use super::{check, compiled};
 use kith_gremlin::{

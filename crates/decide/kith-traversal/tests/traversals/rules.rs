@@ -8,7 +8,7 @@ use kith_traversal::{
     testing::{MemoryGraph, finished},
 };
 
-/// What the steps ask the graph for, without the look-up of the first vertex.
+/// The questions of the steps to the graph, without the look-up of the first vertex.
 fn asked(gremlin: &str) -> Vec<String> {
     let asked = explain::asked(&compiled(gremlin).expect("the traversal is compiled"));
     let later = asked.iter().filter(|asks| !matches!(asks, Asks::Vertices { .. }));

@@ -27,7 +27,7 @@ pub fn town(random: &mut impl Rng) -> Town {
     Town { vertices, edges }
 }
 
-/// What may be drawn at a place.
+/// The steps that may be drawn at a place.
 #[derive(Clone)]
 struct Place {
     depth: usize,

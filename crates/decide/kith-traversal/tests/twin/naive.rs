@@ -100,7 +100,7 @@ impl Twin<'_> {
         self.run(body, vec![one.clone()])
     }
 
-    /// What a function makes of each traverser.
+    /// The result of a function for each traverser.
     fn each(all: &[Traverser], of: impl Fn(&Traverser) -> Option<Vec<Traverser>>) -> Option<Vec<Traverser>> {
         Some(all.iter().map(of).collect::<Option<Vec<_>>>()?.into_iter().flatten().collect())
     }

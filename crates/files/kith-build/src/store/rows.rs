@@ -106,7 +106,7 @@ impl Rows {
         self.notes.iter().cloned().chain(missing).collect()
     }
 
-    /// What to say about the first number in a field of times that is unlikely to be in milliseconds, once the rows are read.
+    /// The message about the first number in a field of times that is unlikely to be in milliseconds, once the rows are read.
     pub fn warning(&self) -> Option<String> {
         self.warning.get().cloned()
     }

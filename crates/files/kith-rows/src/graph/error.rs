@@ -66,14 +66,14 @@ pub enum FileError {
     #[error("{} is {found}, not CSV or TSV text (plain, .gz or .zst)", path.display())]
     NotText {
         path: PathBuf,
-        /// What the file seems to be.
+        /// The format that the file seems to have.
         found: &'static str,
     },
     /// The file has no bytes, which its format does not allow.
     #[error("{} is empty, and {why}; fetch or write it again", path.display())]
     Empty {
         path: PathBuf,
-        /// What a file of the format has.
+        /// The beginning of a file of the format.
         why: &'static str,
     },
     /// A file of rows cannot be read to its end.
@@ -140,7 +140,7 @@ fn count(errors: &LineErrors, complete: bool) -> String {
 }
 
 impl FileError {
-    /// What to do about the error.
+    /// The advice about the error.
     pub fn help(&self) -> &'static str {
         match self {
             FileError::Open { .. } => "check the path and its permissions",

@@ -8,7 +8,7 @@ use std::fmt;
 /// The longest part of a wrong line that is shown, in characters.
 const EXCERPT_CHARS_MAX: usize = 60;
 
-/// What is wrong with a line.
+/// The fault in a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LineFault {
@@ -89,7 +89,7 @@ pub struct LineError {
     pub unit: &'static str,
     /// The faulty column, if one is.
     pub column: Option<String>,
-    /// What is wrong.
+    /// The fault.
     pub fault: LineFault,
     /// The beginning of the line, with control characters escaped.
     pub excerpt: String,

@@ -134,7 +134,7 @@ fn has_old_line_ends(head: &[u8]) -> bool {
     inner.contains(&b'\r') && !head.contains(&b'\n')
 }
 
-/// What a file with this beginning is, if it is no delimited text.
+/// The format of a file with this beginning, if it is no delimited text.
 pub(super) fn other_than_text(head: &[u8]) -> Option<&'static str> {
     match head {
         // A file of these formats is read elsewhere. Here it is a pipe, or they are not built in.

@@ -42,7 +42,7 @@ pub enum WriteRowsError {
     #[error("field {field:?} of a record is damaged: {why}")]
     Field {
         field: String,
-        /// What is wrong with the field.
+        /// The fault in the field.
         why: &'static str,
     },
     /// The file cannot be written.

@@ -147,7 +147,7 @@ struct Answer<'a> {
     /// Results that wait for the message that they are sent in, and about how many bytes they take.
     batch: Vec<Value>,
     batch_bytes: usize,
-    /// What holds the memory of the last of them.
+    /// The claim on the memory of the last of them.
     held: Option<Held>,
     /// How many plain values there were so far.
     plain: u64,

@@ -170,7 +170,7 @@ impl Connection<'_> {
         Ok(())
     }
 
-    /// What follows from an error of the WebSocket. If the connection has to end, the requests under way are answered first.
+    /// The consequence of an error of the WebSocket. If the connection has to end, the requests under way are answered first.
     async fn broken(&mut self, error: Error) -> End {
         let (code, reason) = match error {
             Error::Io(error) if error.kind() == io::ErrorKind::UnexpectedEof => {

@@ -43,7 +43,7 @@ pub(super) type Body = StreamBody<stream::Iter<vec::IntoIter<Result<Frame<Bytes>
 /// The media type of an answer, and how it is coded.
 type Coding = (&'static str, Serializer);
 
-/// What follows from a request.
+/// The consequence of a request.
 pub(super) enum Reply {
     Answer(HttpResponse<Body>),
     /// The request contains no traversal.
@@ -157,7 +157,7 @@ struct Asking {
     is_get: bool,
 }
 
-/// What a body asks, or the query of an address, and the room that this takes. `None` if it asks nothing.
+/// The question of a body, or of the query of an address, and the room that it takes. `None` if it asks nothing.
 fn decoded(
     body: &[u8],
     is_get: bool,

@@ -30,7 +30,7 @@ pub(super) struct Incoming {
     _room: Room,
 }
 
-/// What a request wants.
+/// The goal of a request.
 #[derive(Debug)]
 pub(super) enum Wants {
     Authentication(Credentials),

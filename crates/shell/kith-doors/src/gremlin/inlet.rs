@@ -1,4 +1,4 @@
-//! What arrives of a request is charged to the memory for requests as it comes, before the request is complete. A request that
+//! The bytes of a request are charged to the memory for requests as they arrive, before the request is complete. A request that
 //! does not arrive in time ends its connection.
 
 use super::frames::Frames;

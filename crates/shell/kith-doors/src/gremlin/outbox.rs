@@ -19,7 +19,7 @@ use tokio_tungstenite::{
 /// This many messages wait for a peer that reads slowly. The tasks that make further ones wait.
 const WAITING_MAX: usize = 4;
 
-/// What stands for the memory that a message takes until it is sent.
+/// A claim on the memory that a message takes until it is sent.
 pub(super) type Held = Arc<dyn Send + Sync>;
 /// A message, and the reply whose memory it takes.
 type Outgoing = (Message, Option<Held>);

@@ -28,7 +28,7 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// What is asked by the operation of a request. Afterwards, `room` has what this takes.
+    /// The question in the operation of a request. Afterwards, `room` has its size.
     ///
     /// # Errors
     /// The text cannot be read; the language is another than Gremlin; the operation asks nothing of a graph; there is no room.

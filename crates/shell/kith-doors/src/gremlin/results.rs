@@ -95,7 +95,7 @@ fn distinct(items: Items<'_>) -> Values<'_> {
     }))
 }
 
-/// What Gremlin Server answers `next()` with: the members of a value that has members, otherwise the value. An entry of a map is
+/// The answer of Gremlin Server to `next()`: the members of a value that has members, otherwise the value. An entry of a map is
 /// a map.
 fn members((value, bytes): Measured) -> Values<'static> {
     let each = |values: Vec<Value>| -> Values<'static> {

@@ -34,7 +34,7 @@ pub(super) struct Spec {
     pub summary: &'static str,
 }
 
-/// What a client has to know to route a command: when it may be sent, and which of its arguments are keys.
+/// The facts that a client has to know to route a command: when it may be sent, and which of its arguments are keys.
 #[derive(Debug)]
 pub(super) struct Kind {
     pub flags: &'static [&'static str],

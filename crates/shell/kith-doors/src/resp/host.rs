@@ -1,4 +1,4 @@
-//! What the dialogue needs from its endpoint to answer commands that read no stored value.
+//! The functions of the endpoint that the dialogue needs to answer commands that read no stored value.
 
 use super::clients::Client;
 use kith_query::{QueryError, StoreShape};

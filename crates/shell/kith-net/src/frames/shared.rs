@@ -85,7 +85,7 @@ impl ReplyMemory {
         Ok(Self { file, map, offer, free, is_taken, _counted: counted })
     }
 
-    /// What the client needs to open the memory.
+    /// The offer from which the client opens the memory.
     pub fn offer(&self) -> Offer {
         debug_assert_eq!(self.offer.descriptor as i32, self.file.as_raw_fd(), "open as long as this is");
         self.offer

@@ -151,7 +151,7 @@ fn decompressed(body: Body, encoding: Encoding, connected: &Arc<Connected>, is_c
 /// The messages of a request.
 struct Messages {
     body: BodyDataStream,
-    /// What has arrived of the next messages.
+    /// The bytes that have arrived of the next messages.
     arrived: BytesMut,
     encoding: Encoding,
     /// Pays for the last message that was decompressed, and for what has arrived unless it is charged already.
@@ -257,7 +257,7 @@ mod tests {
         [&[u8::from(is_compressed)][..], &length, bytes].concat()
     }
 
-    /// What a reader gets of a body that arrives in pieces of this size: whole messages, or the code of the error.
+    /// The result of a reader for a body that arrives in pieces of this size: whole messages, or the code of the error.
     async fn read(
         connected: &Arc<Connected>,
         encoding: Encoding,

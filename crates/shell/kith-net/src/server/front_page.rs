@@ -20,7 +20,7 @@ const DOCS: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "#readme");
 pub struct FrontPage {
     /// Its role and id, such as `router 0`.
     pub name: String,
-    /// What it does, as the end of a sentence that begins with "It".
+    /// Its work, as the end of a sentence that begins with "It".
     pub does: &'static str,
     /// Whether clients send requests to it, and not only other processes of the cluster.
     pub answers_clients: bool,

@@ -144,7 +144,7 @@ fn name(text: &str) -> Option<String> {
     (is_some && name.bytes().all(is_name)).then(|| name.to_ascii_lowercase())
 }
 
-/// What a request says about where it comes from. A header that occurs twice, or is no text, counts as an empty one.
+/// The origin of a request, as the request states it. A header that occurs twice, or is no text, counts as an empty one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Source<'a> {
     /// The host that is asked; `None` if it does not have to be checked, or an old client does not say it.
@@ -156,7 +156,7 @@ pub struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// What the head of a request says. The host is only looked at if `checks_host`.
+    /// The statements of the head of a request. The host is only looked at if `checks_host`.
     fn new(uri: &'a Uri, headers: &'a HeaderMap, checks_host: bool) -> Self {
         let host =
             uri.authority().map(axum::http::uri::Authority::as_str).or_else(|| one(headers, &header::HOST));

@@ -129,7 +129,7 @@ pub fn serve(bound: Bound, front: FrontPage, readiness: Readiness, stop: Cancell
     });
 }
 
-/// What is made anew for everybody who asks, but only once for those who ask at the same time, and in at most a quarter of the time
+/// A value that is made anew for everybody who asks, but only once for those who ask at the same time, and in at most a quarter of the time
 /// of a thread.
 #[derive(Debug, Default)]
 struct Shared<T>(Mutex<Option<Made<T>>>);
@@ -143,7 +143,7 @@ struct Made<T> {
 }
 
 impl<T: Clone> Shared<T> {
-    /// What was made after this call began.
+    /// The value that was made after this call began.
     async fn get(&self, make: impl FnOnce() -> T) -> T {
         let asked = Instant::now();
         let mut last = self.0.lock().await;

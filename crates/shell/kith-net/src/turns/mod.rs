@@ -77,7 +77,7 @@ struct InTurns<'a, T> {
     share: Share,
     /// The place in the queue, while it waits for a turn.
     position: Option<QueuePosition>,
-    /// What its turns took.
+    /// The time that its turns took.
     spent: Duration,
 }
 

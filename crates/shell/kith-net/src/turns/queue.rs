@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-/// What a turn is expected to take, in microseconds. It makes several waiting turns of one caller follow one another at a
+/// The expected time of a turn, in microseconds. It makes several waiting turns of one caller follow one another at a
 /// distance.
 const EXPECTED_US: u64 = 1_000;
 /// A turn that takes this long is long.

@@ -19,7 +19,7 @@ struct Local {
     last_id: u64,
 }
 
-/// What has arrived of a reply.
+/// The bytes that have arrived of a reply.
 #[derive(Default)]
 struct Came {
     body: Vec<u8>,

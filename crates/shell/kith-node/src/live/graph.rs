@@ -34,7 +34,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
 
-/// What a live graph is made of.
+/// The parts of a live graph.
 pub(super) struct LiveGraphParts {
     pub name: String,
     pub node: NodeId,

@@ -15,7 +15,7 @@ pub struct Driver {
     asked: u32,
 }
 
-/// What a request was answered with.
+/// The answer to a request.
 #[derive(Debug, Default)]
 pub struct Told {
     /// The status code of the last message.

@@ -44,7 +44,7 @@ impl Line {
         self.is_cut.store(true, Ordering::SeqCst);
     }
 
-    /// What is sent from now on passes; connections from before have lost something, and end.
+    /// Data sent from now on passes; connections from before have lost something, and end.
     pub fn mend(&self) {
         self.is_cut.store(false, Ordering::SeqCst);
     }

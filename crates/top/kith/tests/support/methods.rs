@@ -11,7 +11,7 @@ use kith_wire::{
 };
 use std::collections::BTreeSet;
 
-/// What a call needs, as `docs/operating/securing.md` says.
+/// The right that a call needs, as `docs/operating/securing.md` says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needs {
     /// Nothing.
@@ -102,7 +102,7 @@ pub fn calls(store: &str) -> Vec<Call> {
     calls
 }
 
-/// What a method needs whose messages name a store first.
+/// The right that a method needs whose messages name a store first.
 fn needs(method: &str) -> Needs {
     match method {
         "Graph/Query" | "Graph/QueryStream" | "Graph/Explain" => Needs::Read,
@@ -212,7 +212,7 @@ fn assert_placed(message: &str, placed: impl Iterator<Item = &'static str>) {
     assert_eq!(commands(message), placed, "say of each command of {message} who may give it");
 }
 
-/// What a framed operation about a store needs, and its body; `None`: it is the connection's own, and asks for nothing.
+/// The right that a framed operation about a store needs, and its body; `None`: it is the connection's own, and asks for nothing.
 pub fn framed(op: Op, store: &str) -> Option<(Bytes, Needs)> {
     match op {
         Op::Query | Op::MultiGet | Op::MultiGetStream | Op::Compute | Op::ComputeStream | Op::Aggregate => {

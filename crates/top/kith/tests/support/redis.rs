@@ -59,21 +59,21 @@ impl Redis {
         command
     }
 
-    /// What redis-cli prints, errors that it is answered with among it.
+    /// The output of redis-cli, with the errors that it is answered with.
     pub fn cli(&self, arguments: &[&str]) -> String {
         let output = self.command("redis-cli").args(arguments).output();
         let output = output.expect("redis-cli runs: scripts/packages.sh installs it");
         String::from_utf8(output.stdout).expect("text")
     }
 
-    /// What it prints, errors of its own among it.
+    /// Its output, with errors of its own.
     pub fn cli_all(&self, arguments: &[&str]) -> String {
         let output = self.command("redis-cli").args(arguments).output();
         let output = output.expect("redis-cli runs: scripts/packages.sh installs it");
         String::from_utf8([output.stdout, output.stderr].concat()).expect("text")
     }
 
-    /// What it prints when it is given commands, a line each, over one connection.
+    /// Its output for commands, a line each, over one connection.
     pub fn cli_lines(&self, arguments: &[&str], lines: &str) -> String {
         let mut command = self.command("redis-cli");
         let mut child = command
@@ -100,7 +100,7 @@ impl Redis {
         Dialogue { stdin: child.stdin.take(), reader, child }
     }
 
-    /// What redis-benchmark prints, which must go well.
+    /// The output of redis-benchmark, which must succeed.
     pub fn benchmark(&self, arguments: &[&str]) -> String {
         let output = self.command("redis-benchmark").args(arguments).output();
         let output = output.expect("redis-benchmark runs: scripts/packages.sh installs it");

@@ -25,7 +25,7 @@ pub struct Case {
     pub check: Check,
 }
 
-/// What an answer must be.
+/// The expected answer.
 pub enum Check {
     /// These fields, to the letter; others may be there too.
     Fields(Value),
@@ -197,7 +197,7 @@ fn pick(record: &Value, fields: &[(&str, &str)]) -> Value {
         .into()
 }
 
-/// What is wrong with the answers, by case; empty if all are right.
+/// The faults in the answers, by case; empty if all are right.
 pub fn differences(cases: &[Case], answers: &[Value], edges: &BTreeSet<(u64, u64)>) -> Vec<String> {
     let wrong = |(case, answer): (&Case, &Value)| {
         let problem = match &case.check {

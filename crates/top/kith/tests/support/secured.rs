@@ -224,7 +224,7 @@ impl Secured {
         metric_at(&self.http(), name)
     }
 
-    /// What the first router has logged.
+    /// The log of the first router.
     pub fn router_log(&self) -> String {
         fs::read_to_string(self.folder.path().join("router--id0.log")).expect("a log file")
     }
@@ -309,7 +309,7 @@ fn serve(runtime: &Runtime, store: Arc<EmbeddedMetadata>) -> String {
     addr
 }
 
-/// What a command that must succeed prints.
+/// The output of a command that must succeed.
 pub fn must(mut command: Command) -> String {
     let output = command.output().expect("kith runs");
     assert!(output.status.success(), "{}", text(&output));

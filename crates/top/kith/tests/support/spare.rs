@@ -14,7 +14,7 @@ pub struct Spare {
     child: Child,
     pub addr: String,
     metadata: String,
-    /// What it keeps.
+    /// The files that it keeps.
     pub data: PathBuf,
 }
 
@@ -98,7 +98,7 @@ impl Drop for Spare {
     }
 }
 
-/// What a command that must succeed says.
+/// The answer of a command that must succeed.
 pub fn run_json(cluster: &Cluster, arguments: &[&str]) -> Value {
     let arguments: Vec<&str> = arguments.iter().copied().chain(["-o", "json"]).collect();
     serde_json::from_str(&cluster.must(&arguments)).expect("JSON")

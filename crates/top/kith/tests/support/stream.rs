@@ -12,7 +12,7 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-/// What is wrong with an answer; nothing if it is right.
+/// The fault in an answer; nothing if it is right.
 pub type Judge = fn(request: &Value, answer: &Value) -> Result<(), String>;
 
 /// One `kith run` that is never without a request.

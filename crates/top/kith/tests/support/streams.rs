@@ -27,7 +27,7 @@ pub async fn connect(cluster: &Cluster) -> RouterClient {
     RouterClient::connect(&[addr]).await.expect("the router answers")
 }
 
-/// What came of a stream so far; panics if a key comes twice or has another value than it should.
+/// The records of a stream so far; panics if a key comes twice or has another value than it should.
 #[derive(Debug, Default)]
 pub struct Seen {
     /// Per key.

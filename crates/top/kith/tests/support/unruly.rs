@@ -18,7 +18,7 @@ use tokio::{
 /// How late a slow replica is.
 pub const LATE: Duration = Duration::from_millis(500);
 
-/// What a replica does with a read.
+/// The behaviour of a replica that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Manner {
     /// As any replica does.
@@ -39,7 +39,7 @@ pub enum Manner {
 pub struct Unruly {
     /// Where it listens.
     pub addr: String,
-    /// What it does at the moment.
+    /// Its behaviour at the moment.
     pub manner: watch::Sender<Manner>,
     accepting: AbortHandle,
 }

@@ -65,7 +65,7 @@ pub fn questions(reference: &Reference, label: &str, records: usize) -> Vec<(Str
     questions
 }
 
-/// What the reference answers say of a member.
+/// The reference answers about a member.
 fn recorded(record: &Value, label: &str, step: &str) -> Vec<(String, Value)> {
     let (id, hop) = (&record["s"], format!("{step}('{label}')"));
     let second = format!("g.V({id}).as('me').{hop}.aggregate('friends').{hop}.where(P.without('friends'))");
@@ -106,7 +106,7 @@ fn shortest(record: &Value, label: &str, neighbours: &Neighbours) -> Vec<(String
     questions
 }
 
-/// What plain code finds out about a member.
+/// The answers of plain code about a member.
 fn walked(record: &Value, label: &str, neighbours: &Neighbours) -> Vec<(String, Value)> {
     let (id, hop) = (record["s"].as_u64().expect("an id"), format!("{}('{label}')", neighbours.step));
     let first = neighbours.of(id);

@@ -10,7 +10,7 @@ use support::{
     values,
 };
 
-/// What a JSON value looks like: numbers masked, the elements of a list laid over each other.
+/// The form of a JSON value: numbers masked, the elements of a list laid over each other.
 fn shape(value: &Value) -> Value {
     match value {
         Value::Number(_) => json!("number"),

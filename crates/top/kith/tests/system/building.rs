@@ -1,4 +1,4 @@
-//! What a program builds by the library is what the command line builds of the same rows in files: every file, to the byte.
+//! A program builds by the library the same files as the command line does from the same rows, to the byte.
 
 use crate::support;
 use kith_build::{

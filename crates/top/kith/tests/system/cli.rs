@@ -189,7 +189,7 @@ fn a_flag_that_is_no_number_is_told_with_what_was_expected() {
     }
 }
 
-/// What `kith` prints where its standard streams are a terminal.
+/// The output of `kith` where its standard streams are a terminal.
 fn on_a_terminal(folder: &Path, arguments: &str, environment: &[(&str, &str)]) -> String {
     let spawn = "import pty, sys; pty.spawn(sys.argv[1:])";
     let output = Command::new("python3")

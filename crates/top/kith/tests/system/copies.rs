@@ -1,4 +1,4 @@
-//! What `kith store verify` says of the object store's copy of a version: in a bucket of a real S3 server, in a folder, and elsewhere.
+//! The findings of `kith store verify` about the object store's copy of a version: in a bucket of a real S3 server, in a folder, and elsewhere.
 
 use crate::{s3, support};
 use s3::S3;
@@ -34,7 +34,7 @@ fn push(cluster: &Cluster, store: &str) -> u64 {
     report["version"].as_u64().expect("a number")
 }
 
-/// What `kith store verify` says, and its exit code; that of nodes must be that they are whole.
+/// The findings of `kith store verify`, and its exit code; that of nodes must be that they are whole.
 fn verify(cluster: &Cluster, store: &str, depth: &[&str]) -> (Value, Option<i32>) {
     let all = [&["store", "verify", store, "-o", "json"], depth].concat();
     let output = cluster.kith(&all).output().expect("kith runs");

@@ -67,7 +67,7 @@ struct World {
     folder: tempfile::TempDir,
     /// The greatest version so far.
     last: u64,
-    /// What was pushed last.
+    /// The last push.
     built: Option<Built>,
 }
 

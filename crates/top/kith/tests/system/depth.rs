@@ -1,4 +1,4 @@
-//! What is nested too deeply to be taken in, on every way in.
+//! Values that are nested too deeply are refused on every way in.
 
 use crate::support;
 use kith_wire::v1;

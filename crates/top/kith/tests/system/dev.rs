@@ -15,7 +15,7 @@ use support::{
     wait_until,
 };
 
-/// What `kith dev` serves on while they are free: queries, HTTP, Redis clients, Gremlin drivers.
+/// The ports of `kith dev` while they are free: queries, HTTP, Redis clients, Gremlin drivers.
 const USUAL: [u16; 4] = [7000, 7080, 7379, 7182];
 
 /// A folder whose cluster ends with it.
@@ -148,7 +148,7 @@ fn listens(pid: u32) -> Vec<SocketAddr> {
     listening.collect()
 }
 
-/// What a port answers; nothing if it does not speak HTTP.
+/// The answer of a port; nothing if it does not speak HTTP.
 fn response_to(addr: SocketAddr, request: &str) -> String {
     let mut stream = TcpStream::connect(addr).expect("it listens");
     stream.set_read_timeout(Some(Duration::from_millis(500))).expect("set");

@@ -24,7 +24,7 @@ use unruly::{Manner, Unruly};
 const PEOPLE: u64 = 500;
 /// Reads of one key each, of each round.
 const READS: u64 = 200;
-/// What a read may take, times as many as are under way: nine of ten do not take longer.
+/// The time that a read may take, times as many as are under way: nine of ten do not take longer.
 const BOUND: Duration = Duration::from_millis(50);
 /// Keys that are asked for before: a tenth of them may be asked for twice.
 const ASKED: u64 = 8 * PEOPLE;

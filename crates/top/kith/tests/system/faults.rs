@@ -36,7 +36,7 @@ fn started(arguments: &[&str]) -> Cluster {
     cluster
 }
 
-/// What became of the known and the unknown keys. Panics at the first wrong or silently missing answer.
+/// The outcome of the known and the unknown keys. Panics at the first wrong or silently missing answer.
 struct Read {
     right: u64,
     errors: u64,
@@ -98,7 +98,7 @@ fn pid(cluster: &Cluster, node: u64) -> Option<u32> {
 
 type Fault = (&'static str, fn(&Path));
 
-/// What can happen to a version's folder; its parent holds other versions, and beside that lie other stores.
+/// The faults that can happen to a version's folder; its parent holds other versions, and beside that lie other stores.
 const FAULTS: [Fault; 9] = [
     ("a missing chunk pair", remove_packs),
     ("flipped bytes in data", |folder| flip(folder, "data")),

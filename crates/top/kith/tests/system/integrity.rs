@@ -32,7 +32,7 @@ use tokio::{
 };
 
 const PEOPLE: u64 = 500;
-/// What every value ends with (`support::words::value`): where it comes from a server, values are.
+/// The end of every value (`support::words::value`): where it comes from a server, values are.
 const WITHIN_VALUES: &[u8] = b"xxxxxxxx";
 /// Flips every byte that it can.
 const ALL: u64 = u64::MAX;

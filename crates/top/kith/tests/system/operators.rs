@@ -1,4 +1,4 @@
-//! What operators rest on: metrics that are there before the first event, groups that are taken out, a data directory that goes away.
+//! The tools of operators: metrics that are there before the first event, groups that are taken out, a data directory that goes away.
 
 use crate::support;
 use kith_engine::{KeyType, ValueType};
@@ -127,7 +127,7 @@ fn assert_processes_describe_themselves(cluster: &Cluster) {
     }
 }
 
-/// What a Redis client is told first in answer to a line.
+/// The first line of the answer to a line of a Redis client.
 fn redis(cluster: &Cluster, line: &str) -> String {
     let addr = cluster.ready()["resp"].as_str().expect("an address").to_owned();
     let mut stream = TcpStream::connect(addr).expect("it listens");

@@ -25,7 +25,7 @@ enum Door {
     Redis,
 }
 
-/// What is asked, and what the router calls it.
+/// A request, and its name at the router.
 struct Sample {
     op: &'static str,
     door: Door,

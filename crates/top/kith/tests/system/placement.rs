@@ -31,7 +31,7 @@ fn named(kind: &str, holds: impl Fn(&str) -> bool) -> String {
     (0..).map(|number| format!("{kind}-{number}")).find(|name| holds(name)).expect("there is one")
 }
 
-/// What nodes have: group → its node's process and components folder.
+/// The files of nodes: group → its node's process and components folder.
 struct Disks(BTreeMap<u32, Vec<(u32, PathBuf)>>);
 
 impl Disks {

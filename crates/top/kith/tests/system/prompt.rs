@@ -33,7 +33,7 @@ fn start(folder: &Path) -> Cluster {
 struct Terminal {
     keys: File,
     output: Receiver<Vec<u8>>,
-    /// What has been shown and not yet been waited for.
+    /// The output that has been shown and not yet been waited for.
     shown: String,
     child: Child,
 }

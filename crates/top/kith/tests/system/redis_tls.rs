@@ -6,7 +6,7 @@ use serde_json::json;
 use std::{fs, path::Path};
 use support::redis::Redis;
 
-/// What one is told whom nobody knows.
+/// The answer to a caller whom nobody knows.
 const NOAUTH: &str = "NOAUTH Authentication required.";
 
 fn resp() -> Vec<String> {

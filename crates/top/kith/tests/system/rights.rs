@@ -1,4 +1,4 @@
-//! What callers may do over the wire, asked by hand: attacks that no client of ours would make, and every method and operation there is.
+//! The rights of callers over the wire, tried by hand: attacks that no client of ours would make, and every method and operation there is.
 
 use crate::support::{self, methods, raw, secured};
 use bytes::Bytes;

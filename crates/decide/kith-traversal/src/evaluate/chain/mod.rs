@@ -31,7 +31,7 @@ pub(super) struct Chain {
     links: Vec<Link>,
 }
 
-/// What enters the first step.
+/// The input of the first step.
 #[derive(Debug)]
 pub(super) struct Feed {
     batches: VecDeque<Batch>,

@@ -1,4 +1,4 @@
-//! What a step remembers from batch to batch.
+//! The memory of a step from batch to batch.
 
 use super::Chain;
 use crate::{

@@ -18,7 +18,7 @@ use std::{str::FromStr, sync::Arc};
 /// Longer texts are not read as numbers, because the time grows with the square of the length.
 const TEXT_BYTES_MAX: usize = 100_000;
 
-/// What `asNumber(token)` makes of a value.
+/// The result of `asNumber(token)` for a value.
 ///
 /// A text with a decimal point or an exponent becomes a `Float` if that is written with the same digits, or else a `Double`
 /// if that is, or else a `BigDecimal`. Other texts become an `Int`, or the next wider type in which they fit; `0x` begins

@@ -5,7 +5,7 @@ use kith_net::server::security::{Caller, CallerIdentity, testing::gate};
 use sha2::{Digest, Sha256};
 use tokio_tungstenite::tungstenite::Error;
 
-/// What one connection is answered that sends this.
+/// The answer to one connection that sends this.
 async fn exchange(rights: CallerRights, request: &str) -> (String, Json, Connection) {
     let (mut client, connection) = connect(rights, known());
     client.write_all(request.as_bytes()).await.expect("it reads");

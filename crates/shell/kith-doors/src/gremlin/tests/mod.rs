@@ -193,7 +193,7 @@ struct Driver {
     connection: Connection,
 }
 
-/// What a request was answered with: the codes of its responses, its values, and the last message.
+/// The answer to a request: the codes of its responses, its values, and the last message.
 #[derive(Debug, Default, PartialEq)]
 struct Told {
     codes: Vec<i64>,
@@ -249,7 +249,7 @@ impl Driver {
         self.ask(("", "eval"), map(&[("gremlin", Value::text(text))])).await
     }
 
-    /// What this text is answered with.
+    /// The answer to this text.
     async fn reply_to(&mut self, text: &str) -> Told {
         let id = self.eval(text).await;
         self.until_over(&[id]).await.remove(&id).expect("it was asked")

@@ -28,11 +28,11 @@ use tonic::Status;
 pub struct Piece {
     /// The encoded message, or a part of it.
     pub body: Encoded,
-    /// What ends with this piece.
+    /// The message or reply that ends with this piece.
     pub end: End,
 }
 
-/// What a piece ends.
+/// The end of a message or reply that a piece marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// Nothing: the message continues in the next piece.
@@ -82,7 +82,7 @@ pub(super) struct Streams {
     open: HashMap<u64, Open>,
 }
 
-/// What the connection keeps of a reply under way.
+/// The state of a reply under way.
 struct Open {
     credit: Arc<Credit>,
     cancel: CancellationToken,

@@ -40,7 +40,7 @@ pub enum Need {
 }
 
 impl Need {
-    /// What a traversal of a graph needs, at every door. One that would write and does not say so is refused where it is
+    /// The right that a traversal of a graph needs, at every door. One that would write and does not say so is refused where it is
     /// evaluated.
     pub fn traversal(graph: &str, writes: bool) -> Self {
         Self::Store(if writes { Right::ReadAndWrite } else { Right::Read }, graph.to_owned())

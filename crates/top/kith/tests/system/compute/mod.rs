@@ -81,7 +81,7 @@ fn results(answer: &Value) -> &Vec<Value> {
     answer["results"].as_array().unwrap_or_else(|| panic!("{answer}"))
 }
 
-/// What five operators make of people 4, 9, 1, 2, 3 and 1.
+/// The results of five operators for people 4, 9, 1, 2, 3 and 1.
 fn five_operators() -> Value {
     let record = |title: &str, score: Value, bytes: f64, cos: Value, had: Value, n: u64| json!({"title": title, "score": score, "dot_bytes": bytes, "cos": cos, "had": had, "n": n});
     let one_record = record("one", json!(4.0), 3.0, json!(1.0), json!([2.0, -2.0]), 2);

@@ -143,7 +143,7 @@ fn assert_equal_on_every_way(cluster: &Cluster, requests: &[Value; 4], answers: 
     assert_eq!(ask(cluster, &[], &agreeing), answers, "replicas agree to the bit");
 }
 
-/// What travels: profiles tell the bytes of every reply.
+/// The bytes that travel: profiles tell those of every reply.
 fn assert_traffic(cluster: &Cluster, query: &[f32]) {
     let bytes = |request: Value| {
         let answer =

@@ -69,7 +69,7 @@ fn all_whole(cluster: &Cluster, version: u64) {
     assert!(found.iter().all(|(_, state)| state == "ok"), "version {version}: {found:?}");
 }
 
-/// What `kith store push` tells of a version of the store.
+/// The answer of `kith store push` for a version of the store.
 fn pushed_by_command(cluster: &Cluster, folder: &Path, version: u64) -> Value {
     run_json(cluster, &["store", "push", STORE, &rows(folder, version), "--version", &version.to_string()])
 }
@@ -153,7 +153,7 @@ fn catches_up_and_takes_reads(cluster: &mut Cluster, readers: &[Stream; 2]) {
     assert_reads(cluster, STORE, PEOPLE, 5);
 }
 
-/// What a command prints, whether or not it fails.
+/// The output of a command, whether or not it fails.
 fn answer(mut command: Command) -> Value {
     let output = command.output().expect("kith runs");
     serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output)))

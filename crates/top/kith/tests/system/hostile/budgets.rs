@@ -1,4 +1,4 @@
-//! What requests and replies of those who are known may hold in memory.
+//! The memory that requests and replies of known callers may hold.
 
 use super::{MIB, PATIENCE, header, http2, resident, started};
 use crate::support::{
@@ -205,7 +205,7 @@ impl Unread {
     }
 }
 
-/// What a value of `large` has, and how many there are: 16 MiB together.
+/// The size of a value of `large`, and the number of values: 16 MiB together.
 const LARGE_BYTES: usize = 256 << 10;
 const LARGE_KEYS: u64 = 64;
 

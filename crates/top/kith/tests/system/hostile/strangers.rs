@@ -38,7 +38,7 @@ fn open_many_files() {
     setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }).expect("up to the hard limit");
 }
 
-/// What strangers do who hold on to what they get.
+/// The behaviour of strangers who hold on to what they get.
 #[derive(Clone, Copy, Debug)]
 enum Stranger {
     Silent,

@@ -1,4 +1,4 @@
-//! What one caller may take from a cluster: bounds of a query, read quotas that are changed while they hold, overload, and nodes that
+//! The share of a cluster that one caller may take: bounds of a query, read quotas that are changed while they hold, overload, and nodes that
 //! leave while they are read.
 
 mod quotas;

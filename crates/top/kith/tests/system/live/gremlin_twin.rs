@@ -68,7 +68,7 @@ fn draw(random: &mut impl Rng) -> String {
     }
 }
 
-/// What the graph in memory answers, as an answer of `kith run`.
+/// The answer of the graph in memory, as one of `kith run`.
 fn expected(graph: &MemoryGraph, gremlin: &str) -> Value {
     match evaluated(graph, gremlin) {
         Ok(results) => json!({"result": results}),
@@ -86,7 +86,7 @@ fn evaluated(graph: &MemoryGraph, gremlin: &str) -> Result<Vec<Value>, GremlinEr
     Ok(each.map(plain::to_json).collect())
 }
 
-/// What of an answer is compared: its results in any order, or the code of its error.
+/// The part of an answer that is compared: its results in any order, or the code of its error.
 fn compared(answer: &Value) -> Value {
     if let Some(code) = code(answer) {
         return json!(code);

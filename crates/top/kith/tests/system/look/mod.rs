@@ -53,7 +53,7 @@ impl World {
         lines
     }
 
-    /// What `kith store verify` says of node 0, and its exit code.
+    /// The findings of `kith store verify` about node 0, and its exit code.
     fn verify(&self, arguments: &[&str]) -> (Value, Option<i32>) {
         let all = [&["store", "verify"], arguments, &["-o", "json"]].concat();
         let output = self.cluster.kith(&all).output().expect("kith runs");

@@ -5,7 +5,7 @@ use crate::support::cluster::{kith, text};
 use serde_json::Value;
 use std::fs;
 
-/// What docs/operating/machines.md says to do: stop everything, name an empty etcd, recover, start everything.
+/// The steps of docs/operating/machines.md: stop everything, name an empty etcd, recover, start everything.
 fn recover(machines: &mut Machines, database: &mut Machine) -> Value {
     let processes = machines.nodes.iter_mut().chain(&mut machines.routers);
     processes.for_each(Machine::kill);

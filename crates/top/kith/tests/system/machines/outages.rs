@@ -79,7 +79,7 @@ fn is_ready(machines: &Machines, router: usize) -> bool {
     http_get(http, "/readyz").starts_with("HTTP/1.1 200")
 }
 
-/// What a router reads of the key that is pushed.
+/// The value that a router reads for the key that is pushed.
 fn value(machines: &Machines, router: usize) -> Value {
     machines.must(router, &["get", "people", "a"])["value"].clone()
 }
@@ -104,7 +104,7 @@ fn the_second_says_that_it_is_behind(machines: &Machines) {
     );
 }
 
-/// What the second router starts from on its disk, while the line to etcd is cut, is no newer than before.
+/// The state from which the second router starts, on its disk, while the line to etcd is cut, is no newer than before.
 fn the_second_starts_from_what_it_knew(machines: &mut Machines) {
     let cut = Instant::now();
     let log = machines.log_file();

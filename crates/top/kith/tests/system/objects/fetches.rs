@@ -163,7 +163,7 @@ fn a_node_that_is_killed_in_a_fetch_goes_on_where_it_was() {
     assert!(!staging.exists());
 }
 
-/// What `kith store verify --deep` says of each node, in the order of nodes.
+/// The findings of `kith store verify --deep` about each node, in the order of nodes.
 fn states(cluster: &Cluster) -> Vec<String> {
     let output =
         cluster.kith(&["store", "verify", "people", "--deep", "-o", "json"]).output().expect("kith runs");

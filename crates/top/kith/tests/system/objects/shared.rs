@@ -1,4 +1,4 @@
-//! What several clusters and pushes have in common in one bucket: prefixes, races, names of others.
+//! Several clusters and pushes in one bucket: prefixes, races, names of others.
 
 use super::{env, json_of, refused, rows, served, start};
 use super::{

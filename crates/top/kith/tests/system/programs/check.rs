@@ -1,4 +1,4 @@
-//! What must hold whenever programs pause: whatever the metadata names can be fetched, byte for byte, and is what was pushed; in the end
+//! The promises that hold whenever programs pause: whatever the metadata names can be fetched, byte for byte, and is what was pushed; in the end
 //! nothing else is left.
 
 use super::{
@@ -169,7 +169,7 @@ fn nodes_up(site: &Site, router: usize) -> usize {
     nodes.iter().filter(|node| node["state"] == "up").count()
 }
 
-/// What a component holds, fetched from the bucket with every byte proven against the manifest that the metadata names.
+/// The content of a component, fetched from the bucket with every byte proven against the manifest that the metadata names.
 fn fetched(objects: &Objects, component: &ComponentDocument, scratch: &Path) -> Result<Content, String> {
     let (target, partitions) =
         (scratch.join("fetched"), (0..PARTITIONS).map(PartitionId).collect::<Vec<_>>());

@@ -26,7 +26,7 @@ pub struct Client {
     dice: Dice,
 }
 
-/// What came of an operation: a word, or the code of an error.
+/// The outcome of an operation: a word, or the code of an error.
 pub type Outcome = Result<&'static str, String>;
 
 pub fn code(error: &QueryError) -> String {
@@ -209,7 +209,7 @@ impl Client {
     }
 }
 
-/// What a store serves: its version and all of its rows.
+/// The content that a store serves: its version and all of its rows.
 pub async fn read(site: &Site, router: usize, store: &str) -> Result<(u64, Content), QueryError> {
     let keys = BatchKeys::Ids((0..KEYS_MAX).collect());
     let options = QueryOptions { deadline: Some(READ_DEADLINE), ..Default::default() };

@@ -1,4 +1,4 @@
-//! What there should be: every build has a label of its own, which its rows say, with the cluster and the store that they are of.
+//! The expected state: every build has a label of its own, which its rows say, with the cluster and the store that they are of.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -14,10 +14,10 @@ pub type StoreName = String;
 /// A build of rows.
 pub type Label = u64;
 
-/// What a version holds, by key.
+/// The values of a version, by key.
 pub type Content = BTreeMap<u64, String>;
 
-/// What was pushed, and what was found to be wrong.
+/// The pushes so far, and the faults found.
 #[derive(Default)]
 pub struct Model {
     known: Mutex<Known>,
@@ -153,7 +153,7 @@ impl Model {
         *self.known().counts.entry((operation.to_owned(), outcome.to_owned())).or_default() += 1;
     }
 
-    /// What was done, one line for each kind and outcome.
+    /// The operations done, one line for each kind and outcome.
     pub fn report(&self) -> String {
         let known = self.known();
         let lines = known.counts.iter();

@@ -42,7 +42,7 @@ pub enum Hands {
     Program,
 }
 
-/// What becomes of a push that begins. Times are milliseconds after it.
+/// The fate of a push that begins. Times are milliseconds after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// It is let end.
@@ -114,7 +114,7 @@ pub enum Op {
 }
 
 impl Op {
-    /// What it is counted as.
+    /// The name under which it is counted.
     pub fn name(&self) -> &'static str {
         match self {
             Op::Push { fate: Fate::Killed(_), .. } => "push, killed",

@@ -86,7 +86,7 @@ fn a_built_version_is_pushed_and_a_delta_follows_it() {
     assert_eq!(code(&people.refused(&[&few, "--version", "6"])), "version_not_newer");
 }
 
-/// What the two versions have in common lies on the nodes' disks already.
+/// The files that the two versions have in common lie on the nodes' disks already.
 #[test]
 fn a_delta_moves_what_changed_and_nothing_else() {
     let people = People::start(&[]);

@@ -15,7 +15,7 @@ use std::{
 };
 use support::cluster::{Cluster, kith, text};
 
-/// What every cluster of these tests has.
+/// The configuration of every cluster of these tests.
 const PARTITIONS: &str = "24";
 
 struct People {
@@ -131,7 +131,7 @@ fn built(out: &Path, arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
-/// What lies in a folder that could be taken for a version, or is left of one.
+/// The entries of a folder that could be taken for a version, or are left of one.
 fn left(out: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(out) else { return Vec::new() };
     let names = entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned());

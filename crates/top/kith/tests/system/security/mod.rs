@@ -234,7 +234,7 @@ fn assert_refuses_secrets_and_strangers(cluster: &Secured, reader: &Path, seven:
     }
 }
 
-/// What needs a right that `reader` of `pages` does not have is refused by the right's name.
+/// A call that needs a right that `reader` of `pages` does not have is refused by the right's name.
 fn assert_only_reads_pages(cluster: &Secured, reader: &Path, push: &[&str]) {
     for (arguments, expected) in [
         (&["store", "verify", "secrets"][..], "read store \"secrets\""),
@@ -289,7 +289,7 @@ fn tokens_and_certificates_have_the_rights_that_the_file_gives_them() {
     assert_eq!(code, "unauthenticated");
 }
 
-/// What a router with these flags says before it ends without having started.
+/// The message of a router with these flags that ends without having started.
 fn refusal_of_a_router(folder: &Path, flags: &[&str]) -> String {
     let mut command = support::cluster::kith(&["router", "--metadata", "127.0.0.1:1", "--data"]);
     command.arg(folder.join("data")).args(flags);

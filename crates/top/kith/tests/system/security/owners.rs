@@ -1,4 +1,4 @@
-//! What a store is: its owner and administrators change it, nobody else.
+//! A store's definition is changed by its owner and administrators, and by nobody else.
 
 use super::secured::{Secured, fill, must, refused, with};
 use super::{bearing, rights, token_file};

@@ -23,7 +23,7 @@ use support::{
 const PEOPLE: u64 = 8_000;
 /// More than that over gRPC, whose windows are wider.
 const MANY: u64 = 20_000;
-/// What a test needs to happen may take so many tries.
+/// The number of tries for an event that a test needs.
 const TRIES: u32 = 5;
 /// Far more than any read takes.
 const PATIENCE: Duration = Duration::from_secs(50);
@@ -53,7 +53,7 @@ fn partial() -> QueryOptions {
     QueryOptions { partial: true, ..patient() }
 }
 
-/// What `kith mget` prints for `input`, and its exit code.
+/// The output of `kith mget` for `input`, and its exit code.
 fn mget(cluster: &Cluster, arguments: &[&str], input: &str) -> (Vec<Value>, Option<i32>) {
     let mut command = cluster.kith(&["mget", "people", "--keys-from", "-", "-o", "json"]);
     let command = command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());

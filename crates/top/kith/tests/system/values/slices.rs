@@ -1,4 +1,4 @@
-//! What a node answers in slices, asked itself.
+//! Answers in slices of a node that is asked itself.
 
 use super::{PEOPLE, started, value, word};
 use crate::support::cluster::{Cluster, metric_at};

@@ -27,7 +27,7 @@ pub(super) struct Long {
     behind: VecDeque<Piece>,
     /// The unsent rest of the message that is being sent, as consecutive slices.
     message: VecDeque<Bytes>,
-    /// What the end of that message ends.
+    /// The reply or message that ends with that message.
     end: End,
     /// Unsent bytes, encoded or not.
     pub bytes: usize,
