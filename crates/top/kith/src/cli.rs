@@ -27,6 +27,7 @@ use kith_types::ErrorCode;
 use std::{
     num::NonZeroU16,
     path::{Path, PathBuf},
+    pin::{Pin, pin},
 };
 
 /// Serves social graphs from replica groups, and bounds the fan-out of every query
@@ -268,6 +269,8 @@ pub fn block_on_threads<T>(
     threads: Option<NonZeroU16>,
     work: impl Future<Output = anyhow::Result<T>>,
 ) -> anyhow::Result<T> {
+    // Behind a pointer, the code of the runtime is compiled once for each type of result, not for each command.
+    let work: Pin<&mut dyn Future<Output = anyhow::Result<T>>> = pin!(work);
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     if let Some(threads) = threads {
         builder.worker_threads(threads.get().into());

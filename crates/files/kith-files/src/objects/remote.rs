@@ -10,6 +10,7 @@ use object_store::path::Path;
 use object_store::{GetOptions, GetRange, ObjectStore, ObjectStoreExt};
 use std::collections::BTreeSet;
 use std::future::Future;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::runtime::{Builder, Handle, Runtime, RuntimeFlavor};
@@ -184,7 +185,9 @@ fn client(_url: &Url, _access: &Access) -> object_store::Result<Arc<dyn ObjectSt
 /// Waits for a future on a small runtime of this crate. Callers are blocking threads of fetches, builds and commands,
 /// with or without a surrounding runtime. A surrounding multi-threaded runtime continues its other tasks meanwhile. A
 /// surrounding single-threaded runtime could not, so the call panics there.
-pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
+pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
+    // Behind a pointer, the code of the runtime is compiled once for each type of result, not for each future.
+    let future: Pin<&mut dyn Future<Output = T>> = pin!(future);
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
     let runtime = RUNTIME.get_or_init(|| {
         let runtime =
