@@ -1,5 +1,5 @@
-//! Simulated clusters that run Kith's production decisions, and the figures of Moolle. `kith sim` draws the figures,
-//! and tests search for histories that break a promise. Nothing here touches a real cluster.
+//! Simulated clusters that run Kith's production decisions, the figures of Moolle, and scripts of decisions. `kith sim`
+//! draws the figures, and tests search for histories that break a promise. Nothing here touches a real cluster.
 //!
 //! - [`cluster`]: clients and nodes as discrete events. `kith-routing` decides, as in `kith-client`; the paper's 200
 //!   machines are queues, a heavy-tailed network, and costs for each request and key, which [`cluster::ClusterConfig`]
@@ -9,6 +9,7 @@
 //! - [`workload`], `strategy`, [`tail_latency`]: queries, the strategies that the paper compares, and slow requests.
 //! - `agenda`, `station`: future events in order, and a queue with workers.
 //! - [`figures`]: the paper's figures (`docs/figures.md`).
+//! - [`scenario`]: pages of commands with their expected output, which tests of deciding crates play.
 //!
 //! ```
 //! use kith_sim::cluster::{ClusterConfig, Strategy, simulate};
@@ -34,6 +35,7 @@ mod agenda;
 pub mod cluster;
 pub mod figures;
 pub mod live;
+pub mod scenario;
 mod station;
 mod strategy;
 pub mod tail_latency;

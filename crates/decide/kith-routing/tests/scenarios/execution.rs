@@ -8,8 +8,8 @@ use kith_routing::{
     Availability, Execution, GroupLimit, LoadSnapshot, NodeIndex, NodeLoad, PolicyInputs, PolicyState,
     RoutingTable, policy,
 };
-use kith_scenario::cluster::{Layout, list, node_id, partition_ids};
-use kith_scenario::{Command, Player, duration, number};
+use kith_sim::scenario::cluster::{Layout, list, node_id, partition_ids};
+use kith_sim::scenario::{Command, Player, duration, number};
 use kith_types::{NodeId, PartitionId, Timestamp};
 use rand::{SeedableRng, rngs::StdRng};
 
@@ -198,7 +198,7 @@ impl FanOut {
             let is_deadline = deadline == Some(due);
             let event =
                 if is_deadline { Event::Deadline } else { Event::HedgeDue { caught_up: Timestamp::ZERO } };
-            let at = kith_scenario::millis(due.0);
+            let at = kith_sim::scenario::millis(due.0);
             lines.extend(self.happen(event)?.into_iter().map(|line| format!("at {at}: {line}")));
         }
         self.now = until;

@@ -7,7 +7,7 @@ mod rebalance;
 mod routing;
 mod words;
 
-use kith_scenario::{Area, check};
+use kith_sim::scenario::{Area, check};
 
 const PACKAGE: &str = "kith-routing";
 

@@ -2,7 +2,7 @@
 
 use kith_routing::execution::{HedgeAbort, Outcome, Verdict};
 use kith_routing::load::RequestEnd;
-use kith_scenario::cluster::{count, counted, list};
+use kith_sim::scenario::cluster::{count, counted, list};
 
 pub fn why(end: RequestEnd) -> &'static str {
     match end {

@@ -7,8 +7,8 @@ use kith_routing::{
     LoadSnapshot, NodeIndex, NodeLoad, PlanError, PolicyInputs, PolicyState, ReplicaPolicy, RoutingTable,
     StoreReach, Strategy, policy,
 };
-use kith_scenario::cluster::{Layout, count, group_id, list, node_id, node_ids, owners, partition_ids};
-use kith_scenario::{Command, Player, duration, number};
+use kith_sim::scenario::cluster::{Layout, count, group_id, list, node_id, node_ids, owners, partition_ids};
+use kith_sim::scenario::{Command, Player, duration, number};
 use kith_types::{NodeId, PartitionCount, PartitionId, Timestamp};
 use rand::{SeedableRng, rngs::StdRng};
 use std::collections::BTreeMap;

@@ -1,8 +1,8 @@
 //! Parses the clauses of scripts about a query and its failures.
 
 use kith_routing::execution::{Answers, ExecutionOptions, FailureClass, HedgeRule, RequestId};
-use kith_scenario::cluster::list;
-use kith_scenario::{Command, duration, number, numbered};
+use kith_sim::scenario::cluster::list;
+use kith_sim::scenario::{Command, duration, number, numbered};
 use kith_types::{Epoch, StoreVersion, Timestamp};
 use std::time::Duration;
 

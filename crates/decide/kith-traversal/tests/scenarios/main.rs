@@ -8,7 +8,7 @@ use kith_gremlin::{
     GremlinError, text,
     value::{Map, Value},
 };
-use kith_scenario::{Area, Command, Player, check};
+use kith_sim::scenario::{Area, Command, Player, check};
 use kith_traversal::{
     evaluate::{Evaluation, Limits},
     graph::{Graph, Mutation},

@@ -2,7 +2,7 @@
 
 use crate::store::Store;
 use crate::words::version;
-use kith_scenario::{Command, duration, number, numbered};
+use kith_sim::scenario::{Command, duration, number, numbered};
 use kith_types::{NodeId, PartitionId};
 use kith_versions::{Donors, Fence, Followed, Origin, Pull, Supply, origins};
 use std::collections::BTreeSet;

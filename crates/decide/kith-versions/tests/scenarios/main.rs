@@ -4,7 +4,7 @@ mod followers;
 mod store;
 mod words;
 
-use kith_scenario::{Area, Command, Player, check};
+use kith_sim::scenario::{Area, Command, Player, check};
 
 /// The commands about the store itself come first, then those about the nodes and routers.
 const LANGUAGE: &[(&str, &str)] = &[

@@ -1,7 +1,7 @@
 //! A store whose versions a script pushes, swaps and rolls back.
 
 use crate::words::{begin, offer, parse};
-use kith_scenario::{Command, group, number, numbered};
+use kith_sim::scenario::{Command, group, number, numbered};
 use kith_types::{NodeId, StoreVersion};
 use kith_versions::{
     Command as StoreCommand, Context, Effect, Holders, Outcome, Policy, PushId, Rebalance, StoreState, Trust,

@@ -1,6 +1,6 @@
 //! Converts commands of a script to commands of the state machine.
 
-use kith_scenario::{Command, number, numbered};
+use kith_sim::scenario::{Command, number, numbered};
 use kith_types::{NodeId, StoreVersion};
 use kith_versions::{Command as StoreCommand, PushId};
 

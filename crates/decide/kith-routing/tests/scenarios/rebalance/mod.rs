@@ -5,7 +5,7 @@ mod plans;
 mod player;
 mod words;
 
-use kith_scenario::{Area, check};
+use kith_sim::scenario::{Area, check};
 
 #[test]
 fn rebalances_are_as_told() {

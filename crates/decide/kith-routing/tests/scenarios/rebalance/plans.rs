@@ -2,7 +2,7 @@
 
 use kith_routing::rebalance::{PlanStep, RebalancePlan};
 use kith_routing::{GroupEntry, GroupRole, NodeEntry, TableParts};
-use kith_scenario::cluster::count;
+use kith_sim::scenario::cluster::count;
 use kith_types::{GroupId, NodeId, PartitionId};
 
 /// Describes what each step copies, and how the table changes afterwards.

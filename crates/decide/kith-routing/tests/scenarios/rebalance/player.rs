@@ -8,8 +8,8 @@ use kith_routing::rebalance::{
     StoreSizes, TransferState, plan,
 };
 use kith_routing::{RoutingTable, TableParts};
-use kith_scenario::cluster::{Layout, count, counted, list, node_id, node_ids, owners, partition_ids};
-use kith_scenario::{Command, Player, duration, number, numbered};
+use kith_sim::scenario::cluster::{Layout, count, counted, list, node_id, node_ids, owners, partition_ids};
+use kith_sim::scenario::{Command, Player, duration, number, numbered};
 use kith_types::{Epoch, NodeId, PartitionId, Timestamp};
 use std::time::Duration;
 

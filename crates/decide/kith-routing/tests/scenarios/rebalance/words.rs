@@ -2,7 +2,7 @@
 
 use kith_routing::rebalance::{CopyFault, TargetShape};
 use kith_routing::{NodeEntry, RoutingTable};
-use kith_scenario::cluster::{Layout, group_id, node_id, node_ids};
+use kith_sim::scenario::cluster::{Layout, group_id, node_id, node_ids};
 use kith_types::GroupId;
 
 /// Returns the target shape; `None` if the words do not name one.

@@ -1,6 +1,6 @@
 //! The cluster that the first lines of a script describe, and parsers for the names of nodes, groups and partitions.
 
-use crate::{Command, group, number, numbered, partitions};
+use crate::scenario::{Command, group, number, numbered, partitions};
 use kith_routing::placement::preference_lists;
 use kith_routing::{GroupEntry, GroupRole, NodeEntry, RoutingTable, Strategy, TableParts};
 use kith_types::{Epoch, GroupId, NodeId, PartitionCount, PartitionId};

@@ -1,5 +1,4 @@
-//! Scenario scripts: pages of commands with the expected output of each, for tests of decisions. It is a development
-//! dependency only.
+//! Scenario scripts: pages of commands with the expected output of each, for tests of decisions.
 //!
 //! A script is a title, an explanation, a line `---`, and commands with the lines that they print:
 //!
@@ -17,7 +16,7 @@
 //! ```
 //!
 //! A crate provides a [`Player`], which carries out the commands of the crate's own small language on its decisions,
-//! and one test that calls [`check`]. This crate reads the scripts, compares the output, shows differences, and
+//! and one test that calls [`check`]. This module reads the scripts, compares the output, shows differences, and
 //! rewrites the expected lines if `BLESS` is set.
 //!
 //! - `script`, `command`, `read`: a parsed script, its commands, and parsers for their words.

@@ -1,6 +1,6 @@
 //! A replica group and the partitions of its nodes, as one line of text.
 
-use crate::read::{numbered, partitions};
+use crate::scenario::read::{numbered, partitions};
 
 /// One replica group.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Plays every script of a folder and compares the output.
 
-use crate::{Command, Malformed, Player, Script, difference};
+use crate::scenario::{Command, Malformed, Player, Script, difference};
 use std::{
     fmt::Write,
     panic::{AssertUnwindSafe, catch_unwind},
