@@ -11,6 +11,7 @@
 //!   hold a store.
 //! - `live`, `types`: live graphs, their leaders, and their types as texts of their own.
 //! - `lookup`: why a name leads to nothing that can be read.
+//! - [`versions`]: what may become of the versions of a store.
 //!
 //! To add a property of graphs or stores, add it to the document in `kith-wire`, and to [`Graph`] or [`ValueStore`].
 
@@ -19,6 +20,7 @@ mod live;
 mod lookup;
 mod table;
 mod types;
+pub mod versions;
 
 pub use holding::{groups_of, placed, strategy_of, wanted};
 pub use live::{LiveGraph, leaders_document, leaders_of};

@@ -16,7 +16,7 @@
 //!
 //! `serve` does not know `admin`, and a cache does not know the requests that use it. Rights are checked
 //! before the pipeline (`kith_net::server::security`). Decisions are in other crates: `kith-routing` chooses nodes and
-//! moves partitions, `kith-cache` chooses what is fetched and evicted, and `kith-versions` says which version is served.
+//! moves partitions, `kith-cache` chooses what is fetched and evicted, and `kith-topology` says which version is served.
 //! What remains here reads clocks, opens connections and writes metadata, so its tests are mostly whole clusters
 //! (`crates/top/kith/tests/system`).
 //!

@@ -113,7 +113,7 @@ const OUT_OF_REACH: [(&[&str], &[&str]); 8] = [
     (&["kith-cache", "kith-database"], &["kith-operators", "kith-engine", "kith-traversal"]),
     (&["kith-cluster"], &["kith-operators", "kith-query", "kith-client", "kith-session", "kith-traversal"]),
     (&["kith-doors"], &["kith-client", "kith-traversal", "kith-node", "kith-router"]),
-    (&["kith-net", "kith-versions", "kith-routing"], &["kith-schema", "kith-operators", "kith-live"]),
+    (&["kith-net", "kith-routing"], &["kith-schema", "kith-operators", "kith-live"]),
     (&["kith-client"], &["kith-session", "kith-traversal", "kith-engine"]),
     (&["kith-session"], &["kith-engine", "kith-cluster", "kith-node", "kith-router"]),
     (&["kith-node"], &["kith-router", "kith-client", "kith-session", "kith-traversal"]),

@@ -16,8 +16,8 @@ const GUIDE: &str = "docs/testing.md";
 pub struct Area {
     /// The folder in `testdata/scenarios`.
     pub folder: &'static str,
-    /// The crate whose test plays the scripts.
-    pub package: &'static str,
+    /// The flags of `cargo test` that select the test.
+    pub test: &'static str,
     /// Every form of command with its effect.
     pub language: &'static [(&'static str, &'static str)],
 }
@@ -53,9 +53,9 @@ pub fn check<P: Player>(area: &Area, player: impl Fn() -> P) {
     }
     assert!(
         faults.is_empty(),
-        "\n\n{}\n\n`BLESS=1 cargo test -p {} --test scenarios` rewrites the expected lines; {GUIDE} explains scripts.\n",
+        "\n\n{}\n\n`BLESS=1 cargo test {}` rewrites the expected lines; {GUIDE} explains scripts.\n",
         faults.join("\n\n"),
-        area.package
+        area.test
     );
 }
 

@@ -9,16 +9,16 @@ mod words;
 
 use kith_sim::scenario::{Area, check};
 
-const PACKAGE: &str = "kith-routing";
+const TEST: &str = "-p kith-routing --test scenarios";
 
 #[test]
 fn routing_and_placement_are_as_told() {
-    let area = Area { folder: "routing", package: PACKAGE, language: language::ROUTING };
+    let area = Area { folder: "routing", test: TEST, language: language::ROUTING };
     check(&area, routing::Routing::default);
 }
 
 #[test]
 fn executions_are_as_told() {
-    let area = Area { folder: "execution", package: PACKAGE, language: language::EXECUTION };
+    let area = Area { folder: "execution", test: TEST, language: language::EXECUTION };
     check(&area, execution::FanOut::default);
 }

@@ -98,6 +98,6 @@ fn value(text: &str) -> Value {
 
 #[test]
 fn traversals_are_evaluated_as_told() {
-    let area = Area { folder: "gremlin", package: "kith-gremlin", language: LANGUAGE };
+    let area = Area { folder: "gremlin", test: "-p kith-traversal --test scenarios", language: LANGUAGE };
     check(&area, Traversals::default);
 }

@@ -10,7 +10,7 @@
 //! - [`keys`]: every key that Kith uses.
 //! - `embedded`, `etcd`, `remote` and `service`: the implementations.
 //! - `target`: which of them an address names.
-//! - [`records`]: the only way to change the record of a store: read, decide with `kith-versions`, and write on
+//! - [`records`]: the only way to change the record of a store: read, decide with `kith-topology`, and write on
 //!   condition that nothing changed meanwhile.
 //!
 //! Commits are atomic and ordered by revision. A watch may skip states but never misses the latest one. Without the

@@ -5,8 +5,8 @@ use kith_cluster::metadata::{
     MetadataStore,
     records::{ChangeCaller, ChangeError, change},
 };
+use kith_topology::versions::Command;
 use kith_types::{NodeId, StoreVersion};
-use kith_versions::Command;
 use kith_wire::documents::{ServedDocument, TopologyDocument};
 use std::sync::Arc;
 

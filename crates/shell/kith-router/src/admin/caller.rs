@@ -8,8 +8,8 @@ use kith_net::server::{
         audit::{self, Refused},
     },
 };
+use kith_topology::versions::Trust;
 use kith_types::ErrorCode;
-use kith_versions::Trust;
 use std::net::SocketAddr;
 use tonic::{Request, Status};
 

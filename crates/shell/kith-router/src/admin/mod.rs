@@ -1,6 +1,6 @@
 //! The work that routers coordinate: pushes, swaps and rollbacks of stores, rebalances, live graphs, and the shape of a
 //! new cluster. A router serves it as [`Admin`]; the command line also calls it to create and recover clusters. It is a
-//! thin shell: `kith-versions` and `kith-routing` decide.
+//! thin shell: `kith-topology` and `kith-routing` decide.
 //!
 //! ```text
 //! request ─► Admin ─► versions │ rebalance │ live ─► read, decide, one conditional write of the metadata ─► nodes follow
@@ -19,7 +19,7 @@
 //! Any router can carry out any change, and a driver that was wrongly believed dead cannot change anything: each write
 //! is conditional on what was read.
 //!
-//! To add a command, decide it in `kith-versions` or `kith-routing`, then add its arm in `service`.
+//! To add a command, decide it in `kith-topology` or `kith-routing`, then add its arm in `service`.
 
 mod caller;
 pub mod cluster;

@@ -9,6 +9,6 @@ use kith_sim::scenario::{Area, check};
 
 #[test]
 fn rebalances_are_as_told() {
-    let area = Area { folder: "rebalance", package: crate::PACKAGE, language: language::REBALANCE };
+    let area = Area { folder: "rebalance", test: crate::TEST, language: language::REBALANCE };
     check(&area, player::Rebalance::default);
 }

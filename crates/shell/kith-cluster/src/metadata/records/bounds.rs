@@ -1,7 +1,7 @@
 //! Bounds on what callers can make the metadata hold. A store's record is one value, which is read and written as a whole.
 
+use kith_topology::versions::PushId;
 use kith_types::ErrorCode;
-use kith_versions::PushId;
 use kith_wire::documents::{ComponentDocument, DefinitionDocument, HoldsDocument};
 use std::time::Duration;
 use tonic::Status;

@@ -8,7 +8,7 @@ use super::{
     shares::{Amount, Shared, Shares},
 };
 use crate::metadata::{Committed, Condition, MetadataStore, Write, keys};
-use kith_versions::{Command, Context, Effect, Rebalance, Trust};
+use kith_topology::versions::{Command, Context, Effect, Rebalance, Trust};
 use kith_wire::documents::{
     ClusterDocument, ComponentDocument, DefinitionDocument, Document, PhaseDocument, RebalanceDocument,
     StoreDocument,
@@ -218,7 +218,7 @@ async fn rebalance(
 mod tests {
     use super::*;
     use crate::metadata::EmbeddedMetadata;
-    use kith_versions::PushId;
+    use kith_topology::versions::PushId;
     use kith_wire::documents::{
         ColumnDocument, DOCUMENT_FORMAT, GroupDocument, HoldsDocument, VersionDocument,
     };

@@ -1,11 +1,11 @@
 //! Converts a store's record to the state of the state machine and back. Which nodes are ready is not stored.
 
 use super::bounds::{PUSH_ID_BYTES_MAX, REASON_BYTES_MAX, WHO_BYTES_MAX, plain};
-use kith_types::{NodeId, StoreVersion};
-use kith_versions::{
+use kith_topology::versions::{
     Action, Cancelled, Frozen, Guards, HistoryEntry, Outcome, Policy, PushId, Running, StoreState,
     UnixMillis, VersionEntry, VersionState,
 };
+use kith_types::{NodeId, StoreVersion};
 use kith_wire::documents::{
     CancelledDocument, ComponentDocument, DefinitionDocument, FrozenDocument, HistoryDocument,
     RunningDocument, StoreDocument, VersionDocument,
@@ -186,7 +186,7 @@ fn history_of(entry: &HistoryEntry) -> HistoryDocument {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kith_versions::{Command, Context, Holders, Trust};
+    use kith_topology::versions::{Command, Context, Holders, Trust};
     use kith_wire::documents::{DOCUMENT_FORMAT, HoldsDocument};
 
     #[test]

@@ -1,4 +1,4 @@
-//! The records of stores, and the only way to change them: read, decide ([`kith_versions`]), and write on condition that
+//! The records of stores, and the only way to change them: read, decide ([`kith_topology::versions`]), and write on condition that
 //! nothing changed meanwhile. Whichever process does it, and whenever that process dies, at most one version is served.
 
 pub mod bounds;
@@ -12,9 +12,9 @@ pub use document::{UnknownName, policy_of, state_of};
 pub use refused::{ChangeError, conflict, other_release, unknown_command};
 
 use kith_topology::groups_of;
+use kith_topology::versions::{Holders, UnixMillis};
 use kith_types::NodeId;
 use kith_types::clock::millis_since_1970;
-use kith_versions::{Holders, UnixMillis};
 use kith_wire::documents::ClusterDocument;
 
 /// Returns the holders of a store with `copies` copies (`None` for one per group). Groups that are joining have no data yet,

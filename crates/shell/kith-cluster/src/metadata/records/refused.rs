@@ -2,8 +2,8 @@
 
 use super::{document::UnknownName, shares::SharesError};
 use crate::metadata::MetadataError;
+use kith_topology::versions::Refusal;
 use kith_types::ErrorCode;
-use kith_versions::Refusal;
 use kith_wire::documents::DocumentError;
 use tonic::Status;
 

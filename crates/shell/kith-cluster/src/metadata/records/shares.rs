@@ -5,8 +5,8 @@
 //! A change that adds something reads the shares, decides, and is written on condition that nothing was added meanwhile.
 
 use crate::metadata::{Condition, MetadataError, MetadataStore, Write, keys};
+use kith_topology::versions::Trust;
 use kith_types::ErrorCode;
-use kith_versions::Trust;
 use kith_wire::documents::{Document, DocumentError, LiveGraphDocument, StoreDocument};
 use std::{collections::BTreeMap, ops::AddAssign};
 use tonic::Status;

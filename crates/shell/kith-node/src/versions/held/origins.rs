@@ -1,4 +1,4 @@
-//! The origins of files: the object store, or else peers, as [`kith_versions::origins`] decides.
+//! The origins of files: the object store, or else peers, as [`kith_topology::versions::origins`] decides.
 
 use super::PrepareError;
 use crate::{
@@ -11,7 +11,7 @@ use kith_engine::{Damage, FetchError, FileId, FileKind, Source, SplicedSource, r
 use kith_files::objects::Objects;
 use kith_net::security::Dialer;
 use kith_types::{NodeId, PartitionId};
-use kith_versions::{BRIEF, Donors, Origin, origins};
+use kith_topology::versions::{BRIEF, Donors, Origin, origins};
 use kith_wire::documents::{ComponentDocument, ServedDocument, TopologyDocument};
 use parking_lot::Mutex;
 use std::{

@@ -15,8 +15,8 @@ use kith_cluster::metadata::keys;
 use kith_database::Storage;
 use kith_live::{DeclaredTypes, GraphTypes, TypeChange};
 use kith_topology::types_text;
+use kith_topology::versions::Trust;
 use kith_types::{ErrorCode, check_store_name};
-use kith_versions::Trust;
 use kith_wire::{
     documents::LiveGraphDocument,
     v1::{self, schema_command::Command},

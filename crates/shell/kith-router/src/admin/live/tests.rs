@@ -18,8 +18,8 @@ use kith_net::{
     server::{self, connections::Connections, security::Security},
 };
 use kith_topology::identity_of;
+use kith_topology::versions::Trust;
 use kith_types::{ErrorCode, LogPoint, PartitionCount, PartitionId, Term};
-use kith_versions::Trust;
 use kith_wire::{
     documents::{DOCUMENT_FORMAT, DatabaseDocument, Document, LiveGraphDocument},
     frame::PREFACE_BYTES,

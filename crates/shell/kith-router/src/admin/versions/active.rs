@@ -1,8 +1,8 @@
 //! The pushes that a router runs.
 
 use super::push::Push;
+use kith_topology::versions::{PushId, Refusal};
 use kith_types::StoreVersion;
-use kith_versions::{PushId, Refusal};
 use parking_lot::Mutex;
 use std::{
     collections::{BTreeMap, btree_map::Entry},

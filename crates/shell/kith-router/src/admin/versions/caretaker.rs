@@ -8,7 +8,7 @@ use kith_cluster::metadata::{
     MetadataError, keys,
     records::{ChangeCaller, ChangeError, change, now},
 };
-use kith_versions::{Command, PushId};
+use kith_topology::versions::{Command, PushId};
 use kith_wire::documents::{Document, RunningDocument, StoreDocument};
 use std::{collections::BTreeMap, time::Duration};
 

@@ -16,8 +16,8 @@ use kith_cluster::metadata::records::{
     ChangeCaller, ChangeError, Changed, bounds, change, define, read, unknown_command,
 };
 use kith_cluster::{FailPoint, place::ReadFrom};
+use kith_topology::versions::{Command, PushId, Trust};
 use kith_types::StoreVersion;
-use kith_versions::{Command, PushId, Trust};
 use kith_wire::{
     documents::{Document, StoreDocument},
     v1::{self, store_request::Command as Asked},

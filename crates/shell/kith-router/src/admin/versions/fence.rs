@@ -5,7 +5,7 @@ use crate::admin::{ClusterHandle, own_status};
 use futures::future::join_all;
 use kith_cluster::freshness::LEASE_TTL;
 use kith_cluster::metadata::keys;
-use kith_versions::{Fence, Followed};
+use kith_topology::versions::{Fence, Followed};
 use kith_wire::{documents::StoreDocument, v1};
 use std::{
     collections::BTreeSet,

@@ -15,8 +15,8 @@ use kith_cluster::metadata::{
     },
 };
 use kith_topology::LookupError;
+use kith_topology::versions::{Refusal, version_last_of_dropped};
 use kith_types::{ErrorCode, StoreVersion};
-use kith_versions::{Refusal, version_last_of_dropped};
 use kith_wire::documents::{
     DOCUMENT_FORMAT, DefinitionDocument, Document, DroppedDocument, HoldsDocument, StoreDocument,
 };
@@ -179,7 +179,7 @@ mod tests {
     use kith_cluster::metadata::{EmbeddedMetadata, MetadataStore};
     use kith_cluster::topology;
     use kith_net::security::Dialer;
-    use kith_versions::Trust;
+    use kith_topology::versions::Trust;
     use std::sync::Arc;
     use tokio_util::sync::CancellationToken;
 

@@ -1,4 +1,4 @@
-//! Carries out pushes, swaps and rollbacks: a thin shell around the state machine of `kith_versions`.
+//! Carries out pushes, swaps and rollbacks: a thin shell around the state machine of `kith_topology::versions`.
 //! Every change is one conditional write of the store's record. Whichever router carries it out, and whenever that router
 //! dies, at most one version is served.
 

@@ -1,7 +1,7 @@
 //! Metrics of stores: the age of the served version, how pushes end, and whether the store is frozen. There is one set of
 //! labels per store, so their number is the number of stores.
 
-use kith_versions::UnixMillis;
+use kith_topology::versions::UnixMillis;
 use kith_wire::documents::StoreDocument;
 use std::{collections::BTreeMap, time::Duration};
 

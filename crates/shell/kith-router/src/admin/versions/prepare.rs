@@ -5,8 +5,8 @@ use crate::admin::ClusterHandle;
 use futures::{StreamExt, stream::FuturesUnordered};
 use kith_cluster::FailPoint;
 use kith_cluster::metadata::records::{ChangeError, holders_of, now, state_of};
+use kith_topology::versions::{Command, Context, Pull, Supply, Trust};
 use kith_types::{ErrorCode, NodeId, PartitionId};
-use kith_versions::{Command, Context, Pull, Supply, Trust};
 use kith_wire::{
     documents::{Document, StoreDocument},
     v1::{self, node_client::NodeClient},

@@ -1,8 +1,8 @@
 //! A push as the caller asked for it: the components of its version, and its first commands.
 
 use kith_cluster::metadata::records::ChangeCaller;
+use kith_topology::versions::{Command, PushId, Trust};
 use kith_types::{ErrorCode, StoreVersion};
-use kith_versions::{Command, PushId, Trust};
 use kith_wire::{
     documents::{ClusterDocument, ComponentDocument, HoldsDocument, StoreDocument},
     v1,

@@ -21,8 +21,8 @@ use kith_cluster::metadata::{
     },
 };
 use kith_cluster::{FailPoint, place::ReadFrom};
+use kith_topology::versions::{Command, Refusal};
 use kith_types::StoreVersion;
-use kith_versions::{Command, Refusal};
 use kith_wire::{
     documents::{DefinitionDocument, Document, HoldsDocument, StoreDocument},
     v1,

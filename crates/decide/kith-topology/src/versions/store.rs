@@ -1,6 +1,6 @@
 //! The state of one store on which the cluster agrees.
 
-use crate::HistoryEntry;
+use crate::versions::HistoryEntry;
 use kith_types::{NodeId, StoreVersion};
 use std::{
     collections::{BTreeSet, VecDeque},

@@ -6,7 +6,7 @@
 //! against the manifest, and the manifest against the hash in the metadata. So damage in the copy of a peer is detected, and
 //! the next peer is asked.
 
-use crate::Holders;
+use crate::versions::Holders;
 use kith_types::{NodeId, PartitionId};
 use std::{collections::BTreeSet, time::Duration};
 

@@ -1,6 +1,6 @@
 //! The audit record of a store: what was done, by whom, and with which outcome.
 
-use crate::{PushId, UnixMillis};
+use crate::versions::{PushId, UnixMillis};
 use kith_types::StoreVersion;
 use strum::IntoStaticStr;
 

@@ -1,6 +1,6 @@
 //! A push from its beginning to its flip or its failure. Before the flip, nothing that is served has changed.
 
-use crate::{
+use crate::versions::{
     Action, Effect, HistoryEntry, Outcome, PushId, Refusal, Running, UnixMillis, VersionEntry, VersionState,
     apply::Draft, command::Rebalance,
 };

@@ -6,7 +6,7 @@
 //! group; on a ring, every node is the first holder of some partitions. The other holders wait and copy. If a first holder
 //! fails, the next one takes its place, so that no node waits in vain.
 
-use crate::Holders;
+use crate::versions::Holders;
 use kith_types::{NodeId, PartitionId};
 use std::collections::{BTreeMap, BTreeSet};
 

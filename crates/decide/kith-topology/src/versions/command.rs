@@ -1,6 +1,6 @@
 //! The commands to a store, and the effects of granted ones.
 
-use crate::{Holders, Policy, PushId, StoreState, UnixMillis};
+use crate::versions::{Holders, Policy, PushId, StoreState, UnixMillis};
 use kith_types::{NodeId, StoreVersion};
 use std::collections::BTreeSet;
 

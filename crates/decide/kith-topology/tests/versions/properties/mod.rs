@@ -3,11 +3,11 @@
 
 mod twin;
 
-use kith_types::{NodeId, StoreVersion};
-use kith_versions::{
+use kith_topology::versions::{
     Command, Context, Effect, HISTORY_MAX, Holders, Policy, PushId, StoreState, Trust, UnixMillis,
     VersionState,
 };
+use kith_types::{NodeId, StoreVersion};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use twin::Twin;

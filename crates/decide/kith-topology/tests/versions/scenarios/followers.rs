@@ -1,10 +1,10 @@
 //! The nodes that fetch and repair a version, and the routers that follow its flip.
 
-use crate::store::Store;
-use crate::words::version;
+use super::store::Store;
+use super::words::version;
 use kith_sim::scenario::{Command, duration, number, numbered};
+use kith_topology::versions::{Donors, Fence, Followed, Origin, Pull, Supply, origins};
 use kith_types::{NodeId, PartitionId};
-use kith_versions::{Donors, Fence, Followed, Origin, Pull, Supply, origins};
 use std::collections::BTreeSet;
 
 type Played = Result<Vec<String>, String>;

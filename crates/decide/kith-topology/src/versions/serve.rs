@@ -1,6 +1,6 @@
 //! Decides which version is served: swaps, rollbacks, holds and blocks. Each is one write.
 
-use crate::{Action, Effect, Refusal, VersionEntry, VersionState, apply::Draft};
+use crate::versions::{Action, Effect, Refusal, VersionEntry, VersionState, apply::Draft};
 use kith_types::{NodeId, StoreVersion};
 
 impl Draft<'_> {

@@ -2,7 +2,7 @@
 
 mod help;
 
-use crate::PushId;
+use crate::versions::PushId;
 use kith_types::{ErrorCode, NodeId, PartitionId, StoreVersion};
 use thiserror::Error;
 

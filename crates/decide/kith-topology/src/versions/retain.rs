@@ -1,6 +1,6 @@
 //! Decides which versions are removed: old ones beyond the limit, blocked ones first because nobody wants them back.
 
-use crate::{Effect, VersionEntry, VersionState, apply::Draft};
+use crate::versions::{Effect, VersionEntry, VersionState, apply::Draft};
 use kith_types::StoreVersion;
 
 /// The number of failed pushes that stay in the list of versions, for users who look at it. The history has more.

@@ -1,6 +1,6 @@
 //! Cancels pushes, and freezes stores.
 
-use crate::{
+use crate::versions::{
     Action, CANCELLED_MAX, Cancelled, Frozen, HistoryEntry, Outcome, PushId, Refusal, StoreState,
     apply::Draft,
 };
@@ -106,7 +106,7 @@ impl StoreState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Command, Context, Holders, Policy, Trust, UnixMillis};
+    use crate::versions::{Command, Context, Holders, Policy, Trust, UnixMillis};
     use kith_types::StoreVersion;
 
     #[test]

@@ -1,7 +1,7 @@
 //! The guards that a push must pass before nodes fetch its version, which is the cheapest moment to stop bad input. Also the
 //! checks of a store's owner.
 
-use crate::{Guards, Refusal, StoreState, Trust, VersionEntry, apply::Draft};
+use crate::versions::{Guards, Refusal, StoreState, Trust, VersionEntry, apply::Draft};
 
 impl Guards {
     /// Checks whether `who` may drop the store, or change its definition (including its owner), its freezing or its blocks.

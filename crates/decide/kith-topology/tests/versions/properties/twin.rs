@@ -1,6 +1,6 @@
 //! The rules of a store, written a second time, slowly, on plain lists.
 
-use crate::{NODES, Step};
+use super::{NODES, Step};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub struct TwinPush {

@@ -14,10 +14,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a script that cannot be read is a failed test")]
 
-use kith_types::{NodeId, StoreVersion};
-use kith_versions::{
+use kith_topology::versions::{
     Command, Context, Effect, Holders, Outcome, Policy, PushId, Rebalance, StoreState, Trust, UnixMillis,
 };
+use kith_types::{NodeId, StoreVersion};
 use std::{collections::BTreeSet, fmt::Write, path::PathBuf};
 
 struct Player {

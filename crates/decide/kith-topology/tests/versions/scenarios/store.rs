@@ -1,12 +1,12 @@
 //! A store whose versions a script pushes, swaps and rolls back.
 
-use crate::words::{begin, offer, parse};
+use super::words::{begin, offer, parse};
 use kith_sim::scenario::{Command, group, number, numbered};
-use kith_types::{NodeId, StoreVersion};
-use kith_versions::{
+use kith_topology::versions::{
     Command as StoreCommand, Context, Effect, Holders, Outcome, Policy, PushId, Rebalance, StoreState, Trust,
     UnixMillis, VersionState,
 };
+use kith_types::{NodeId, StoreVersion};
 use std::collections::BTreeMap;
 
 type Lines = Vec<String>;
@@ -166,7 +166,7 @@ impl Store {
     }
 
     fn versions(&self) -> Lines {
-        let line = |entry: &kith_versions::VersionEntry| {
+        let line = |entry: &kith_topology::versions::VersionEntry| {
             let mut line = format!("{} is {}", entry.version, entry.state.name());
             if entry.state != VersionState::Failed && 0 < entry.records {
                 line += &format!(", {} records", entry.records);
@@ -192,7 +192,7 @@ impl Store {
 
     fn history(&self) -> Lines {
         let entries = self.state.history.iter();
-        let line = |entry: &kith_versions::HistoryEntry| {
+        let line = |entry: &kith_topology::versions::HistoryEntry| {
             let before = match entry.before {
                 StoreVersion(0) => String::new(),
                 before => format!(" while {before} was served"),

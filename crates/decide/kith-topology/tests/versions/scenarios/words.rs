@@ -1,8 +1,8 @@
 //! Converts commands of a script to commands of the state machine.
 
 use kith_sim::scenario::{Command, number, numbered};
+use kith_topology::versions::{Command as StoreCommand, PushId};
 use kith_types::{NodeId, StoreVersion};
-use kith_versions::{Command as StoreCommand, PushId};
 
 pub fn version(word: &str) -> Result<StoreVersion, String> {
     numbered(word, "v").map(|number| StoreVersion(number.into()))

@@ -1,8 +1,8 @@
 //! Tests that, whatever fails, and in whatever order fetches end, all other nodes get everything that they should hold.
 //! The object store is asked once for each partition, and once more for each holder of it that failed.
 
+use kith_topology::versions::{Holders, Pull, Supply};
 use kith_types::{NodeId, PartitionId};
-use kith_versions::{Holders, Pull, Supply};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -78,6 +78,6 @@ impl Player for Versions {
 
 #[test]
 fn versions_are_as_told() {
-    let area = Area { folder: "versions", package: "kith-versions", language: LANGUAGE };
+    let area = Area { folder: "versions", test: "-p kith-topology --test versions", language: LANGUAGE };
     check(&area, Versions::default);
 }

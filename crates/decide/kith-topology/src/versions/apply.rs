@@ -1,6 +1,8 @@
 //! Applies one command to a store: one transition.
 
-use crate::{Action, Command, Context, Effect, HistoryEntry, Outcome, Refusal, StoreState, Transition};
+use crate::versions::{
+    Action, Command, Context, Effect, HistoryEntry, Outcome, Refusal, StoreState, Transition,
+};
 use kith_types::StoreVersion;
 
 /// A transition that is being computed.
