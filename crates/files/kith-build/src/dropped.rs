@@ -1,7 +1,7 @@
 //! Summaries of wrong rows and lines that were dropped.
 
 use crate::graph::LoadedFile;
-use kith_rows::RowErrors;
+use crate::rows::RowErrors;
 use std::collections::BTreeMap;
 
 /// Rows or lines that were dropped for one reason.

@@ -3,10 +3,11 @@
 //! version the served one.
 //!
 //! ```text
-//! files, buckets ─► kith-rows ─┐
-//! rows of a program ───────────┴► kith-build ─► kith-files ─► folder or bucket ─► push
+//! files, buckets ─► rows ─┐
+//! rows of a program ──────┴► graph, store ─► kith-files ─► folder or bucket ─► push
 //! ```
 //!
+//! - [`rows`]: the rows of files in all formats.
 //! - `graph`: [`load_graph`] from files, [`GraphBuilder`] from a program.
 //! - `store`: [`StoreBuilder`], inputs, deletions, and partitions that tasks build apart.
 //! - `object_store`: a store's folder in the cluster's object store, locked for one load or push at a time.
@@ -19,7 +20,7 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let folder = tempfile::tempdir()?;
 //! let partitions = PartitionCount::new(4).ok_or("four is a count")?;
-//! let shape = Shape::told(Some(kith_rows::KeyType::Id), None, partitions); // ids to text
+//! let shape = Shape::told(Some(kith_build::rows::KeyType::Id), None, partitions); // ids to text
 //! let target = Target { store: "pages", version: StoreVersion(1), out_dir: folder.path().to_owned() };
 //! let mut builder = StoreBuilder::new(&target, &shape, &RowSettings::default())?;
 //! builder.put(RowKey::Id(7), RowValue::Text("a page"))?;
@@ -29,7 +30,7 @@
 //! # }
 //! ```
 //!
-//! A new source of rows belongs to `kith-rows`. A new option of a build belongs to [`GraphOptions`] or [`RowSettings`].
+//! A new format of files belongs to [`rows`]. A new option of a build belongs to [`GraphOptions`] or [`RowSettings`].
 
 mod dropped;
 mod failure;
@@ -37,9 +38,12 @@ mod graph;
 mod object_store;
 mod place;
 mod progress;
+pub mod rows;
 mod store;
 mod taken;
 
+pub use crate::rows::graph::{ColumnRef, ColumnSpec, EdgeColumns, FileOptions};
+pub use crate::rows::{FieldTimes, Format, FormatChoice, HeaderMode, RowKey, RowValue, WrongTimes};
 pub use dropped::Dropped;
 pub use failure::Failure;
 pub use graph::{
@@ -53,8 +57,6 @@ pub use kith_files::{
     BuildProgress, BuildSummary, DeltaSummary, Duplicates, MEMORY_BYTES_DEFAULT, PartitionSummary, Stop,
     version_dir,
 };
-pub use kith_rows::graph::{ColumnRef, ColumnSpec, EdgeColumns, FileOptions};
-pub use kith_rows::{FieldTimes, Format, FormatChoice, HeaderMode, RowKey, RowValue, WrongTimes};
 pub use object_store::{LockedStore, ObjectStore, Work, partition_count, remove_folder, unusable};
 pub use place::{Workshop, manifest_at, next_version, open_objects, publish_version, refused, version_here};
 pub use progress::{OnProgress, Progress};

@@ -1,12 +1,12 @@
 //! Builds a version of a store from rows of a program.
 
 use super::{Built, RowSettings, SchemaFrom, Shape, Target, scratch::Scratch};
+use crate::rows::{RowEncoder, RowKey, RowValue, ValueType};
 use crate::{
     Failure, OnProgress, Progress,
     failure::{build, check_name, refused_rows},
 };
 use kith_files::ValuesBuilder;
-use kith_rows::{RowEncoder, RowKey, RowValue, ValueType};
 use kith_types::ErrorCode;
 
 /// Builds a version of a store from rows in any order. Rows are sorted within the memory of the settings; rows that do not

@@ -2,9 +2,9 @@
 
 use super::inputs::files;
 use crate::failure::{Failure, build};
+use crate::rows::{KeyType, RowSource};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use kith_files::{DeltaBuilder, ValuesBuildError};
-use kith_rows::{KeyType, RowSource};
 use kith_types::ErrorCode;
 use std::io::{BufRead, BufReader};
 

@@ -1,11 +1,11 @@
 //! Finds the files that inputs name: files, folders, patterns, and the same in object stores.
 
+use crate::rows::RowSource;
 use crate::{
     failure::{Failure, chain},
     place::{open_objects, refused},
 };
 use kith_files::objects::{Location, Objects};
-use kith_rows::RowSource;
 use kith_types::ErrorCode;
 use std::io::{self, Read};
 
@@ -23,7 +23,7 @@ pub(super) fn files(inputs: &[String]) -> Result<Vec<Box<dyn RowSource>>, Failur
         }
         let path = open_objects(input)?;
         let path = path.folder().map_or_else(|| input.clone(), |path| path.display().to_string());
-        let files = kith_rows::find_files(&[path]).map_err(|error| {
+        let files = crate::rows::find_files(&[path]).map_err(|error| {
             let help = "name files, folders or patterns that are there";
             Failure::new(ErrorCode::BadInput, chain(&error), help)
         })?;

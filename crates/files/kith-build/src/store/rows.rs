@@ -4,6 +4,7 @@ use super::{
     Base, Built, Destination, RowSettings, Shape, Target, delete::delete, inputs::files, scratch::Scratch,
     sources::CountedFile,
 };
+use crate::rows::{ReadError, RowOptions, RowReport, RowSource, RowsError, read_rows};
 use crate::{
     Failure, OnProgress, Progress, Workshop,
     failure::{build, check_name, read},
@@ -13,7 +14,6 @@ use kith_files::{
     DeltaBuilder, DeltaOptions, PartitionBuilder, PartitionSummary, ValuesBuildError, ValuesBuilder,
     ValuesOptions, version_dir,
 };
-use kith_rows::{ReadError, RowOptions, RowReport, RowSource, RowsError, read_rows};
 use kith_types::{ErrorCode, PartitionId};
 use std::{
     fs,

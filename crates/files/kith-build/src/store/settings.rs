@@ -1,7 +1,7 @@
 //! The settings for reading rows that the store's definition does not determine.
 
+use crate::rows::{FieldTimes, FormatChoice, HeaderMode, RowOptions};
 use kith_files::{Duplicates, MEMORY_BYTES_DEFAULT, Stop};
-use kith_rows::{FieldTimes, FormatChoice, HeaderMode, RowOptions};
 use kith_schema::Schema;
 use std::path::PathBuf;
 

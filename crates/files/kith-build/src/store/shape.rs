@@ -1,6 +1,7 @@
 //! The types of a store's rows: its definition, and the schema of its records.
 
 use super::{RowSettings, SchemaFrom};
+use crate::rows::{KeyType, RowOptions, ValueShape, ValueType, infer_schema};
 use crate::{
     VALUES_COMPONENT,
     failure::{self, Failure, chain},
@@ -8,7 +9,6 @@ use crate::{
     place::{component_place, manifest_at},
 };
 use kith_engine::Manifest;
-use kith_rows::{KeyType, RowOptions, ValueShape, ValueType, infer_schema};
 use kith_schema::{Changes, Schema, Unfit, compatible, may_follow};
 use kith_types::{ErrorCode, PartitionCount};
 use kith_wire::documents::{ClusterDocument, HoldsDocument, StoreDocument, TopologyDocument};
@@ -104,7 +104,7 @@ impl Shape {
     pub(crate) fn row_options(
         &self,
         settings: &RowSettings,
-        files: &[Box<dyn kith_rows::RowSource>],
+        files: &[Box<dyn crate::rows::RowSource>],
         force: bool,
     ) -> Result<(RowOptions, Vec<String>), Failure> {
         let mut options = RowOptions::new(self.key, ValueShape::Json);

@@ -1,6 +1,6 @@
 //! Files that count the bytes that are read, to report progress.
 
-use kith_rows::RowSource;
+use crate::rows::RowSource;
 use std::{
     fs::File,
     io::{self, Read},

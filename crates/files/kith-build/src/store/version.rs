@@ -1,10 +1,10 @@
 //! The target of a build, its base, and its result.
 
 use super::{RowSettings, Shape};
+use crate::rows::{RowReport, ValueShape};
 use kith_engine::Manifest;
 use kith_files::objects::Objects;
 use kith_files::{DeltaSummary, ValuesOptions, ZstdOptions};
-use kith_rows::{RowReport, ValueShape};
 use kith_types::StoreVersion;
 use std::path::{Path, PathBuf};
 

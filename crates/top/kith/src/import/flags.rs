@@ -5,8 +5,8 @@ use crate::{
     names::{delimiter, duration, graph_name, size},
 };
 use clap::Args;
+use kith_build::rows::graph::TimeUnit;
 use kith_build::{ColumnRef, FileOptions, HeaderMode};
-use kith_rows::graph::TimeUnit;
 use kith_types::file_part;
 use std::{
     path::{Path, PathBuf},

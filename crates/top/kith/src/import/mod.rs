@@ -23,10 +23,10 @@ use crate::{
 use anyhow::Context;
 use checkpoint::{Checkpoint, Progress, Subject};
 use flow::Flow;
+use kith_build::rows::graph::{FileReport, ReadProgress};
 use kith_build::{LoadProgress, Progress as Reading};
 use kith_client::QueryError;
 use kith_live::{GraphTypes, STALE_MAX, Ticket};
-use kith_rows::graph::{FileReport, ReadProgress};
 use kith_topology::Topology;
 use kith_types::ErrorCode;
 use parking_lot::Mutex;

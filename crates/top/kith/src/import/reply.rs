@@ -9,8 +9,8 @@ use crate::{
     publish::Dropped,
     table::{count, load::dropped, plural},
 };
+use kith_build::rows::graph::{FileReport, columns_taken};
 use kith_live::Ticket;
-use kith_rows::graph::{FileReport, columns_taken};
 use serde::Serialize;
 use std::time::Duration;
 

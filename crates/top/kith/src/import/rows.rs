@@ -1,14 +1,14 @@
 //! The rows of a file, checked against the types of the graph before anything is written.
 
 use super::flags::{ImportFlags, Target};
-use kith_live::{GraphTypes, TypeId, TypeKind, UnknownType};
-use kith_rows::{
+use kith_build::rows::{
     ReadError,
     graph::{
         AssociationRow, FileError, FileReport, LineFault, ObjectRow, ReadProgress, read_associations,
         read_objects,
     },
 };
+use kith_live::{GraphTypes, TypeId, TypeKind, UnknownType};
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
 

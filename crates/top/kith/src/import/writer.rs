@@ -5,10 +5,10 @@ use super::{
     window::Outcome,
 };
 use futures::future::BoxFuture;
+use kith_build::rows::graph::{AssociationRow, ObjectRow};
 use kith_client::{QueryError, QueryOptions, Service};
 use kith_live::{Conditions, Mutation, ObjectAnswer, Ticket, Write, WriteId};
 use kith_query::{GraphAnswer, GraphQuery, Operand, Served};
-use kith_rows::graph::{AssociationRow, ObjectRow};
 use kith_types::{ErrorClass, ErrorCode, Workflow};
 use parking_lot::Mutex;
 use serde_json::{Map, Value};

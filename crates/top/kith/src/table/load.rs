@@ -5,7 +5,7 @@ use crate::{
     load::{LoadReply, ReadFile},
     publish::Dropped,
 };
-use kith_rows::graph::columns_taken;
+use kith_build::rows::graph::columns_taken;
 
 /// Returns the components, the files with dropped lines and their reasons, then a one-line summary.
 pub fn summary(reply: &LoadReply) -> String {

@@ -4,9 +4,9 @@
 //! the components are then built one after another with the whole memory budget.
 
 use super::{FileRole, Load, LoadError, LoadOptions, MEMBERS_COMPONENT};
+use crate::rows::ReadError;
+use crate::rows::graph::{ColumnSpec, read_entities};
 use kith_files::{BuildError, SortOptions, Spool};
-use kith_rows::ReadError;
-use kith_rows::graph::{ColumnSpec, read_entities};
 use kith_schema::{Column, KindRole};
 use std::collections::BTreeMap;
 use std::path::Path;

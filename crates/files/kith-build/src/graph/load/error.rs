@@ -2,8 +2,8 @@
 
 use super::FileRole;
 use crate::failure::{Failure, chain};
+use crate::rows::graph::FileError;
 use kith_files::BuildError;
-use kith_rows::graph::FileError;
 use kith_types::ErrorCode;
 use std::path::PathBuf;
 use thiserror::Error;

@@ -10,12 +10,12 @@ mod options;
 #[cfg(test)]
 mod tests;
 
-use kith_engine::Manifest;
-use kith_files::{BuildError, BuildOptions, BuildSummary, ComponentBuilder, version_dir};
-use kith_rows::ReadError;
-use kith_rows::graph::{
+use crate::rows::ReadError;
+use crate::rows::graph::{
     ColumnSpec, FileError, FileOptions, FileReport, ReadProgress, read_edges, read_members,
 };
+use kith_engine::Manifest;
+use kith_files::{BuildError, BuildOptions, BuildSummary, ComponentBuilder, version_dir};
 use kith_schema::{Column, KindRole};
 use std::path::Path;
 

@@ -1,9 +1,9 @@
 //! The options of a load, and its report.
 
 use super::{LoadError, component_dir};
+use crate::rows::graph::{ColumnRef, ColumnSpec, EdgeColumns, FileOptions, FileReport, ReadProgress};
 use kith_engine::Manifest;
 use kith_files::{BuildProgress, BuildSummary, MEMORY_BYTES_DEFAULT, Stop};
-use kith_rows::graph::{ColumnRef, ColumnSpec, EdgeColumns, FileOptions, FileReport, ReadProgress};
 use kith_types::{PartitionCount, StoreVersion, check_component_name};
 use std::path::{Path, PathBuf};
 use std::{fs, io};

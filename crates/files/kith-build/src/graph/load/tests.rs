@@ -1,7 +1,7 @@
 //! Tests of whole loads: their results, the files that remain, and their messages.
 
 use super::*;
-use kith_rows::graph::ColumnSpec;
+use crate::rows::graph::ColumnSpec;
 use kith_schema::ColumnKind;
 use kith_types::{ErrorCode, PartitionCount, StoreVersion};
 use std::path::PathBuf;
@@ -61,7 +61,7 @@ fn a_load_builds_every_component_of_its_files() {
     options.entity_columns = vec![ColumnSpec {
         name: "year".into(),
         kind: ColumnKind::U64,
-        unit: kith_rows::graph::TimeUnit::Millis,
+        unit: crate::rows::graph::TimeUnit::Millis,
         position: None,
     }];
     options.members = vec![file(&dir, "m.csv", "name,id\n\"B, A\",1\nC,100\n")];

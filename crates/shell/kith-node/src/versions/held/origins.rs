@@ -10,8 +10,8 @@ use kith_cluster::{PeerSource, place};
 use kith_engine::{Damage, FetchError, FileId, FileKind, Source, SplicedSource, read_manifest};
 use kith_files::objects::Objects;
 use kith_net::security::Dialer;
-use kith_types::{NodeId, PartitionId};
 use kith_topology::versions::{BRIEF, Donors, Origin, origins};
+use kith_types::{NodeId, PartitionId};
 use kith_wire::documents::{ComponentDocument, ServedDocument, TopologyDocument};
 use parking_lot::Mutex;
 use std::{

@@ -9,8 +9,8 @@ use crate::{
     table,
 };
 use clap::Args;
+use kith_build::rows::{RowReport, ValueType};
 use kith_build::{Built, Location, SchemaFrom, open_objects, refused, version_dir};
-use kith_rows::{RowReport, ValueType};
 use serde::Serialize;
 use std::{path::PathBuf, time::Instant};
 

@@ -6,8 +6,8 @@ use crate::{
     publish::location,
 };
 use clap::{Args, ValueEnum};
+use kith_build::rows::{FieldTimes, Format, FormatChoice, HeaderMode, KeyType, ValueType};
 use kith_build::{Duplicates, Location, MEMORY_BYTES_DEFAULT, RowSettings, SchemaFrom};
-use kith_rows::{FieldTimes, Format, FormatChoice, HeaderMode, KeyType, ValueType};
 use kith_types::{PartitionCount, StoreVersion};
 use std::path::PathBuf;
 

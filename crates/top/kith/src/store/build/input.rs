@@ -3,7 +3,7 @@
 //!
 //! The last line must be a single full stop. Without it, the input was cut off.
 
-use kith_rows::RowSource;
+use kith_build::rows::RowSource;
 use std::io::{self, Read, Stdin};
 
 /// The bytes that end the input. The first line break belongs to the last row.

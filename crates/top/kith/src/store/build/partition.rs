@@ -14,11 +14,11 @@ use crate::{
     table,
 };
 use clap::Args;
+use kith_build::rows::{KeyType, ValueType};
 use kith_build::{
     Location, PARTITION_PREFIX, PartitionSummary, Rows, Shape, Target, Workshop, open_objects,
     publish_partition,
 };
-use kith_rows::{KeyType, ValueType};
 use kith_types::{PartitionCount, PartitionId, StoreVersion};
 use serde::Serialize;
 use std::{path::PathBuf, time::Instant};

@@ -1,8 +1,8 @@
 //! The result of a build, as JSON. The field names are a contract: see `docs/loading.md`.
 
 use crate::publish::Dropped;
+use kith_build::rows::{RowErrors, RowReport};
 use kith_build::{Built, DeltaSummary};
-use kith_rows::{RowErrors, RowReport};
 use serde::Serialize;
 use std::time::Duration;
 

@@ -18,8 +18,8 @@ use crate::{
 };
 use anyhow::Context;
 use clap::Args;
+use kith_build::rows::{RowOptions, ValueShape};
 use kith_client::{QueryError, Service};
-use kith_rows::{RowOptions, ValueShape};
 use kith_schema::{KeyType, SchemaId, UnknownKind, ValueType};
 use kith_topology::LookupError;
 use kith_types::{ErrorCode, PartitionId};

@@ -4,8 +4,8 @@ use super::lines::Lines;
 use crate::out::{Out, Writer, closed_or};
 use clap::ValueEnum;
 #[cfg(feature = "columnar")]
-use kith_rows::{ParquetRows, WriteRowsError};
-use kith_rows::{RowOptions, ValueShape};
+use kith_build::rows::{ParquetRows, WriteRowsError};
+use kith_build::rows::{RowOptions, ValueShape};
 use kith_wire::v1;
 use serde::Serialize;
 use std::{io::Write, path::PathBuf};

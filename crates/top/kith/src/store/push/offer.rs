@@ -7,12 +7,12 @@ use crate::{
     publish::metered,
     store::build::ChangesReply,
 };
+use kith_build::rows::RowErrors;
 use kith_build::{
     Base, LockedStore, Objects, Rows, Shape, Target, VALUES_COMPONENT, find_version, manifest_at,
     remove_folder, take_version,
 };
 use kith_engine::Manifest;
-use kith_rows::RowErrors;
 use kith_types::{ErrorCode, StoreVersion};
 use kith_wire::documents::StoreDocument;
 use std::path::PathBuf;

@@ -191,7 +191,7 @@ fn rows_of_parquet_are_pushed() {
     let people = People::start(&[]);
     let create = ["store", "create", "typed", "--key", "id", "--value", "record", "--key-field", "id"];
     people.cluster.must(&create);
-    let parquet = concat!(env!("CARGO_MANIFEST_DIR"), "/../../files/kith-rows/testdata/pyarrow.parquet");
+    let parquet = concat!(env!("CARGO_MANIFEST_DIR"), "/../../files/kith-build/testdata/pyarrow.parquet");
     let reply = people.cluster.must(&["store", "push", "typed", parquet, "-o", "json"]);
     let reply: Value = serde_json::from_str(&reply).expect("JSON");
     assert!(reply["records"].as_u64().is_some_and(|records| 0 < records), "{reply}");

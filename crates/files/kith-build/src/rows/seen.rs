@@ -1,0 +1,22 @@
+//! The rows that a schema is inferred from.
+
+use crate::rows::fault::RowLocation;
+use kith_schema::Inference;
+
+/// The rows seen so far, and their limit.
+pub(crate) struct Seen {
+    pub(crate) inference: Inference<RowLocation>,
+    /// The number of rows to examine; `None` examines all.
+    limit: Option<u64>,
+}
+
+impl Seen {
+    pub(crate) fn new(limit: Option<u64>) -> Self {
+        Seen { inference: Inference::new(), limit }
+    }
+
+    /// Whether the limit is reached.
+    pub(crate) fn is_enough(&self) -> bool {
+        self.limit.is_some_and(|limit| limit <= self.inference.rows())
+    }
+}
