@@ -199,8 +199,8 @@ impl Value {
 /// One node's answer to its share of a fan-out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// The keys that it answers: 0-based places in [`crate::Scope::Keys`], in the order in which the node received them;
-    /// for [`crate::Scope::Partitions`] the partitions.
+    /// The keys that it answers: 0-based indices into the keys of the fan-out, in the order in which the node received them;
+    /// for a fan-out to partitions, the partitions.
     pub positions: Vec<u32>,
     /// The value that the node computed.
     pub value: Value,

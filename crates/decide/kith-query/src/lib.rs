@@ -17,7 +17,7 @@
 //!   operation never sends anything: whoever drives it does.
 //! - `api`: the questions, the replies, their options and errors ([`QueryError`] with its stable code), and [`Service`].
 //! - [`convert`]: these types to wire messages and back.
-//! - [`line`]: requests as people write them, as JSON lines and as flags of commands (cargo feature `flags`).
+//! - [`mod@line`]: requests as people write them, as JSON lines and as flags of commands (cargo feature `flags`).
 //! - [`testing`]: a cluster within one thread, and the naive twin of each operation.
 //!
 //! A query pins one [`kith_topology::Topology`] from start to end, so that no answer mixes two versions. Every key of a

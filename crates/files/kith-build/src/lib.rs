@@ -20,7 +20,7 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let folder = tempfile::tempdir()?;
 //! let partitions = PartitionCount::new(4).ok_or("four is a count")?;
-//! let shape = Shape::told(Some(kith_build::rows::KeyType::Id), None, partitions); // ids to text
+//! let shape = Shape::stated(Some(kith_build::rows::KeyType::Id), None, partitions); // ids to text
 //! let target = Target { store: "pages", version: StoreVersion(1), out_dir: folder.path().to_owned() };
 //! let mut builder = StoreBuilder::new(&target, &shape, &RowSettings::default())?;
 //! builder.put(RowKey::Id(7), RowValue::Text("a page"))?;

@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 /// A protocol in which clients send requests.
 ///
 /// Contract: a door sends its requests through [`DoorCaller::call`], which checks the right to read and names the door in metrics. A
-/// door that asks its backend in another way checks rights itself, with [`DoorCaller::caller`].
+/// door that asks its backend in another way checks rights itself, with [`DoorCaller::rights`].
 pub trait Door: fmt::Debug + Send + Sync + 'static {
     /// The door's names, and what it sends to peers that never reach [`Door::serve`].
     fn names(&self) -> DoorNames;
