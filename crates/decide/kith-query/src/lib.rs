@@ -14,7 +14,7 @@
 //! ```
 //!
 //! - `operations`: one file for each operation of graphs; what can be asked, the answers, and the limits of both. An
-//!   operation never sends anything: whoever drives it does.
+//!   operation sends nothing; its driver does.
 //! - `api`: the questions, the replies, their options and errors ([`QueryError`] with its stable code), and [`Service`].
 //! - [`convert`]: these types to wire messages and back.
 //! - [`mod@line`]: requests as people write them, as JSON lines and as flags of commands (cargo feature `flags`).

@@ -361,7 +361,11 @@ fn every_unit_of_times_is_exact_or_refused_at_its_extremes() {
             }
         }
     }
-    // The same for numbers in text, in every unit of the flags.
+}
+
+#[test]
+fn numbers_in_text_are_exact_or_refused_in_every_unit_of_the_flags() {
+    const MAX: i64 = i64::MAX;
     for (kind, number, expected) in [
         ("time", u64::MAX, None),
         ("time", MAX as u64, Some(MAX as u64)),

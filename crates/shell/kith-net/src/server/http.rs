@@ -129,8 +129,8 @@ pub fn serve(bound: Bound, front: FrontPage, readiness: Readiness, stop: Cancell
     });
 }
 
-/// A value that is made anew for everybody who asks, but only once for those who ask at the same time, and in at most a quarter of the time
-/// of a thread.
+/// A value that is computed for each request. Requests at the same time share one computation, and computations take at most a
+/// quarter of a thread's time.
 #[derive(Debug, Default)]
 struct Shared<T>(Mutex<Option<Made<T>>>);
 

@@ -103,7 +103,7 @@ impl Http2 {
         self.allowance.pays(self.frames.idle(), writes, after)
     }
 
-    /// Whether so many streams were opened at once that others have their turn.
+    /// Whether this turn has opened as many streams as a turn may open.
     fn has_opened_many(&self) -> bool {
         STARTING_MAX as u64 <= self.frames.streams() - self.streams_before
     }
