@@ -247,6 +247,10 @@ fn command(data: &Path) -> Command {
     let mut command = Command::new(program.expect("MariaDB is installed: see scripts/packages.sh"));
     command.args(["--no-defaults", "--innodb-buffer-pool-size=32M", "--innodb-log-file-size=16M"]);
     command.arg(format!("--datadir={}", data.display()));
+    // A server that starts removes the temporary tables that it finds in its folder, of whichever server they are.
+    let temporary = data.with_extension("tmp");
+    fs::create_dir_all(&temporary).expect("the folder can be written");
+    command.arg(format!("--tmpdir={}", temporary.display()));
     if is_root() {
         // The server refuses to run as root unless it is told to.
         command.arg("--user=root");
@@ -257,15 +261,17 @@ fn command(data: &Path) -> Command {
 /// Creates the data by running a script, and shuts the server down.
 fn bootstrap(data: &Path, script: &[u8]) {
     fs::create_dir(data.join("mysql")).expect("the folder can be written");
+    let log = data.with_extension("log");
     let mut child = command(data)
         .arg("--bootstrap")
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
-        .stderr(Stdio::null())
+        .stderr(fs::File::create(&log).expect("the folder can be written"))
         .spawn()
         .expect("MariaDB starts");
     child.stdin.take().expect("the stream is piped").write_all(script).expect("the server reads");
-    assert!(child.wait().expect("the process can be waited for").success(), "the script is right");
+    let status = child.wait().expect("the process can be waited for");
+    assert!(status.success(), "the script is right: {}", fs::read_to_string(log).unwrap_or_default());
 }
 
 fn is_root() -> bool {
