@@ -1,7 +1,8 @@
 //! Applies one command to a store: one transition.
 
 use crate::versions::{
-    Action, Command, Context, Effect, HistoryEntry, Outcome, Refusal, StoreState, Transition,
+    Action, Command, Context, Effect, Frozen, HistoryEntry, Outcome, Refusal, StoreState, Transition,
+    retain::Retention,
 };
 use kith_types::StoreVersion;
 
@@ -63,5 +64,48 @@ impl Draft<'_> {
             push: None,
             outcome: Outcome::Done,
         });
+    }
+
+    /// Drops what is beyond the limits. This runs with every command, so that nothing depends on a separate clean-up.
+    fn clean(&mut self) {
+        let retain = self.state.policy.retain as usize;
+        let dropped = Retention { versions: &mut self.state.versions, retain }.remove();
+        self.effects.extend(dropped.into_iter().map(|version| Effect::Drop { version }));
+    }
+
+    pub fn check_keeper(&self) -> Result<(), Refusal> {
+        self.state.policy.guards.check_keeper(self.context.who, self.context.standing)
+    }
+
+    pub fn check_pusher(&self) -> Result<(), Refusal> {
+        self.state.policy.guards.check_pusher(self.context.who, self.context.standing)
+    }
+
+    /// Freezes the store. A store that is already frozen stays as it is.
+    pub fn freeze(&mut self) -> Result<(), Refusal> {
+        self.check_keeper()?;
+        if self.state.frozen.is_some() {
+            return Ok(());
+        }
+        let who = self.context.who.to_owned();
+        self.end_running(&format!("{who} froze the store"));
+        self.state.frozen = Some(Frozen { who, since: self.context.now });
+        self.note(Action::Freeze, self.state.current_version());
+        Ok(())
+    }
+
+    pub fn thaw(&mut self) -> Result<(), Refusal> {
+        self.check_keeper()?;
+        if self.state.frozen.take().is_some() {
+            self.note(Action::Thaw, self.state.current_version());
+        }
+        Ok(())
+    }
+
+    pub fn check_thawed(&self) -> Result<(), Refusal> {
+        match &self.state.frozen {
+            Some(Frozen { who, .. }) => Err(Refusal::StoreFrozen { who: who.clone() }),
+            None => Ok(()),
+        }
     }
 }

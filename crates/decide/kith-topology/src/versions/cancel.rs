@@ -1,75 +1,8 @@
-//! Cancels pushes, and freezes stores.
+//! The pushes that are over: how they ended, and which of them were cancelled before they began.
 
-use crate::versions::{
-    Action, CANCELLED_MAX, Cancelled, Frozen, HistoryEntry, Outcome, PushId, Refusal, StoreState,
-    apply::Draft,
-};
-
-impl Draft<'_> {
-    /// Cancels the running push, or `push`. If that push is not running, it is remembered, so that it is refused if it
-    /// begins soon. This adds no entry to the history, because otherwise made-up ids could displace real entries.
-    pub fn cancel(&mut self, push: Option<&PushId>) -> Result<(), Refusal> {
-        let running = self.state.running.as_ref().map(|running| running.push.clone());
-        let push = match (push, running) {
-            (None, None) => return Err(Refusal::NoPush),
-            (Some(push), running) if running.as_ref() != Some(push) => push.clone(),
-            (_, _) => {
-                self.end_running(&format!("{} cancelled it", self.context.who));
-                return Ok(());
-            }
-        };
-        match self.state.end_of(&push).map(|entry| (entry.version, &entry.outcome)) {
-            Some((version, Outcome::Done)) => Err(Refusal::PushServed { push, version }),
-            Some((_, Outcome::Cancelled(_))) => Ok(()),
-            Some((_, Outcome::Failed(_))) | None => {
-                self.state.remember_cancelled(push, self.context.who);
-                Ok(())
-            }
-        }
-    }
-
-    /// Ends the running push, if there is one.
-    pub fn end_running(&mut self, why: &str) {
-        if let Some(running) = self.state.running.take() {
-            self.end(running, Outcome::Cancelled(why.to_owned()));
-        }
-    }
-
-    /// Freezes the store. A store that is already frozen stays as it is.
-    pub fn freeze(&mut self) -> Result<(), Refusal> {
-        self.check_keeper()?;
-        if self.state.frozen.is_some() {
-            return Ok(());
-        }
-        let who = self.context.who.to_owned();
-        self.end_running(&format!("{who} froze the store"));
-        self.state.frozen = Some(Frozen { who, since: self.context.now });
-        self.note(Action::Freeze, self.state.current_version());
-        Ok(())
-    }
-
-    pub fn thaw(&mut self) -> Result<(), Refusal> {
-        self.check_keeper()?;
-        if self.state.frozen.take().is_some() {
-            self.note(Action::Thaw, self.state.current_version());
-        }
-        Ok(())
-    }
-
-    pub fn check_thawed(&self) -> Result<(), Refusal> {
-        match &self.state.frozen {
-            Some(Frozen { who, .. }) => Err(Refusal::StoreFrozen { who: who.clone() }),
-            None => Ok(()),
-        }
-    }
-}
+use crate::versions::{CANCELLED_MAX, Cancelled, HistoryEntry, Outcome, PushId, Refusal, StoreState};
 
 impl StoreState {
-    /// Whether the push with this id is running.
-    pub fn runs(&self, push: &PushId) -> bool {
-        self.running.as_ref().is_some_and(|running| running.push == *push)
-    }
-
     /// Returns the last end of the push with this id, as far as the history goes back. A failed push may have been repeated
     /// with its id.
     pub(crate) fn end_of(&self, push: &PushId) -> Option<&HistoryEntry> {
@@ -81,7 +14,8 @@ impl StoreState {
         self.cancelled.iter().find(|cancelled| cancelled.push == *push)
     }
 
-    fn remember_cancelled(&mut self, push: PushId, who: &str) {
+    /// Remembers the cancellation of a push that is unknown, unless it is remembered already.
+    pub(crate) fn remember_cancelled(&mut self, push: PushId, who: &str) {
         if self.cancelled_before(&push).is_some() {
             return;
         }

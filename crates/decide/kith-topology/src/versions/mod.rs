@@ -10,7 +10,7 @@
 //! [`StoreState::apply`] returns the transition that a [`Command`] causes, with the [effects](Effect) to carry out
 //! after the write, or why it is [refused](Refusal).
 //!
-//! - `push`, `cancel`, `guards`: a push, its end, and the checks that stop bad input.
+//! - `push`, `number`, `cancel`, `guards`: a push, its number, its end, and the checks that stop bad input.
 //! - `serve`: which version is served (swap, rollback, hold, block).
 //! - `retain`: which versions are dropped.
 //! - `holders`, `supply`, `repair`: which nodes have to hold a version, and from where they fetch it.
@@ -35,6 +35,7 @@ mod fence;
 mod guards;
 mod history;
 mod holders;
+mod number;
 mod push;
 mod refusal;
 mod repair;
@@ -47,7 +48,7 @@ pub use command::{Command, Context, Effect, Rebalance, Transition, Trust};
 pub use fence::{Fence, Followed};
 pub use history::{Action, HistoryEntry, Outcome};
 pub use holders::Holders;
-pub use push::version_last_of_dropped;
+pub use number::version_last_of_dropped;
 pub use refusal::Refusal;
 pub use repair::{BRIEF, Donors, Origin, origins};
 pub use store::{

@@ -1,22 +1,11 @@
-//! A push from its beginning to its flip or its failure. Before the flip, nothing that is served has changed.
+//! A push from its beginning to its flip, its failure or its cancellation. Before the flip, nothing that is served has changed.
 
 use crate::versions::{
-    Action, Effect, HistoryEntry, Outcome, PushId, Refusal, Running, UnixMillis, VersionEntry, VersionState,
-    apply::Draft, command::Rebalance,
+    Action, Effect, HistoryEntry, Outcome, PushId, Refusal, Running, VersionEntry, VersionState,
+    apply::Draft, command::Rebalance, guards::OfferedSize, number::Numbering,
 };
 use kith_types::{NodeId, StoreVersion};
 use std::collections::BTreeSet;
-
-/// The amount by which a chosen number may be above the clock, or above the last number. All later numbers must be
-/// greater, so a number near the end of the range would be the last one. A day allows for differing clocks.
-const AHEAD_MAX_MS: u64 = 24 * 60 * 60 * 1_000;
-
-/// Returns the last version number for a store that is created again under the name of a dropped one. A number far above the
-/// clock is forgotten, so that numbering can continue. Every number that could be chosen under the rule above is still below
-/// the result.
-pub fn version_last_of_dropped(version_last: StoreVersion, now: UnixMillis) -> StoreVersion {
-    version_last.min(StoreVersion(now.0.saturating_add(AHEAD_MAX_MS)))
-}
 
 impl Draft<'_> {
     pub fn begin(
@@ -36,7 +25,8 @@ impl Draft<'_> {
             return Err(Refusal::RebalanceRunning { rebalance: id.to_owned(), is_stopped });
         }
         self.check_pusher()?;
-        let version = self.number(version)?;
+        let numbering = Numbering { last: self.state.version_last, now: self.context.now };
+        let version = numbering.number(version)?;
         self.state.version_last = version;
         self.state.versions.push(VersionEntry {
             version,
@@ -85,27 +75,10 @@ impl Draft<'_> {
         }
     }
 
-    /// Returns the version number: the time, but above every earlier number. This includes numbers of failed pushes, because
-    /// nodes may have files of them.
-    fn number(&self, asked: Option<StoreVersion>) -> Result<StoreVersion, Refusal> {
-        let last = self.state.version_last;
-        let most = self.context.now.0.max(last.0).saturating_add(AHEAD_MAX_MS);
-        match asked {
-            Some(version) if StoreVersion::MAX < version => Err(Refusal::VersionTooGreat { version }),
-            Some(version) if most < version.0 => {
-                Err(Refusal::VersionAhead { version, most: StoreVersion(most) })
-            }
-            Some(version) if version <= last => Err(Refusal::VersionNotNewer { version, last }),
-            Some(version) => Ok(version),
-            None if StoreVersion::MAX <= last => Err(Refusal::VersionTooGreat { version: last }),
-            None => Ok(StoreVersion(self.context.now.0.max(last.0 + 1)).min(StoreVersion::MAX)),
-        }
-    }
-
     pub fn offer(&mut self, push: &PushId, records: u64, bytes: u64, force: bool) -> Result<(), Refusal> {
         let version = self.running(push)?.version;
         if !force {
-            self.check_counts(records, bytes)?;
+            OfferedSize { records, bytes }.check(&self.state)?;
         }
         let nodes = self.context.holders.nodes();
         if let Some(entry) = self.state.version_mut(version) {
@@ -196,6 +169,35 @@ impl Draft<'_> {
         self.abort(push, &format!("{coordinator} went away; {} took the push back", self.context.who))
     }
 
+    /// Cancels the running push, or `push`. If that push is not running, it is remembered, so that it is refused if it
+    /// begins soon. This adds no entry to the history, because otherwise made-up ids could displace real entries.
+    pub fn cancel(&mut self, push: Option<&PushId>) -> Result<(), Refusal> {
+        let running = self.state.running.as_ref().map(|running| running.push.clone());
+        let push = match (push, running) {
+            (None, None) => return Err(Refusal::NoPush),
+            (Some(push), running) if running.as_ref() != Some(push) => push.clone(),
+            (_, _) => {
+                self.end_running(&format!("{} cancelled it", self.context.who));
+                return Ok(());
+            }
+        };
+        match self.state.end_of(&push).map(|entry| (entry.version, &entry.outcome)) {
+            Some((version, Outcome::Done)) => Err(Refusal::PushServed { push, version }),
+            Some((_, Outcome::Cancelled(_))) => Ok(()),
+            Some((_, Outcome::Failed(_))) | None => {
+                self.state.remember_cancelled(push, self.context.who);
+                Ok(())
+            }
+        }
+    }
+
+    /// Ends the running push, if there is one.
+    pub fn end_running(&mut self, why: &str) {
+        if let Some(running) = self.state.running.take() {
+            self.end(running, Outcome::Cancelled(why.to_owned()));
+        }
+    }
+
     fn running(&self, push: &PushId) -> Result<&Running, Refusal> {
         let running = self.state.running.as_ref().filter(|running| running.push == *push);
         running.ok_or_else(|| self.state.not_running(push))
@@ -204,17 +206,5 @@ impl Draft<'_> {
     fn running_mut(&mut self, push: &PushId) -> Result<&mut Running, Refusal> {
         self.running(push)?;
         self.state.running.as_mut().ok_or_else(|| Refusal::PushEnded { push: push.clone() })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_store_whose_numbers_were_used_up_counts_on_from_the_clock_when_it_is_made_again() {
-        let now = UnixMillis(1_000);
-        assert_eq!(version_last_of_dropped(StoreVersion(7), now), StoreVersion(7));
-        assert_eq!(version_last_of_dropped(StoreVersion::MAX, now), StoreVersion(1_000 + AHEAD_MAX_MS));
     }
 }

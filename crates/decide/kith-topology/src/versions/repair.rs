@@ -21,9 +21,9 @@ pub const BRIEF: Duration = Duration::from_secs(5);
 /// A place that has the files of a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// The place where the version was built or uploaded to. Requests are repeated for at most [`BRIEF`].
+    /// The object store to which the version was built or uploaded. Requests are repeated for at most [`BRIEF`].
     ObjectStoreBriefly,
-    /// The same place. Requests are repeated for as long as the settings say.
+    /// The same object store. Requests are repeated for as long as the settings say.
     ObjectStore,
     /// The nodes that hold replicas.
     Peers,

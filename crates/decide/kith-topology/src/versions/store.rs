@@ -217,4 +217,20 @@ impl StoreState {
         }
         self.history.push_back(entry);
     }
+
+    /// Whether the push with this id is running.
+    pub fn runs(&self, push: &PushId) -> bool {
+        self.running.as_ref().is_some_and(|running| running.push == *push)
+    }
+
+    pub(crate) fn bytes_kept(&self) -> u64 {
+        let kept = self.versions.iter().filter(|entry| entry.state.is_kept());
+        kept.map(|entry| entry.bytes).fold(0, u64::saturating_add)
+    }
+
+    /// Returns how many bytes the quota leaves for a version beside the kept ones; `None` if there is no quota. The guards
+    /// only check the size that the pusher reports; a node that fetches the version can check its real size against this.
+    pub fn quota_left_bytes(&self) -> Option<u64> {
+        Some(self.policy.quota_bytes?.saturating_sub(self.bytes_kept()))
+    }
 }
