@@ -4,10 +4,11 @@
 use super::entry::{Entry, Value};
 use super::guards::Guard;
 use super::key::{FillKey, Key};
-use super::partition::{Filled, PartitionCache};
+use super::partition::{Filled, Partition, PartitionCache};
 use super::query::{Answer, Answered, Memory, Need, Query, Readiness, Reply};
+use super::store::Store;
 use kith_live::{ListKey, RowQuery};
-use kith_types::{LogPoint, Timestamp};
+use kith_types::{LogPoint, PartitionId, Timestamp};
 use std::sync::Arc;
 
 /// An answer, or the rows that are needed for it.
@@ -21,7 +22,13 @@ impl<W> PartitionCache<'_, W> {
             Memory::IfFresh if readiness == Readiness::NotFresh => Memory::Bypass,
             other => other,
         };
-        let missing = match self.find(query, Need { memory, ..need }) {
+        let mut reader = Reader {
+            id: self.id,
+            partition: self.partition,
+            store: self.store,
+            need: Need { memory, ..need },
+        };
+        let missing = match reader.find(query) {
             Ok(answered) => {
                 self.store.counters.hits += 1;
                 return Reply::Answer(answered);
@@ -45,34 +52,42 @@ impl<W> PartitionCache<'_, W> {
         if self.is_behind(after) { Readiness::Wait } else { Readiness::Now }
     }
 
-    /// Returns a place for answers that need no rows and therefore hold at every place.
-    pub(super) fn anywhere(&self, need: Need<'_>) -> LogPoint {
-        self.partition.applied.max(need.after)
-    }
-
     fn is_behind(&self, after: LogPoint) -> bool {
         self.partition.applied < after
     }
+}
 
-    fn find(&mut self, query: &Query, need: Need<'_>) -> Found {
+/// One query that is answered from the cache of a partition.
+pub(super) struct Reader<'a, W> {
+    id: PartitionId,
+    partition: &'a Partition<W>,
+    store: &'a mut Store,
+    need: Need<'a>,
+}
+
+impl<W> Reader<'_, W> {
+    /// Returns a place for answers that need no rows and therefore hold at every place.
+    pub(super) fn anywhere(&self) -> LogPoint {
+        self.partition.applied.max(self.need.after)
+    }
+
+    fn find(&mut self, query: &Query) -> Found {
         match query {
-            Query::Objects(ids) => self.objects(ids, need),
-            Query::Count(list) => match self.count(*list, need) {
+            Query::Objects(ids) => self.objects(ids),
+            Query::Count(list) => match self.count(*list) {
                 Some((count, at)) => Ok(Answered { answer: Answer::Count(count), from: at, until: at }),
                 None => Err(vec![RowQuery::Count(*list)]),
             },
-            Query::Get { list, ids, high, low } => self.get(*list, ids, (*low, *high), need),
-            Query::Range { list, start, limit } => self.range(*list, *start, *limit, need),
-            Query::TimeRange { list, high, low, limit } => {
-                self.time_range(*list, (*low, *high), *limit, need)
-            }
+            Query::Get { list, ids, high, low } => self.get(*list, ids, (*low, *high)),
+            Query::Range { list, start, limit } => self.range(*list, *start, *limit),
+            Query::TimeRange { list, high, low, limit } => self.time_range(*list, (*low, *high), *limit),
         }
     }
 
-    fn objects(&mut self, ids: &[u64], need: Need<'_>) -> Found {
+    fn objects(&mut self, ids: &[u64]) -> Found {
         let (mut objects, mut missing, mut span) = (Vec::new(), Vec::new(), Span::default());
         for &id in ids {
-            match self.look(FillKey::Entry(Key::Object(id)), need) {
+            match self.look(FillKey::Entry(Key::Object(id))) {
                 Some((entry, at)) => {
                     span.add(at);
                     objects.push(match &entry.value {
@@ -84,40 +99,40 @@ impl<W> PartitionCache<'_, W> {
             }
         }
         if missing.is_empty() {
-            Ok(span.answered(Answer::Objects(objects), self.anywhere(need)))
+            Ok(span.answered(Answer::Objects(objects), self.anywhere()))
         } else {
             Err(missing)
         }
     }
 
     /// Returns the length of a list if it was read as such, and the place at which it holds.
-    pub(super) fn length(&mut self, list: ListKey, need: Need<'_>) -> Option<(u64, LogPoint)> {
-        let (entry, at) = self.look(FillKey::Entry(Key::Count(list)), need)?;
+    pub(super) fn length(&mut self, list: ListKey) -> Option<(u64, LogPoint)> {
+        let (entry, at) = self.look(FillKey::Entry(Key::Count(list)))?;
         if let Value::Count(length) = entry.value { Some((length, at)) } else { None }
     }
 
     /// As [`Self::length`], but also from a list that is known as a whole.
-    fn count(&mut self, list: ListKey, need: Need<'_>) -> Option<(u64, LogPoint)> {
-        if let Some(found) = self.length(list, need) {
+    fn count(&mut self, list: ListKey) -> Option<(u64, LogPoint)> {
+        if let Some(found) = self.length(list) {
             return Some(found);
         }
-        let (entry, at) = self.look(FillKey::Entry(Key::Prefix(list)), need)?;
+        let (entry, at) = self.look(FillKey::Entry(Key::Prefix(list)))?;
         let prefix = entry.prefix().filter(|prefix| prefix.is_whole())?;
         Some((prefix.items().len() as u64, at))
     }
 
     /// Returns the value of a key, and the place at which it holds. Rows that were read for this query come first,
     /// because the entry in memory may be a shorter part of the same list.
-    pub(super) fn look(&mut self, key: FillKey, need: Need<'_>) -> Option<(Arc<Entry>, LogPoint)> {
+    pub(super) fn look(&mut self, key: FillKey) -> Option<(Arc<Entry>, LogPoint)> {
         let applied = self.partition.applied;
         let wait = self.partition.guards.hold(Guard::WaitApplied);
-        let reaches = |at: LogPoint| need.after <= at || !wait;
-        let current = |at: LogPoint| reaches(at.max(applied)) && self.is_current(key, at);
-        let first = need.filled.partition_point(|filled| filled.key < key);
-        let mut of_key = need.filled[first..].iter().take_while(|filled| filled.key == key);
+        let reaches = |at: LogPoint| self.need.after <= at || !wait;
+        let current = |at: LogPoint| reaches(at.max(applied)) && self.partition.is_current(key, at);
+        let first = self.need.filled.partition_point(|filled| filled.key < key);
+        let mut of_key = self.need.filled[first..].iter().take_while(|filled| filled.key == key);
         let read = of_key.find(|filled| current(filled.entry.at));
         let is_shorter = |filled: &Filled| match key {
-            FillKey::Entry(key) if need.memory != Memory::Bypass => {
+            FillKey::Entry(key) if self.need.memory != Memory::Bypass => {
                 let kept = self.store.get((self.id, key), self.partition.epoch);
                 kept.is_some_and(|kept| reaches(kept.at.max(applied)) && kept.knows_more_than(&filled.entry))
             }
@@ -128,7 +143,7 @@ impl<W> PartitionCache<'_, W> {
             return Some((Arc::clone(&filled.entry), filled.entry.at.max(applied)));
         }
         let FillKey::Entry(key) = key else { return None };
-        if need.memory == Memory::Bypass {
+        if self.need.memory == Memory::Bypass {
             return None;
         }
         let entry = self.store.read((self.id, key), self.partition.epoch)?;

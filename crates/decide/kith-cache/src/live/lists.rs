@@ -1,11 +1,10 @@
 //! Queries of association lists, answered from lengths, prefixes and single associations.
 
-use super::ask::{Found, Span};
+use super::ask::{Found, Reader, Span};
 use super::entry::Value;
 use super::key::{FillKey, Key};
-use super::partition::PartitionCache;
 use super::prefix::Prefix;
-use super::query::{Answer, Answered, Need, Start};
+use super::query::{Answer, Answered, Start};
 use super::store::PREFIX_MAX;
 use kith_live::{Association, ListKey, ListPlace, RowQuery};
 use kith_types::LogPoint;
@@ -25,41 +24,29 @@ struct Window {
     limit: u32,
 }
 
-impl<W> PartitionCache<'_, W> {
-    pub(super) fn range(&mut self, list: ListKey, start: Start, limit: u32, need: Need<'_>) -> Found {
-        self.window(list, Window { start, low: 0, limit }, need)
+impl<W> Reader<'_, W> {
+    pub(super) fn range(&mut self, list: ListKey, start: Start, limit: u32) -> Found {
+        self.window(list, Window { start, low: 0, limit })
     }
 
-    pub(super) fn time_range(
-        &mut self,
-        list: ListKey,
-        (low, high): (u64, u64),
-        limit: u32,
-        need: Need<'_>,
-    ) -> Found {
+    pub(super) fn time_range(&mut self, list: ListKey, (low, high): (u64, u64), limit: u32) -> Found {
         if high < low {
-            return Ok(self.nothing(self.anywhere(need)));
+            return Ok(self.nothing(self.anywhere()));
         }
         let start = match high.checked_add(1) {
             Some(time) => Start::After(ListPlace { time, id2: u64::MAX }),
             None => Start::Index(0),
         };
-        self.window(list, Window { start, low, limit }, need)
+        self.window(list, Window { start, low, limit })
     }
 
-    pub(super) fn get(
-        &mut self,
-        list: ListKey,
-        ids: &[u64],
-        (low, high): (u64, u64),
-        need: Need<'_>,
-    ) -> Found {
+    pub(super) fn get(&mut self, list: ListKey, ids: &[u64], (low, high): (u64, u64)) -> Found {
         let mut wanted: BTreeSet<u64> = ids.iter().copied().collect();
         if wanted.is_empty() || high < low {
-            return Ok(self.nothing(self.anywhere(need)));
+            return Ok(self.nothing(self.anywhere()));
         }
         let (mut found, mut span) = (BTreeMap::new(), Span::default());
-        let known = self.look(FillKey::Entry(Key::Prefix(list)), need);
+        let known = self.look(FillKey::Entry(Key::Prefix(list)));
         if let Some((entry, at)) = &known
             && let Some(prefix) = entry.prefix()
         {
@@ -72,11 +59,11 @@ impl<W> PartitionCache<'_, W> {
                 span.add(*at);
             }
         }
-        let length = if known.is_none() { self.length(list, need) } else { None };
+        let length = if known.is_none() { self.length(list) } else { None };
         if let Some((0, at)) = length {
             return Ok(self.nothing(at));
         }
-        wanted.retain(|id2| match self.look(FillKey::Entry(Key::Association(list.to(*id2))), need) {
+        wanted.retain(|id2| match self.look(FillKey::Entry(Key::Association(list.to(*id2)))) {
             Some((entry, at)) => {
                 span.add(at);
                 if let Value::Association(Some(item)) = &entry.value {
@@ -90,26 +77,26 @@ impl<W> PartitionCache<'_, W> {
             return Err(missing_associations(list, &wanted, known.is_some(), length.is_some()));
         }
         let items = found.into_values().filter(|item: &Association| (low..=high).contains(&item.time));
-        Ok(span.answered(Answer::Associations(items.collect()), self.anywhere(need)))
+        Ok(span.answered(Answer::Associations(items.collect()), self.anywhere()))
     }
 
-    fn window(&mut self, list: ListKey, window: Window, need: Need<'_>) -> Found {
+    fn window(&mut self, list: ListKey, window: Window) -> Found {
         if window.limit == 0 {
-            return Ok(self.nothing(self.anywhere(need)));
+            return Ok(self.nothing(self.anywhere()));
         }
-        let known = self.look(FillKey::Entry(Key::Prefix(list)), need);
+        let known = self.look(FillKey::Entry(Key::Prefix(list)));
         if let Some((entry, at)) = &known
             && let Some(items) = entry.prefix().and_then(|prefix| window.of(prefix))
         {
             return Ok(Answered { answer: Answer::Associations(items), from: *at, until: *at });
         }
-        let length = self.length(list, need);
+        let length = self.length(list);
         if let Some((length, at)) = length
             && window.begins_beyond(length)
         {
             return Ok(self.nothing(at));
         }
-        if let Some((entry, at)) = self.look(FillKey::Page(list, window.start, window.limit), need)
+        if let Some((entry, at)) = self.look(FillKey::Page(list, window.start, window.limit))
             && let Some(page) = entry.prefix()
         {
             let items = window.take(page.items());

@@ -66,6 +66,29 @@ impl<W> Partition<W> {
     pub(super) fn flight_count(&self) -> usize {
         self.flights.len()
     }
+
+    /// Whether no applied change has changed the value since it was read.
+    pub(super) fn is_current(&self, key: FillKey, at: LogPoint) -> bool {
+        let Partition { applied, recent, guards, .. } = self;
+        let known = *applied <= at || recent.reaches(at) || !guards.hold(Guard::RefuseBeforeMemory);
+        let changed = recent.changed_after(key.changes_with(), at);
+        known && !(changed && guards.hold(Guard::RefuseChanged))
+    }
+
+    /// Applies to the entry the changes since it was read. Returns `false` if they are not known.
+    fn bring_up_to_date(&self, key: FillKey, entry: &mut Entry) -> bool {
+        let Partition { applied, recent, pending, .. } = self;
+        if self.is_current(key, entry.at) {
+            entry.at = entry.at.max(*applied);
+            return true;
+        }
+        let FillKey::Entry(of) = key else { return false };
+        let noted = pending.get(&key).filter(|_| recent.reaches(entry.at));
+        let Some(changes) = noted.and_then(|pending| pending.after(entry.at)) else { return false };
+        let current = changes.into_iter().all(|effect| entry.apply(of, effect));
+        entry.at = *applied;
+        current
+    }
 }
 
 /// The cache of one partition, borrowed from [`super::LiveCaches`]. `W` is a waiter for a fill, such as the sending end
@@ -279,7 +302,7 @@ impl<W> PartitionCache<'_, W> {
     pub fn fill(&mut self, at: LogPoint, query: &RowQuery, answer: &RowAnswer) -> Option<Filled> {
         let key = FillKey::of(query)?;
         let mut entry = Entry::read(at, query, answer)?;
-        if !self.bring_up_to_date(key, &mut entry) {
+        if !self.partition.bring_up_to_date(key, &mut entry) {
             self.store.counters.refused += 1;
             return None;
         }
@@ -288,29 +311,6 @@ impl<W> PartitionCache<'_, W> {
             self.keep(key, &entry);
         }
         Some(Filled { key, entry })
-    }
-
-    /// Whether no applied change has changed the value since it was read.
-    pub(super) fn is_current(&self, key: FillKey, at: LogPoint) -> bool {
-        let Partition { applied, recent, guards, .. } = &*self.partition;
-        let known = *applied <= at || recent.reaches(at) || !guards.hold(Guard::RefuseBeforeMemory);
-        let changed = recent.changed_after(key.changes_with(), at);
-        known && !(changed && guards.hold(Guard::RefuseChanged))
-    }
-
-    /// Applies to the entry the changes since it was read. Returns `false` if they are not known.
-    fn bring_up_to_date(&self, key: FillKey, entry: &mut Entry) -> bool {
-        let Partition { applied, recent, pending, .. } = &*self.partition;
-        if self.is_current(key, entry.at) {
-            entry.at = entry.at.max(*applied);
-            return true;
-        }
-        let FillKey::Entry(of) = key else { return false };
-        let noted = pending.get(&key).filter(|_| recent.reaches(entry.at));
-        let Some(changes) = noted.and_then(|pending| pending.after(entry.at)) else { return false };
-        let current = changes.into_iter().all(|effect| entry.apply(of, effect));
-        entry.at = *applied;
-        current
     }
 
     fn keep(&mut self, key: Key, entry: &Arc<Entry>) {
