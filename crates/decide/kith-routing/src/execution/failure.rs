@@ -1,4 +1,4 @@
-//! The reasons why a request failed, and the only place that decides whether to retry.
+//! The reasons why a request failed, and the only decision whether to retry.
 
 use kith_types::{Epoch, ErrorClass, ErrorCode, StoreVersion};
 use std::fmt;

@@ -10,7 +10,7 @@ impl RebalanceState {
     /// Returns the table that the running or the next commit puts in force.
     pub(crate) fn next_table(&self) -> Option<TableParts> {
         match self.parts.phase {
-            Phase::Undoing => return self.undone_table(),
+            Phase::Undoing => return self.parts.undone_table(),
             Phase::Ended(_) => return None,
             Phase::Working | Phase::Committing | Phase::Stopped(_) => {}
         }
@@ -28,16 +28,16 @@ impl RebalanceState {
         }
         let undoing = self.parts.phase == Phase::Undoing;
         if let Some(table) = self.next_table() {
-            self.take_over(table, now);
+            self.parts.take_over(table, now);
         }
         if undoing {
             self.parts.phase = Phase::Ended(Ending::Aborted);
-            self.untold = Some(Ending::Aborted);
+            self.new_ending = Some(Ending::Aborted);
             return;
         }
         self.parts.phase = Phase::Working;
         self.advance();
-        self.parts.first_uncommitted = self.batches_done();
+        self.parts.first_uncommitted = self.parts.batches_done();
     }
 
     /// Records that the old table is still in force. What to write is decided again.
@@ -75,10 +75,6 @@ impl RebalanceState {
         };
         let fresh = |copy| Transfer { copy, state: TransferState::Pending, failures: 0, avoid: Vec::new() };
         self.parts.transfers = moves.into_iter().map(fresh).collect();
-    }
-
-    pub(crate) fn batches_done(&self) -> usize {
-        self.steps[..self.parts.steps_done].iter().filter(|step| matches!(step, PlanStep::Batch(_))).count()
     }
 }
 

@@ -1,10 +1,9 @@
 //! The copies of a batch: which of them may begin, and how failures and the deaths of nodes affect them.
 
 use crate::rebalance::donors::{Donors, Need};
+use crate::rebalance::execute::Nodes;
 use crate::rebalance::holdings::Holdings;
-use crate::rebalance::{
-    CopyFault, Phase, RebalanceAction, RebalanceState, StopReason, Transfer, TransferState,
-};
+use crate::rebalance::{CopyFault, RebalanceAction, RebalanceParts, StopReason, Transfer, TransferState};
 use kith_types::NodeId;
 use std::collections::BTreeMap;
 
@@ -12,13 +11,16 @@ use std::collections::BTreeMap;
 /// rebalance stops.
 const FAILURES_MAX: u32 = 5;
 
-impl RebalanceState {
-    /// Begins the copies that can begin. Returns whether the whole batch has been copied.
-    pub(crate) fn batch_is_copied(&mut self, actions: &mut Vec<RebalanceAction>) -> bool {
-        if let Err(reason) = self.check_nodes() {
-            actions.push(self.stop(reason));
-            return false;
-        }
+/// The copies of the current batch, with the nodes that take part in them.
+pub(crate) struct Copies<'a> {
+    pub(crate) parts: &'a mut RebalanceParts,
+    pub(crate) nodes: &'a Nodes,
+}
+
+impl Copies<'_> {
+    /// Begins the copies that can begin. Returns whether the whole batch has been copied, or why the rebalance stops.
+    pub(crate) fn begin(&mut self, actions: &mut Vec<RebalanceAction>) -> Result<bool, StopReason> {
+        self.check_nodes()?;
         // A donor has one stealer at a time, because it serves reads meanwhile.
         let mut busy: BTreeMap<NodeId, NodeId> = BTreeMap::new();
         for transfer in
@@ -31,26 +33,28 @@ impl RebalanceState {
             let Transfer { copy, state, .. } = &self.parts.transfers[index];
             left |= matches!(state, TransferState::Pending | TransferState::Running);
             let free = busy.get(&copy.donor).is_none_or(|stealer| *stealer == copy.stealer);
-            if *state == TransferState::Pending && free && !self.is_being_freed(copy.stealer, copy.partition)
+            if *state == TransferState::Pending
+                && free
+                && !self.parts.is_being_freed(copy.stealer, copy.partition)
             {
                 busy.insert(copy.donor, copy.stealer);
                 self.parts.transfers[index].state = TransferState::Running;
                 actions.push(RebalanceAction::Copy(index));
             }
         }
-        !left
+        Ok(!left)
     }
 
     /// Checks that every stealer of the batch is up, and every donor of a pending copy too. Replaces donors that are not.
     fn check_nodes(&mut self) -> Result<(), StopReason> {
         let open = |transfer: &&Transfer| transfer.state != TransferState::Replaced;
         let mut stealers = self.parts.transfers.iter().filter(open).map(|transfer| transfer.copy.stealer);
-        if let Some(node) = stealers.find(|node| self.dead.contains(node)) {
+        if let Some(node) = stealers.find(|node| self.nodes.dead.contains(node)) {
             return Err(StopReason::StealerDown { node });
         }
         for index in 0..self.parts.transfers.len() {
             let Transfer { copy, state, avoid, .. } = &self.parts.transfers[index];
-            let unfit = self.dead.contains(&copy.donor) || avoid.contains(&copy.donor);
+            let unfit = self.nodes.dead.contains(&copy.donor) || avoid.contains(&copy.donor);
             if *state == TransferState::Pending && unfit {
                 self.replace_donor(index)?;
             }
@@ -69,7 +73,7 @@ impl RebalanceState {
             stores: copy.stores,
         };
         let held = Holdings::of(&self.parts.table, &self.parts.plan.stores);
-        let mut donors = Donors::new(&self.parts.table.nodes, &self.parts.plan.stores, &self.dead);
+        let mut donors = Donors::new(&self.parts.table.nodes, &self.parts.plan.stores, &self.nodes.dead);
         let open =
             |transfer: &&Transfer| matches!(transfer.state, TransferState::Pending | TransferState::Running);
         self.parts.transfers.iter().filter(open).for_each(|transfer| donors.note(&transfer.copy));
@@ -82,7 +86,8 @@ impl RebalanceState {
         Ok(())
     }
 
-    pub(crate) fn copied(&mut self, index: usize) {
+    /// Records that a copy is finished.
+    pub(crate) fn finish(&mut self, index: usize) {
         if let Some(transfer) = self.parts.transfers.get_mut(index)
             && transfer.state == TransferState::Running
         {
@@ -90,10 +95,11 @@ impl RebalanceState {
         }
     }
 
-    pub(crate) fn copy_failed(&mut self, index: usize, fault: CopyFault) -> Vec<RebalanceAction> {
-        let Some(transfer) = self.parts.transfers.get_mut(index) else { return Vec::new() };
+    /// Records that a copy has failed. Returns the reason to stop, if there is one.
+    pub(crate) fn fail(&mut self, index: usize, fault: CopyFault) -> Option<StopReason> {
+        let transfer = self.parts.transfers.get_mut(index)?;
         if transfer.state != TransferState::Running {
-            return Vec::new();
+            return None;
         }
         transfer.state = TransferState::Pending;
         let (donor, stealer, partition) =
@@ -101,30 +107,29 @@ impl RebalanceState {
         let reason = match fault {
             CopyFault::Donor => {
                 transfer.avoid.push(donor);
-                return Vec::new();
+                return None;
             }
             CopyFault::Stealer => StopReason::StealerFailed { node: stealer, partition },
             CopyFault::Transient => {
                 transfer.failures += 1;
                 if transfer.failures < FAILURES_MAX {
-                    return Vec::new();
+                    return None;
                 }
                 transfer.failures = 0;
                 transfer.avoid.push(donor);
                 // Another replica may succeed, whatever the reason: a donor may have died without being noticed.
                 if self.replace_donor(index).is_ok() {
-                    return Vec::new();
+                    return None;
                 }
                 self.parts.transfers[index].avoid.pop();
                 StopReason::CopyFailed { partition, donor, stealer }
             }
         };
-        // If the rebalance is stopped for another reason already, keep that one: a user can act on one reason at a time.
-        if self.parts.phase == Phase::Working { vec![self.stop(reason)] } else { Vec::new() }
+        Some(reason)
     }
 
-    pub(crate) fn node_down(&mut self, node: NodeId) -> Vec<RebalanceAction> {
-        self.dead.insert(node);
+    /// Records that a node is down. Returns the copies to cancel.
+    pub(crate) fn lose(&mut self, node: NodeId) -> Vec<RebalanceAction> {
         let mut actions = Vec::new();
         for (index, transfer) in self.parts.transfers.iter_mut().enumerate() {
             let concerned = transfer.copy.donor == node || transfer.copy.stealer == node;

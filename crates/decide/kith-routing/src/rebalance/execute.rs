@@ -1,8 +1,10 @@
 //! The events and actions of an execution.
 
-use crate::rebalance::{Ending, Phase, PlanStep, RebalanceState, StopReason};
+use crate::rebalance::copies::Copies;
+use crate::rebalance::{Ending, Phase, PlanStep, RebalanceState, StopReason, TransferState};
 use crate::{RoutingTable, TableParts};
 use kith_types::{Epoch, NodeId, PartitionId, Timestamp};
+use std::collections::BTreeSet;
 
 /// The party at fault for a failed copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,19 +62,32 @@ pub enum RebalanceAction {
     Ended(Ending),
 }
 
+/// The facts about the nodes of the cluster, as far as they are known.
+#[derive(Clone, Debug)]
+pub(crate) struct Nodes {
+    pub(crate) dead: BTreeSet<NodeId>,
+    /// No process uses a table before this epoch.
+    pub(crate) oldest_in_use: Epoch,
+}
+
 impl RebalanceState {
     /// Takes in an event. Events that do not fit the state, such as late answers, are ignored. Returns the actions that must
     /// be carried out at once, such as cancelling copies; [`RebalanceState::next`] returns the others.
     pub fn on(&mut self, event: RebalanceEvent, now: Timestamp) -> Vec<RebalanceAction> {
         match event {
-            RebalanceEvent::Copied(index) => self.copied(index),
+            RebalanceEvent::Copied(index) => self.copies().finish(index),
             RebalanceEvent::CopyFailed(index, fault) => return self.copy_failed(index, fault),
-            RebalanceEvent::NodeDown(node) => return self.node_down(node),
-            RebalanceEvent::NodeUp(node) => drop(self.dead.remove(&node)),
+            RebalanceEvent::NodeDown(node) => {
+                self.nodes.dead.insert(node);
+                return self.copies().lose(node);
+            }
+            RebalanceEvent::NodeUp(node) => drop(self.nodes.dead.remove(&node)),
             RebalanceEvent::Committed => self.committed(now),
             RebalanceEvent::CommitRefused(in_force) => return self.refused(&in_force.to_parts(), now),
-            RebalanceEvent::InUse(epoch) => self.oldest_in_use = self.oldest_in_use.max(epoch),
-            RebalanceEvent::Reclaimed(node, partition, stores) => self.freed((node, partition), &stores),
+            RebalanceEvent::InUse(epoch) => self.nodes.oldest_in_use = self.nodes.oldest_in_use.max(epoch),
+            RebalanceEvent::Reclaimed(node, partition, stores) => {
+                self.parts.freed((node, partition), &stores)
+            }
             RebalanceEvent::Emptied(node) => self.parts.reclaims.retain(|reclaim| reclaim.node != node),
             RebalanceEvent::Continue => self.go_on(),
             RebalanceEvent::Abort => self.abort(),
@@ -89,14 +104,21 @@ impl RebalanceState {
         if self.parts.abort_asked && unfinished && may_undo {
             self.undo(now, &mut actions);
         }
-        actions.extend(self.untold.take().map(RebalanceAction::Ended));
+        actions.extend(self.new_ending.take().map(RebalanceAction::Ended));
         while self.parts.phase == Phase::Working {
             let Some(step) = self.steps.get(self.parts.steps_done).copied() else {
                 self.end(Ending::Finished, &mut actions);
                 break;
             };
-            if matches!(step, PlanStep::Batch(_)) && !self.batch_is_copied(&mut actions) {
-                break;
+            if matches!(step, PlanStep::Batch(_)) {
+                match self.copies().begin(&mut actions) {
+                    Ok(true) => {}
+                    Ok(false) => break,
+                    Err(reason) => {
+                        actions.push(self.stop(reason));
+                        break;
+                    }
+                }
             }
             match self.next_table() {
                 Some(table) => {
@@ -106,8 +128,43 @@ impl RebalanceState {
                 None => self.advance(),
             }
         }
-        self.reclaim(now, &mut actions);
+        self.parts.reclaim(now, &self.nodes, &mut actions);
         actions
+    }
+
+    fn copies(&mut self) -> Copies<'_> {
+        Copies { parts: &mut self.parts, nodes: &self.nodes }
+    }
+
+    fn copy_failed(&mut self, index: usize, fault: CopyFault) -> Vec<RebalanceAction> {
+        let Some(reason) = self.copies().fail(index, fault) else { return Vec::new() };
+        // If the rebalance is stopped for another reason already, keep that one: a user can act on one reason at a time.
+        if self.parts.phase == Phase::Working { vec![self.stop(reason)] } else { Vec::new() }
+    }
+
+    fn undo(&mut self, now: Timestamp, actions: &mut Vec<RebalanceAction>) {
+        let running = self
+            .parts
+            .transfers
+            .iter()
+            .enumerate()
+            .filter(|(_, transfer)| transfer.state == TransferState::Running);
+        actions.extend(running.map(|(index, _)| RebalanceAction::Cancel(index)));
+        if matches!(self.parts.phase, Phase::Stopped(StopReason::TableChanged { .. })) {
+            // It is unknown here what the other table says about these files. Nodes free by themselves what no table assigns
+            // to them.
+            self.parts.transfers.clear();
+            self.parts.reclaims.clear();
+            return self.end(Ending::Aborted, actions);
+        }
+        self.parts.discard_copies(now);
+        match self.parts.undone_table() {
+            Some(table) => {
+                self.parts.phase = Phase::Undoing;
+                actions.push(RebalanceAction::Commit(Box::new(table)));
+            }
+            None => self.end(Ending::Aborted, actions),
+        }
     }
 
     pub(crate) fn stop(&mut self, reason: StopReason) -> RebalanceAction {

@@ -1,5 +1,6 @@
 //! The state of an execution: how it begins and resumes, and its progress.
 
+use crate::rebalance::execute::Nodes;
 use crate::rebalance::{
     BeginRefusal, Ending, Phase, PlanStep, RebalanceParts, RebalancePlan, ResumeRefusal, StopReason,
     TransferState,
@@ -56,11 +57,9 @@ pub struct Progress {
 pub struct RebalanceState {
     pub(crate) parts: RebalanceParts,
     pub(crate) steps: Vec<PlanStep>,
-    pub(crate) dead: BTreeSet<NodeId>,
-    /// No process uses a table before this epoch.
-    pub(crate) oldest_in_use: Epoch,
+    pub(crate) nodes: Nodes,
     /// The ending, until `next` has returned it.
-    pub(crate) untold: Option<Ending>,
+    pub(crate) new_ending: Option<Ending>,
 }
 
 impl RebalanceState {
@@ -97,7 +96,7 @@ impl RebalanceState {
             reclaims: Vec::new(),
         };
         let mut state = Self::of(parts);
-        state.dead.clone_from(&conditions.dead);
+        state.nodes.dead.clone_from(&conditions.dead);
         state.enter_step();
         Ok(state)
     }
@@ -142,7 +141,8 @@ impl RebalanceState {
 
     fn of(parts: RebalanceParts) -> Self {
         let (steps, oldest_in_use) = (parts.plan.steps(), parts.plan.before.epoch);
-        Self { parts, steps, dead: BTreeSet::new(), oldest_in_use, untold: None }
+        let nodes = Nodes { dead: BTreeSet::new(), oldest_in_use };
+        Self { parts, steps, nodes, new_ending: None }
     }
 
     /// Returns what must be stored.
@@ -168,7 +168,7 @@ impl RebalanceState {
     /// Returns the progress.
     pub fn progress(&self) -> Progress {
         let plan = &self.parts.plan;
-        let batches_done = self.batches_done();
+        let batches_done = self.parts.batches_done();
         let mut progress = Progress {
             batches_done,
             batches: plan.batches.len(),

@@ -104,7 +104,7 @@ impl RebalanceParts {
         let contradiction = self
             .contradiction_of_plan()
             .or_else(|| self.contradiction_of_steps())
-            .or_else(|| self.contradiction_of_places());
+            .or_else(|| self.contradiction_of_names());
         contradiction.map_or(Ok(()), |reason| Err(ResumeRefusal::Invalid { reason }))
     }
 
@@ -134,7 +134,7 @@ impl RebalanceParts {
     }
 
     /// Checks that all named stores and partitions exist.
-    fn contradiction_of_places(&self) -> Option<String> {
+    fn contradiction_of_names(&self) -> Option<String> {
         let copied =
             self.transfers.iter().flat_map(|transfer| &transfer.copy.stores).map(|store| store.store);
         let freed = self.reclaims.iter().flat_map(|reclaim| reclaim.stores.iter().copied());
@@ -147,5 +147,10 @@ impl RebalanceParts {
         let count = self.plan.before.partition_count.get();
         let partition = copied.chain(freed).find(|partition| count <= partition.0)?;
         Some(format!("it names partition {partition} of {count}"))
+    }
+
+    /// Returns the number of batches that are finished.
+    pub(crate) fn batches_done(&self) -> usize {
+        self.plan.steps()[..self.steps_done].iter().filter(|step| matches!(step, PlanStep::Batch(_))).count()
     }
 }

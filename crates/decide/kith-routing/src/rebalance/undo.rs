@@ -1,41 +1,16 @@
 //! Aborts a rebalance: returns to the last consistent epoch.
 
 use crate::rebalance::commit::settled;
-use crate::rebalance::{Ending, Phase, RebalanceAction, RebalanceState, Reclaim, StopReason, TransferState};
+use crate::rebalance::{RebalanceParts, Reclaim, TransferState};
 use crate::{GroupRole, TableParts};
 use kith_types::{Epoch, NodeId, PartitionId, Timestamp};
 use std::collections::BTreeMap;
 
-impl RebalanceState {
-    pub(crate) fn undo(&mut self, now: Timestamp, actions: &mut Vec<RebalanceAction>) {
-        let running = self
-            .parts
-            .transfers
-            .iter()
-            .enumerate()
-            .filter(|(_, transfer)| transfer.state == TransferState::Running);
-        actions.extend(running.map(|(index, _)| RebalanceAction::Cancel(index)));
-        if matches!(self.parts.phase, Phase::Stopped(StopReason::TableChanged { .. })) {
-            // It is unknown here what the other table says about these files. Nodes free by themselves what no table assigns
-            // to them.
-            self.parts.transfers.clear();
-            self.parts.reclaims.clear();
-            return self.end(Ending::Aborted, actions);
-        }
-        self.discard_copies(now);
-        match self.undone_table() {
-            Some(table) => {
-                self.parts.phase = Phase::Undoing;
-                actions.push(RebalanceAction::Commit(Box::new(table)));
-            }
-            None => self.end(Ending::Aborted, actions),
-        }
-    }
-
+impl RebalanceParts {
     /// Marks for freeing what was copied since the last change of the table, because no table names it.
-    fn discard_copies(&mut self, now: Timestamp) {
-        let finished = &self.parts.plan.batches[self.parts.first_uncommitted..self.batches_done()];
-        let current = std::mem::take(&mut self.parts.transfers);
+    pub(crate) fn discard_copies(&mut self, now: Timestamp) {
+        let finished = &self.plan.batches[self.first_uncommitted..self.batches_done()];
+        let current = std::mem::take(&mut self.transfers);
         let begun = current.into_iter().filter(|transfer| transfer.state != TransferState::Replaced);
         let moves =
             finished.iter().flat_map(|batch| batch.moves.clone()).chain(begun.map(|transfer| transfer.copy));
@@ -46,15 +21,14 @@ impl RebalanceState {
         }
         for ((node, partition), mut stores) in discards {
             // The data that the node had before has its own grace period.
-            let of_old =
-                self.parts.reclaims.iter().filter(|old| (old.node, old.partition) == (node, partition));
+            let of_old = self.reclaims.iter().filter(|old| (old.node, old.partition) == (node, partition));
             let old: Vec<u32> = of_old.flat_map(|old| old.stores.iter().copied()).collect();
             stores.retain(|store| !old.contains(store));
             stores.sort_unstable();
             stores.dedup();
             if !stores.is_empty() {
                 let (gone_since, ready_at) = (Epoch(0), now);
-                self.parts.reclaims.push(Reclaim {
+                self.reclaims.push(Reclaim {
                     node,
                     partition,
                     stores,
@@ -69,7 +43,7 @@ impl RebalanceState {
     /// Returns the table that ends an abort, if it differs from the table in force. Owners stay as they are; new nodes that
     /// own nothing and a group that was joining are removed; drained flags are as before.
     pub(crate) fn undone_table(&self) -> Option<TableParts> {
-        let (before, mut table) = (&self.parts.plan.before, self.parts.table.clone());
+        let (before, mut table) = (&self.plan.before, self.table.clone());
         let joining = table.groups.iter().position(|group| group.role == GroupRole::Joining);
         if let Some(index) = joining {
             table.groups.remove(index);
@@ -82,7 +56,7 @@ impl RebalanceState {
                 node.drained = old.drained;
             }
         }
-        if table == self.parts.table {
+        if table == self.table {
             return None;
         }
         table.epoch = Epoch(table.epoch.0 + 1);

@@ -11,7 +11,7 @@ mod parts;
 
 use super::*;
 use crate::{Assignment, Availability, GroupEntry, GroupRole, NodeEntry, RoutingTable, TableParts};
-use kith_types::{ErrorCode, PartitionCount, StoreVersion};
+use kith_types::{Epoch, ErrorCode, GroupId, NodeId, PartitionCount, StoreVersion};
 use std::time::Duration;
 
 fn table() -> RoutingTable {

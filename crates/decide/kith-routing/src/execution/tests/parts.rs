@@ -74,5 +74,5 @@ fn nodes_that_are_late_in_a_third_group_are_waited_for() {
     let mut spread = Fixture::late(table_of(&[&[0, 0, 0], &[1, 1, 1], &[2, 2, 2], &[3, 3, 3]]));
     let late = Event::HedgeDue { caught_up: Timestamp::ZERO };
     assert_eq!(spread.on(late), ["r3: n3[0]", "r4: n3[1]"]);
-    assert_eq!(spread.execution.hedges.aborted(HedgeAbort::MaxRoute), 1);
+    assert_eq!(spread.execution.requests.counts.aborted(HedgeAbort::MaxRoute), 1);
 }
