@@ -61,7 +61,7 @@ pub trait Graph: Send + Sync {
         std::future::ready(Ok(())).boxed()
     }
 
-    /// How many edges [`Graph::expand`] would return, for each vertex.
+    /// Returns the number of edges that [`Graph::expand`] would return, for each vertex.
     fn degrees(&self, expansion: Expansion) -> Answer<'_, Vec<u64>> {
         let edges = self.expand(Expansion { with_properties: false, ..expansion });
         async move { Ok(edges.await?.iter().map(|edges| edges.len() as u64).collect()) }.boxed()
@@ -83,7 +83,7 @@ pub trait Graph: Send + Sync {
         true
     }
 
-    /// How many vertices [`Graph::reach`] would return.
+    /// Returns the number of vertices that [`Graph::reach`] would return.
     fn count_reached(&self, expansion: Expansion) -> Answer<'_, u64> {
         async move { Ok(self.reach(expansion).await?.len() as u64) }.boxed()
     }
@@ -107,7 +107,7 @@ pub struct Notes {
     pub members: Vec<(&'static str, u64)>,
 }
 
-/// Which properties are wanted of vertices.
+/// The properties of vertices that are wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wanted {
     /// No properties: whether the vertices exist, and their labels.
@@ -127,7 +127,7 @@ pub struct Sought {
     pub properties: Vec<(Arc<str>, Value)>,
 }
 
-/// Which edges of which vertices are wanted.
+/// The vertices, and the edges of them that are wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expansion {
     /// The ids of the vertices.

@@ -36,7 +36,7 @@ async fn with_sacks(operator: Operator, all: Batch, context: &Context<'_>) -> Re
     let same = |known: &Traverser, traverser: &Traverser| known.is_same_but_for_sack(traverser);
     let merge = |known: &mut Traverser, traverser: Traverser| {
         let sack = known.sack.take().unwrap_or_default();
-        match context.applied(operator, sack, &traverser.sack.unwrap_or_default()) {
+        match context.work.applied(operator, sack, &traverser.sack.unwrap_or_default()) {
             Ok(sack) => known.sack = Some(sack),
             Err(error) => failure = Some(error),
         }

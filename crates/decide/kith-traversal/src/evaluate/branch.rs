@@ -74,7 +74,7 @@ async fn coalesce(traversals: &[Traversal], batch: Batch, context: &Context<'_>)
         if open.is_empty() {
             break;
         }
-        context.room_for(open.len())?;
+        context.work.room_for(open.len())?;
         let entered: Batch = open.iter().map(|at| batch[*at].clone()).collect();
         let each = nested::each(traversal, &entered, context).await?;
         for (at, found) in open.into_iter().zip(each) {
@@ -154,14 +154,14 @@ async fn enter(
         }
         kind => {
             let options = options(kind);
-            context.room_for(input.len().saturating_mul(options.len()))?;
+            context.work.room_for(input.len().saturating_mul(options.len()))?;
             let all = options.into_iter().map(|traversal| (traversal.clone(), input.clone()));
             Ok(all.filter_map(chain).collect())
         }
     }
 }
 
-/// Which traversers enter which option, and those that enter none and pass.
+/// The traversers that enter each option, and those that enter none and pass.
 async fn chosen(choose: &Choose, input: Batch, context: &Context<'_>) -> Result<(Vec<Batch>, Batch)> {
     let values: Vec<Option<Value>> = match &choose.choice {
         Choice::Exists(traversal) => nested::exists(traversal, &input, context)
@@ -175,7 +175,7 @@ async fn chosen(choose: &Choose, input: Batch, context: &Context<'_>) -> Result<
         }
     };
     if choose.takes_all {
-        context.room_for(input.len().saturating_mul(choose.options.len()))?;
+        context.work.room_for(input.len().saturating_mul(choose.options.len()))?;
     }
     let tests = tests(choose, &values, context).await?;
     let mut entered: Vec<Batch> = choose.options.iter().map(|_| Batch::new()).collect();

@@ -43,7 +43,7 @@ async fn added(
     changes: impl Iterator<Item = Mutation>,
     context: &Context<'_>,
 ) -> Result<Batch> {
-    context.count_each(batch.iter().map(|traverser| traverser.bulk))?;
+    context.work.count_each(batch.iter().map(|traverser| traverser.bulk))?;
     let (mut mutations, mut from) = (Vec::new(), Vec::new());
     for (traverser, mutation) in batch.iter().zip(changes) {
         let count = usize::try_from(traverser.bulk).unwrap_or(0);

@@ -94,7 +94,7 @@ pub(super) async fn dedup(
     context: &Context<'_>,
 ) -> Result<Batch> {
     let by = by.unwrap_or(&By::Identity);
-    let _keys = context.meter.reserve(weight::of_rows(batch.len(), labels.len()))?;
+    let _keys = context.work.meter.reserve(weight::of_rows(batch.len(), labels.len()))?;
     let keys: Vec<Option<Value>> = if labels.is_empty() {
         by::values(by, &batch, context).await?
     } else {
@@ -118,7 +118,9 @@ pub(super) async fn dedup(
         let seen = seen.entry(traverser.origin).or_default();
         if !seen.contains(&key) {
             // It is kept until the end.
-            context.count_bytes(weight::of_kept(&key).saturating_add(weight::of_rows(1, labels.len())))?;
+            context
+                .work
+                .count_bytes(weight::of_kept(&key).saturating_add(weight::of_rows(1, labels.len())))?;
             seen.insert(key);
             new.push(Traverser { bulk: 1, ..traverser });
         }
@@ -155,9 +157,9 @@ fn heads(probability: f64, bulk: i64, random: &mut StdRng) -> i64 {
 /// `sample`: some traversers of each origin, drawn at random, those with a greater weight more often.
 pub(super) async fn sample(count: i64, by: Option<&By>, all: Batch, context: &Context<'_>) -> Result<Batch> {
     let drawn = |traverser: &Traverser| traverser.bulk.min(count).max(0);
-    context.count_each(all.iter().map(drawn))?;
+    context.work.count_each(all.iter().map(drawn))?;
     let each = all.iter().map(|traverser| usize::try_from(drawn(traverser)).unwrap_or(0));
-    context.room_for(each.fold(0, usize::saturating_add))?;
+    context.work.room_for(each.fold(0, usize::saturating_add))?;
     let weights = match by {
         None => vec![Some(Value::Double(1.0)); all.len()],
         Some(by) => by::values(by, &all, context).await?,

@@ -56,9 +56,9 @@ impl Context<'_> {
             true => Vec::new(),
             false => self.graph.vertices(ids.clone(), wanted.clone()).await?,
         };
-        self.count_elements(fetched.len())?;
+        self.work.count_elements(fetched.len())?;
         let properties = fetched.iter().flatten().filter_map(|vertex| vertex.properties.as_deref());
-        self.count_bytes(properties.map(weight::of_vertex_properties).sum())?;
+        self.work.count_bytes(properties.map(weight::of_vertex_properties).sum())?;
         self.note_labels(ids.into_iter().zip(&fetched))?;
         let changed = self.changed(elements.iter().copied()).await?;
         let of = |element: &&Value| match element {
@@ -103,7 +103,7 @@ impl Context<'_> {
             return Ok(HashMap::new());
         }
         let edges = self.graph.edges(ids).await?;
-        self.count_elements(edges.len())?;
+        self.work.count_elements(edges.len())?;
         Ok(edges.into_iter().flatten().map(|edge| (edge.id.clone(), edge)).collect())
     }
 }

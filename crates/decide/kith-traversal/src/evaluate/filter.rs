@@ -69,7 +69,7 @@ async fn connective(
         if open.is_empty() {
             break;
         }
-        context.room_for(open.len())?;
+        context.work.room_for(open.len())?;
         let entered: Batch = open.iter().map(|at| batch[*at].clone()).collect();
         let exists = nested::exists(traversal, &entered, context).await?;
         open.iter().zip(&exists).for_each(|(at, exists)| passes[*at] = *exists);
@@ -80,22 +80,22 @@ async fn connective(
 
 /// `all`, `any` and `none`: only lists pass.
 async fn members(quantifier: Quantifier, test: &Test, value: &Value, context: &Context<'_>) -> Result<bool> {
-    context.meter.room(size::members(value).saturating_mul(weight::VALUE_BYTES))?;
+    context.work.meter.room(size::members(value).saturating_mul(weight::VALUE_BYTES))?;
     let Some(members) = lists::values(value)? else { return Ok(false) };
     let wanted = quantifier != Quantifier::All;
     let mut effort = 0;
     for member in &members {
         if test.holds(member)? == wanted {
-            context.note_effort(effort);
+            context.work.note_effort(effort);
             return Ok(quantifier == Quantifier::Any);
         }
         effort += test.effort(member).saturating_mul(weight::effort(member));
         if PART_EFFORT_MAX < effort {
             effort = 0;
-            context.give_way_now().await;
+            context.work.give_way_now().await;
         }
     }
-    context.note_effort(effort);
+    context.work.note_effort(effort);
     Ok(quantifier != Quantifier::Any)
 }
 

@@ -34,8 +34,8 @@ pub(super) async fn apply(function: &Function, batch: Batch, context: &Context<'
         function => {
             let mut reached = Batch::with_capacity(batch.len());
             for traverser in &batch {
-                context.count_bytes(size::of_function(function, &traverser.value, context)?)?;
-                context.pause().await;
+                context.work.count_bytes(size::of_function(function, &traverser.value, context)?)?;
+                context.work.pause().await;
                 reached.push(traverser.to(of_value(function, &traverser.value)?));
             }
             Ok(reached)
@@ -58,7 +58,7 @@ fn of_value(function: &Function, value: &Value) -> Result<Value> {
 }
 
 async fn concat(given: &[Given], batch: Batch, context: &Context<'_>) -> Result<Batch> {
-    let _parts = context.meter.reserve(weight::of_rows(batch.len(), given.len()))?;
+    let _parts = context.work.meter.reserve(weight::of_rows(batch.len(), given.len()))?;
     let mut parts: Vec<Vec<Value>> = vec![Vec::new(); batch.len()];
     for given in given {
         let values = nested::given(given, &batch, context).await?;
@@ -66,8 +66,8 @@ async fn concat(given: &[Given], batch: Batch, context: &Context<'_>) -> Result<
     }
     let mut reached = Batch::with_capacity(batch.len());
     for (traverser, parts) in batch.iter().zip(parts) {
-        context.count_bytes(size::of_texts(std::iter::once(&traverser.value).chain(&parts))?)?;
-        context.pause().await;
+        context.work.count_bytes(size::of_texts(std::iter::once(&traverser.value).chain(&parts))?)?;
+        context.work.pause().await;
         reached.push(traverser.to(functions::concat(&traverser.value, parts.iter())?));
     }
     Ok(reached)
@@ -87,8 +87,8 @@ async fn of_lists(
             Given::Value(_) => Argument::Literal(&other),
             _ => Argument::Yielded(&other),
         };
-        context.count_bytes(size::of_lists(function, &traverser.value, &other, context)?)?;
-        context.pause().await;
+        context.work.count_bytes(size::of_lists(function, &traverser.value, &other, context)?)?;
+        context.work.pause().await;
         reached.push(traverser.to(function.apply(&traverser.value, argument)?));
     }
     Ok(reached)
@@ -96,7 +96,7 @@ async fn of_lists(
 
 /// `format`. Traversers that lack a value of the template do not pass.
 async fn format(template: &Template, by: &[By], batch: Batch, context: &Context<'_>) -> Result<Batch> {
-    let _rows = context.meter.reserve(weight::of_rows(batch.len(), template.parts.len()))?;
+    let _rows = context.work.meter.reserve(weight::of_rows(batch.len(), template.parts.len()))?;
     let mut rows: Vec<Option<Vec<Value>>> = vec![Some(Vec::new()); batch.len()];
     let mut turn = 0;
     for part in &template.parts {
@@ -118,8 +118,8 @@ async fn format(template: &Template, by: &[By], batch: Batch, context: &Context<
     let mut reached = Batch::new();
     for (traverser, row) in batch.iter().zip(rows) {
         if let Some(row) = row {
-            context.count_bytes(size::of_template(template, &row)?)?;
-            context.pause().await;
+            context.work.count_bytes(size::of_template(template, &row)?)?;
+            context.work.pause().await;
             reached.push(traverser.to(Value::text(template.render(row.iter()))));
         }
     }
@@ -131,7 +131,7 @@ async fn variable(name: &Label, batch: &[Traverser], context: &Context<'_>) -> R
     let elements: Vec<&Value> = batch.iter().map(|traverser| &traverser.value).collect();
     let properties = context.properties(&elements, &Wanted::Keys([name.clone()].into())).await?;
     // What is aside is the same for all traversers.
-    let aside = context.side_effect(name)?;
+    let aside = context.side_effects.get(name, &context.work)?;
     let of = |(traverser, properties): (&Traverser, Vec<Value>)| {
         let property = properties.first().and_then(by::property_value).cloned();
         let entry = || match &traverser.value {
@@ -151,10 +151,10 @@ pub(super) async fn math(
     batch: Batch,
     context: &Context<'_>,
 ) -> Result<Batch> {
-    let _rows = context.meter.reserve(weight::of_rows(batch.len(), expression.variables().len()))?;
+    let _rows = context.work.meter.reserve(weight::of_rows(batch.len(), expression.variables().len()))?;
     let mut rows: Vec<Option<Vec<f64>>> = vec![Some(Vec::new()); batch.len()];
     for (turn, name) in expression.variables().iter().enumerate() {
-        let aside = context.side_effect(name)?;
+        let aside = context.side_effects.get(name, &context.work)?;
         let of = |traverser: &Traverser| match &**name {
             "_" => traverser.clone(),
             name => {

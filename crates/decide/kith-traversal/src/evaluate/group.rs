@@ -38,12 +38,12 @@ pub(super) async fn group(
 /// The value of each group. All groups are evaluated at once: each is an origin of the traversal that makes the values.
 async fn grouped(group: &Group, members: Batch, context: &Context<'_>) -> Result<Map> {
     let keys = by::values(&group.keys, &members, context).await?;
-    let _groups = context.meter.reserve(weight::of_entries(keys.len(), 1))?;
+    let _groups = context.work.meter.reserve(weight::of_entries(keys.len(), 1))?;
     let mut groups: IndexMap<Value, u32> = IndexMap::new();
     let mut inputs = Batch::with_capacity(members.len());
     for (traverser, key) in members.into_iter().zip(keys) {
         let Some(key) = key else { continue };
-        context.look_at(&key).await;
+        context.work.look_at(&key).await;
         let next = groups.len() as u32;
         let origin = *groups.entry(key).or_insert(next);
         inputs.push(Traverser { origin, ..traverser });
@@ -63,7 +63,7 @@ pub(super) async fn count(by: &By, all: Batch, origins: &[u32], context: &Contex
     let mut maps: IndexMap<u32, Map> = origins.iter().map(|origin| (*origin, Map::new())).collect();
     for (traverser, key) in all.iter().zip(keys) {
         if let Some(key) = &key {
-            context.look_at(key).await;
+            context.work.look_at(key).await;
         }
         if let (Some(key), Some(map)) = (key, maps.get_mut(&traverser.origin)) {
             count_up(map, key, traverser.bulk, context)?;
@@ -74,8 +74,8 @@ pub(super) async fn count(by: &By, all: Batch, origins: &[u32], context: &Contex
 
 fn count_up(map: &mut Map, key: Value, bulk: i64, context: &Context<'_>) -> Result<()> {
     if !map.contains_key(&key) {
-        context.count_values(std::iter::once(&key))?;
-        context.count_bytes(2 * weight::VALUE_BYTES)?;
+        context.work.count_values(std::iter::once(&key))?;
+        context.work.count_bytes(2 * weight::VALUE_BYTES)?;
     }
     let count = map.entry(key).or_insert(Value::Long(0));
     let before = if let Value::Long(before) = count { *before } else { 0 };
@@ -89,7 +89,7 @@ pub(super) async fn side_effect(kind: &Kind, batch: Batch, context: &Context<'_>
         Kind::Aggregate { key, by, .. } => aggregate(key, by, batch, context).await,
         Kind::GroupCount { key: Some(key), by } => {
             let keys = by::values(by, &batch, context).await?;
-            context.change_side_effect(key, |before| {
+            context.side_effects.change(key, &context.work, |before| {
                 let mut map = map_of(before);
                 for (traverser, key) in batch.iter().zip(keys) {
                     key.into_iter().try_for_each(|key| count_up(&mut map, key, traverser.bulk, context))?;
@@ -101,9 +101,9 @@ pub(super) async fn side_effect(kind: &Kind, batch: Batch, context: &Context<'_>
         Kind::Group(group) => {
             let Some(key) = &group.key else { return Ok(batch) };
             let more = grouped(group, batch.clone(), context).await?;
-            context.count_values(more.keys().chain(more.values()))?;
-            context.count_bytes(more.len() as u64 * weight::VALUE_BYTES)?;
-            context.change_side_effect(key, |before| {
+            context.work.count_values(more.keys().chain(more.values()))?;
+            context.work.count_bytes(more.len() as u64 * weight::VALUE_BYTES)?;
+            context.side_effects.change(key, &context.work, |before| {
                 let mut map = map_of(before);
                 for (key, value) in more {
                     match map.entry(key) {
@@ -133,9 +133,9 @@ fn map_of(value: Option<Value>) -> Map {
 fn joined(before: Value, more: Value, context: &Context<'_>) -> Result<Value> {
     match (&before, &more) {
         (Value::List(_), Value::List(_)) | (Value::Map(_), Value::Map(_)) => {
-            context.applied(Operator::AddAll, before, &more)
+            context.work.applied(Operator::AddAll, before, &more)
         }
-        _ if before.is_number() && more.is_number() => context.applied(Operator::Sum, before, &more),
+        _ if before.is_number() && more.is_number() => context.work.applied(Operator::Sum, before, &more),
         _ => Ok(before),
     }
 }
@@ -144,10 +144,10 @@ fn joined(before: Value, more: Value, context: &Context<'_>) -> Result<Value> {
 pub(super) async fn aggregate(key: &Label, by: &By, batch: Batch, context: &Context<'_>) -> Result<Batch> {
     let values = by::values(by, &batch, context).await?;
     for value in values.iter().flatten() {
-        context.count_values(std::iter::once(value))?;
-        context.pause().await;
+        context.work.count_values(std::iter::once(value))?;
+        context.work.pause().await;
     }
-    context.count_bytes(values.len() as u64 * 2 * weight::VALUE_BYTES)?;
+    context.work.count_bytes(values.len() as u64 * 2 * weight::VALUE_BYTES)?;
     let operator = context.operator_of(key);
     let last = batch.last().map(|traverser| traverser.origin);
     // Of several nested traversals, the last one assigns last.
@@ -159,10 +159,15 @@ pub(super) async fn aggregate(key: &Label, by: &By, batch: Batch, context: &Cont
     match operator {
         None => {
             while added.peek().is_some() {
-                context.pause().await;
+                context.work.pause().await;
                 let part = part(&mut added, context);
                 let count = part.iter().map(|(_, bulk)| usize::try_from(*bulk).unwrap_or(0));
-                context.add_to_side_effect(key, count.fold(0, usize::saturating_add), part.into_iter())?;
+                context.side_effects.add(
+                    key,
+                    &context.work,
+                    count.fold(0, usize::saturating_add),
+                    part.into_iter(),
+                )?;
             }
         }
         // These take what is added as a whole.
@@ -170,22 +175,26 @@ pub(super) async fn aggregate(key: &Label, by: &By, batch: Batch, context: &Cont
             let mut all = IndexMap::new();
             count_all(&mut all, added);
             let added = Value::BulkSet(Arc::new(all.into_iter().collect()));
-            context.change_side_effect(key, |before| {
-                context.applied(operator, before.unwrap_or_else(|| Value::BulkSet(Arc::default())), &added)
+            context.side_effects.change(key, &context.work, |before| {
+                context.work.applied(
+                    operator,
+                    before.unwrap_or_else(|| Value::BulkSet(Arc::default())),
+                    &added,
+                )
             })?;
         }
         Some(operator) => {
-            context.count_each(batch.iter().map(|traverser| traverser.bulk))?;
-            context.change_side_effect(key, |before| {
+            context.work.count_each(batch.iter().map(|traverser| traverser.bulk))?;
+            context.side_effects.change(key, &context.work, |before| {
                 added
                     .flat_map(|(value, bulk)| std::iter::repeat_n(value, bulk.max(0) as usize))
                     .try_fold(before.unwrap_or_default(), |before, value| {
-                        context.applied(operator, before, &value)
+                        context.work.applied(operator, before, &value)
                     })
             })?;
         }
     }
-    context.give_way(batch.iter().map(|traverser| &traverser.value)).await;
+    context.work.give_way(batch.iter().map(|traverser| &traverser.value)).await;
     Ok(batch)
 }
 
@@ -197,7 +206,7 @@ fn part(left: &mut impl Iterator<Item = (Value, i64)>, context: &Context<'_>) ->
         effort = effort.saturating_add(weight::effort(&next.0));
         part.push(next);
     }
-    context.note_effort(effort);
+    context.work.note_effort(effort);
     part
 }
 
@@ -212,7 +221,10 @@ pub(super) fn count_all(counts: &mut IndexMap<Value, i64>, added: impl Iterator<
 /// `cap`: side effects. One by itself, several as a map.
 pub(super) async fn cap(keys: &[Label], origins: &[u32], context: &Context<'_>) -> Result<Batch> {
     let of = |key: &Label| {
-        context.side_effect(key)?.ok_or_else(|| GremlinError::bad(format!("there is no side effect {key:?}")))
+        context
+            .side_effects
+            .get(key, &context.work)?
+            .ok_or_else(|| GremlinError::bad(format!("there is no side effect {key:?}")))
     };
     let value = match keys {
         [key] => of(key)?,

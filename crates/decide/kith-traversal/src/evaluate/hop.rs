@@ -17,7 +17,7 @@ use crate::{
 };
 use std::{collections::HashMap, sync::Arc};
 
-/// How many traversers a source returns in its first batch, and at most. Batches grow, so that a `limit` costs little and a
+/// The number of traversers that a source returns in its first batch, and at most. Batches grow, so that a `limit` costs little and a
 /// scan takes few calls.
 const BATCH_FIRST: usize = 64;
 const BATCH_MAX: usize = 4096;
@@ -33,7 +33,7 @@ pub(super) async fn scan(
     if !upstream.is_beginning() {
         let Some(batch) = upstream.next(context).await? else { return Ok(None) };
         let elements = elements(kind, context).await?;
-        context.room_for(batch.len().saturating_mul(elements.len()))?;
+        context.work.room_for(batch.len().saturating_mul(elements.len()))?;
         let each = |traverser: &Traverser| {
             elements.iter().map(|element| traverser.to(element.clone())).collect::<Batch>()
         };
@@ -73,7 +73,7 @@ pub(super) async fn found(sought: &Sought, context: &Context<'_>) -> Result<Opti
         return Ok(None);
     }
     let Some(found) = context.graph.find_vertices(sought.clone()).await? else { return Ok(None) };
-    context.count_elements(found.len())?;
+    context.work.count_elements(found.len())?;
     Ok(Some(found.iter().map(|vertex| Value::Vertex(reference(vertex))).collect()))
 }
 
@@ -107,7 +107,7 @@ async fn elements(kind: &Kind, context: &Context<'_>) -> Result<Vec<Value>> {
             }
             _ => context.graph.edges(ids).await?.into_iter().flatten().map(Value::Edge).collect(),
         };
-        context.count_elements(found.len())?;
+        context.work.count_elements(found.len())?;
         return Ok(found);
     }
     let (mut all, mut after) = (Vec::new(), None);
@@ -145,7 +145,7 @@ async fn page(
         }
         _ => context.graph.scan_edges(after, limit).await?.into_iter().map(Value::Edge).collect(),
     };
-    context.count_elements(page.len())?;
+    context.work.count_elements(page.len())?;
     Ok(page)
 }
 
@@ -155,14 +155,14 @@ pub(super) async fn hop(hop: &Hop, batch: Batch, context: &Context<'_>) -> Resul
     let (expansion, places) = expansion(hop, &batch, context)?;
     let from = expansion.vertices.clone();
     let edges = context.graph.expand(expansion).await?;
-    context.count_elements(edges.iter().map(Vec::len).sum())?;
+    context.work.count_elements(edges.iter().map(Vec::len).sum())?;
     if hop.to_edges {
-        context.count_bytes(edges.iter().flatten().map(|edge| weight::of_edge(edge)).sum())?;
+        context.work.count_bytes(edges.iter().flatten().map(|edge| weight::of_edge(edge)).sum())?;
     }
     let mut reached = Batch::new();
     for (traverser, at) in batch.iter().zip(places) {
         let (Some(edges), Some(from)) = (edges.get(at), from.get(at)) else { continue };
-        context.room_for(edges.len())?;
+        context.work.room_for(edges.len())?;
         reached.extend(edges.iter().map(|edge| traverser.to(end(hop, edge, from))));
     }
     Ok(merged(reached, context).await)
@@ -174,7 +174,7 @@ pub(super) fn expansion(
     batch: &[Traverser],
     context: &Context<'_>,
 ) -> Result<(Expansion, Vec<usize>)> {
-    context.check_pass(hop.pass)?;
+    context.work.check_pass(hop.pass)?;
     let mut known: HashMap<&ElementId, usize> = HashMap::new();
     let (mut vertices, mut places) = (Vec::new(), Vec::with_capacity(batch.len()));
     for traverser in batch {

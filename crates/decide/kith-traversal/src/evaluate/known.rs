@@ -47,7 +47,7 @@ impl Context<'_> {
         }
         let ids: Vec<ElementId> = unknown.into_iter().collect();
         let found = self.graph.vertices(ids.clone(), Wanted::None).await?;
-        self.count_elements(found.len())?;
+        self.work.count_elements(found.len())?;
         self.note_labels(ids.into_iter().zip(&found))
     }
 
@@ -66,7 +66,7 @@ impl Context<'_> {
         let mut labels = self.labels.lock();
         for (id, vertex) in found {
             if labels.get(&id).is_none() {
-                self.count_bytes(weight::of_kept(&id))?;
+                self.work.count_bytes(weight::of_kept(&id))?;
             }
             labels.insert(id, label(vertex));
         }
@@ -86,7 +86,7 @@ impl Context<'_> {
         let ids: Vec<ElementId> = ids.into_iter().collect();
         let found = self.graph.vertices(ids.clone(), Wanted::All).await?;
         let properties = found.iter().flatten().filter_map(|vertex| vertex.properties.as_deref());
-        self.count_bytes(properties.map(weight::of_vertex_properties).sum())?;
+        self.work.count_bytes(properties.map(weight::of_vertex_properties).sum())?;
         self.note_labels(ids.iter().cloned().zip(&found))?;
         let whole: HashMap<&ElementId, Arc<Vertex>> =
             ids.iter().zip(found).filter_map(|(id, vertex)| Some((id, vertex?))).collect();
@@ -115,7 +115,7 @@ impl Context<'_> {
         self.learn_labels_of(unlabelled).await?;
         for index in places {
             let (value, _) = &mut results[index];
-            self.count_values(std::iter::once(&*value))?;
+            self.work.count_values(std::iter::once(&*value))?;
             *value = self.labelled(value);
         }
         Ok(())

@@ -23,7 +23,7 @@ pub(super) async fn apply(kind: &Kind, batch: Batch, context: &Context<'_>) -> R
     for traverser in batch {
         let value = &traverser.value;
         count_copies(kind, value, context)?;
-        context.pause().await;
+        context.work.pause().await;
         match kind {
             Kind::Identity => reached.push(traverser),
             Kind::Constant(constant) => reached.push(traverser.to(constant.clone())),
@@ -35,7 +35,7 @@ pub(super) async fn apply(kind: &Kind, batch: Batch, context: &Context<'_>) -> R
                 let Some(Some(made)) = made.into_iter().next() else { continue };
                 let mut traverser = traverser;
                 let sack = traverser.sack.take().unwrap_or_default();
-                traverser.sack = Some(context.applied(*operator, sack, &made)?);
+                traverser.sack = Some(context.work.applied(*operator, sack, &made)?);
                 reached.push(traverser);
             }
             Kind::Fail(message) => return Err(failed(message.as_ref())),
@@ -57,12 +57,12 @@ fn count_copies(kind: &Kind, value: &Value, context: &Context<'_>) -> Result<()>
         Kind::Unfold => {
             let count = size::members(value);
             let each = weight::TRAVERSER_BYTES + 2 * weight::VALUE_BYTES;
-            context.meter.room(count.saturating_mul(each))
+            context.work.meter.room(count.saturating_mul(each))
         }
         // The members, the pairs of them and their places, and the list of these.
         Kind::Index { .. } => {
-            context.count_copy(value)?;
-            context.count_bytes(size::members(value).saturating_mul(4 * weight::VALUE_BYTES))
+            context.work.count_copy(value)?;
+            context.work.count_bytes(size::members(value).saturating_mul(4 * weight::VALUE_BYTES))
         }
         Kind::DedupLocal
         | Kind::RangeLocal { .. }
@@ -70,13 +70,13 @@ fn count_copies(kind: &Kind, value: &Value, context: &Context<'_>) -> Result<()>
         | Kind::SampleLocal(_)
         | Kind::OrderLocal(_) => match value {
             Value::List(_) | Value::Set(_) | Value::BulkSet(_) | Value::Path(_) | Value::Map(_) => {
-                context.count_copy(value)
+                context.work.count_copy(value)
             }
             _ => Ok(()),
         },
         // A bulk set is not written out to be counted.
         Kind::ReduceLocal(_) if !matches!(value, Value::BulkSet(_)) => {
-            context.meter.room(size::members(value).saturating_mul(weight::VALUE_BYTES))
+            context.work.meter.room(size::members(value).saturating_mul(weight::VALUE_BYTES))
         }
         _ => Ok(()),
     }

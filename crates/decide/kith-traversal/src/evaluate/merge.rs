@@ -17,7 +17,7 @@ use crate::{
 use kith_types::ErrorCode;
 use std::sync::Arc;
 
-/// How often `mergeV` and `mergeE` try to add an element while others add and remove one in its place.
+/// The number of times that `mergeV` and `mergeE` try to add an element while others add and remove one in its place.
 const ATTEMPTS_MAX: u32 = 8;
 
 /// The map that an argument is for a traverser. Null is an empty map.

@@ -32,9 +32,9 @@ pub struct Meter {
     most: u64,
     shared: Option<Box<dyn SharedMemory>>,
     taken: AtomicU64,
-    /// How much of `taken` the graph has returned to steps that have not returned yet.
+    /// The part of `taken` that the graph has returned to steps that have not returned yet.
     lent: AtomicU64,
-    /// How much of the shared memory is held.
+    /// The part of the shared memory that is held.
     held: AtomicU64,
     holding: Mutex<()>,
 }
@@ -173,7 +173,7 @@ impl Meter {
         let most = self.most();
         let advice = match most < self.most {
             true => "one traversal may take no more of the memory that all share (`memory` in [session.traversals])".to_owned(),
-            false => format!("or allow more with kith.budget: {}", super::context::example("bytes", most)),
+            false => format!("or allow more with kith.budget: {}", super::work::example("bytes", most)),
         };
         GremlinError::new(
             ErrorCode::TooLarge,

@@ -40,13 +40,14 @@ mod tally;
 mod traverser;
 mod weight;
 mod wheres;
+mod work;
 
 pub(crate) use chain::needs_all_input;
-pub use context::Limits;
 pub use meter::{Meter, SharedMemory};
 pub(crate) use nested::reads_own_side_effects;
 pub use tally::Clock;
 pub use weight::{of_edges, of_json, of_properties, of_vertices};
+pub use work::Limits;
 
 use crate::{
     error::Result,
@@ -85,7 +86,7 @@ impl<'a> Evaluation<'a> {
 
     /// Sets what counts the memory, in the place of a meter of its own. The graph may share it.
     pub fn with_meter(mut self, meter: Arc<Meter>) -> Self {
-        self.context.meter = meter;
+        self.context.work.meter = meter;
         self
     }
 
@@ -122,12 +123,12 @@ impl<'a> Evaluation<'a> {
     /// The traversal cannot be evaluated, or exceeds a limit. It must not be asked again afterwards.
     pub async fn next(&mut self) -> Result<Option<Vec<(Value, i64)>>> {
         let Some(batch) = self.chain.next(&self.context).await? else { return Ok(None) };
-        let lent = self.context.meter.lent();
+        let lent = self.context.work.meter.lent();
         // Before anything walks through them: what they share is written out in their coded form.
         for traverser in &batch {
             let bytes = size::of_result(&traverser.value, &self.context)?;
-            self.context.count_bytes(bytes)?;
-            self.context.pause().await;
+            self.context.work.count_bytes(bytes)?;
+            self.context.work.pause().await;
             self.returned += bytes;
         }
         let mut results =
@@ -137,7 +138,7 @@ impl<'a> Evaluation<'a> {
             self.context.materialize(&mut results).await?;
         }
         self.context.label_all(&mut results).await?;
-        self.context.meter.take_back(lent);
+        self.context.work.meter.take_back(lent);
         Ok(Some(results))
     }
 

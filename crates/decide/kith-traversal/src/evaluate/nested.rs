@@ -31,7 +31,7 @@ pub(super) async fn each(
 }
 
 async fn together(traversal: &Traversal, batch: &[Traverser], context: &Context<'_>) -> Result<Vec<Batch>> {
-    context.room_for(batch.len())?;
+    context.work.room_for(batch.len())?;
     let enter =
         |(at, traverser): (usize, &Traverser)| Traverser { bulk: 1, origin: at as u32, ..traverser.clone() };
     let inputs: Batch = batch.iter().enumerate().map(enter).collect();
@@ -90,8 +90,8 @@ pub(super) fn separate(kind: &Kind, batch: Batch, context: &Context<'_>) -> Resu
     let mut separate = Batch::with_capacity(batch.len());
     for traverser in batch {
         let count = usize::try_from(traverser.bulk).unwrap_or(0);
-        context.count_traversers(count)?;
-        context.room_for(count)?;
+        context.work.count_traversers(count)?;
+        context.work.room_for(count)?;
         separate.extend(std::iter::repeat_n(Traverser { bulk: 1, ..traverser }, count));
     }
     Ok(separate)
@@ -134,7 +134,7 @@ pub(super) async fn given(
     match given {
         Given::Value(value) => Ok(batch.iter().map(|_| Some(value.clone())).collect()),
         Given::Label(label) => {
-            let aside = context.side_effect(label)?;
+            let aside = context.side_effects.get(label, &context.work)?;
             let of = |traverser: &Traverser| {
                 traverser.labelled(label).last().map(|value| (*value).clone()).or_else(|| aside.clone())
             };

@@ -19,7 +19,7 @@ use std::{cmp::Ordering, sync::Arc};
 
 /// `order`: the traversers of each origin. Those for which a `by` has no value do not pass.
 pub(super) async fn global(by: &[(By, Order)], all: Batch, context: &Context<'_>) -> Result<Batch> {
-    let _keys = context.meter.reserve(weight::of_rows(all.len(), by.len() + 1))?;
+    let _keys = context.work.meter.reserve(weight::of_rows(all.len(), by.len() + 1))?;
     let keys = keys(by, &all, context).await?;
     let keyed: Vec<(Vec<Value>, Traverser)> =
         keys.into_iter().zip(all).filter_map(|(key, traverser)| Some((key?, traverser))).collect();
@@ -29,8 +29,8 @@ pub(super) async fn global(by: &[(By, Order)], all: Batch, context: &Context<'_>
 /// `order(local)`: the members of a list, or the entries of a map. Other values stay as they are.
 pub(super) async fn local(by: &[(By, Order)], value: &Value, context: &Context<'_>) -> Result<Value> {
     let count = usize::try_from(size::members(value)).unwrap_or(usize::MAX);
-    context.room_for(count)?;
-    let _keys = context.meter.reserve(weight::of_rows(count, by.len() + 1))?;
+    context.work.room_for(count)?;
+    let _keys = context.work.meter.reserve(weight::of_rows(count, by.len() + 1))?;
     if let Value::Map(map) = value {
         let entries: Vec<(Value, Value)> =
             map.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
@@ -94,8 +94,8 @@ async fn sorted<T: Send>(
     let mut efforts: Vec<u64> = Vec::with_capacity(keys.len());
     for key in &keys {
         efforts.push(key.iter().map(weight::effort).sum());
-        context.note_effort(key.len() as u64 + efforts.last().copied().unwrap_or_default());
-        context.pause().await;
+        context.work.note_effort(key.len() as u64 + efforts.last().copied().unwrap_or_default());
+        context.work.pause().await;
     }
     let compare = |a: usize, b: usize| {
         let each = by.iter().zip(keys[a].iter().zip(&keys[b])).map(|((_, order), (a, b))| match order {
@@ -123,7 +123,7 @@ async fn sorted<T: Send>(
                 }
                 if PART_EFFORT_MAX < effort {
                     effort = 0;
-                    context.give_way_now().await;
+                    context.work.give_way_now().await;
                 }
             }
             merged.extend_from_slice(a);

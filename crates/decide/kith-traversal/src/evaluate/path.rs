@@ -15,7 +15,7 @@ use std::{collections::HashSet, sync::Arc};
 
 /// `path`: what a traverser had, each value as its `by` makes it.
 pub(super) async fn path(between: &Between, by: &[By], batch: Batch, context: &Context<'_>) -> Result<Batch> {
-    let _places = context.meter.reserve(places(&batch))?;
+    let _places = context.work.meter.reserve(places(&batch))?;
     let paths = paths(between, by, &batch, context).await?;
     let to = |(traverser, path): (&Traverser, Option<Path>)| {
         path.map(|path| traverser.to(Value::Path(Arc::new(path))))
@@ -35,7 +35,7 @@ pub(super) async fn simple(
         let mut seen = HashSet::with_capacity(path.objects.len());
         path.objects.iter().all(|value| seen.insert(value))
     };
-    let _places = context.meter.reserve(places(batch))?;
+    let _places = context.work.meter.reserve(places(batch))?;
     let paths = paths(between, by, batch, context).await?;
     Ok(paths.iter().map(|path| path.as_ref().is_some_and(|path| is_distinct(path) == is_simple)).collect())
 }
@@ -63,7 +63,7 @@ async fn paths(
     for turn in 0..by.len().min(longest) {
         let (mut entered, mut places) = (Batch::new(), Vec::new());
         for (at, path) in paths.iter().enumerate() {
-            context.room_for(path.as_ref().map_or(0, |path| path.objects.len()))?;
+            context.work.room_for(path.as_ref().map_or(0, |path| path.objects.len()))?;
             let objects = path.iter().flat_map(|path| path.objects.iter().enumerate());
             for (index, object) in objects.filter(|(index, _)| index % by.len() == turn) {
                 entered.push(Traverser { value: object.clone(), bulk: 1, ..batch[at].clone() });

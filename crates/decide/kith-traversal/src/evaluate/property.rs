@@ -46,7 +46,7 @@ async fn properties(keys: &[Label], is_value: bool, batch: Batch, context: &Cont
     let all = of_elements(keys, &batch, context).await?;
     let mut reached = Batch::new();
     for (traverser, properties) in batch.iter().zip(all) {
-        context.room_for(properties.len())?;
+        context.work.room_for(properties.len())?;
         for property in properties {
             let value =
                 if is_value { by::property_value(&property).cloned().unwrap_or_default() } else { property };

@@ -24,7 +24,7 @@ pub(super) async fn degree(hop: &Hop, batch: Batch, context: &Context<'_>) -> Re
     let batch = merged(batch, context).await;
     let (expansion, places) = expansion(hop, &batch, context)?;
     let degrees = context.graph.degrees(expansion).await?;
-    context.count_elements(degrees.len())?;
+    context.work.count_elements(degrees.len())?;
     let counted = batch.into_iter().zip(places).filter_map(|(traverser, at)| {
         let degree = i64::try_from(*degrees.get(at)?).unwrap_or(i64::MAX);
         let bulk = traverser.bulk.saturating_mul(degree);
@@ -37,7 +37,7 @@ pub(super) async fn degree(hop: &Hop, batch: Batch, context: &Context<'_>) -> Re
 pub(super) async fn reach(hop: &Hop, all: Batch, context: &Context<'_>) -> Result<Batch> {
     let (expansion, _) = expansion(hop, &all, context)?;
     let reached = context.graph.reach(expansion).await?;
-    context.count_elements(reached.len())?;
+    context.work.count_elements(reached.len())?;
     Ok(reached.into_iter().map(|vertex| context.traverser(Value::Vertex(vertex))).collect())
 }
 
@@ -69,7 +69,7 @@ pub(super) async fn leads_to(
         return nested::exists(&wanted.traversal, batch, context).await;
     }
     let reached = graph.reach(expansion).await?;
-    context.count_elements(reached.len())?;
+    context.work.count_elements(reached.len())?;
     let reached: HashSet<&ElementId> = reached.iter().map(|vertex| &vertex.id).collect();
     Ok(own.iter().map(|id| reached.contains(id)).collect())
 }
@@ -95,6 +95,6 @@ async fn is_shorter_back(
 pub(super) async fn count(hop: &Hop, all: Batch, context: &Context<'_>) -> Result<Batch> {
     let (expansion, _) = expansion(hop, &all, context)?;
     let reached = context.graph.count_reached(expansion).await?;
-    context.count_elements(usize::try_from(reached).unwrap_or(usize::MAX))?;
+    context.work.count_elements(usize::try_from(reached).unwrap_or(usize::MAX))?;
     Ok(vec![single(Value::Long(i64::try_from(reached).unwrap_or(i64::MAX)), 0, context)])
 }

@@ -55,10 +55,10 @@ pub(super) async fn fold(
     origins: &[u32],
     context: &Context<'_>,
 ) -> Result<Batch> {
-    context.count_each(all.iter().map(|traverser| traverser.bulk))?;
+    context.work.count_each(all.iter().map(|traverser| traverser.bulk))?;
     let count = all.iter().map(|traverser| traverser.bulk.max(0).unsigned_abs());
     let places = count.fold(0, u64::saturating_add).saturating_mul(weight::VALUE_BYTES);
-    let _places = context.meter.reserve(places)?;
+    let _places = context.work.meter.reserve(places)?;
     let mut collected = by_origin(all);
     let mut results = Batch::with_capacity(origins.len());
     for origin in origins {
@@ -68,8 +68,8 @@ pub(super) async fn fold(
             Some((seed, operator)) => {
                 let mut folded = seed.clone();
                 for value in repeated(batch) {
-                    folded = context.applied(*operator, folded, &value)?;
-                    context.pause().await;
+                    folded = context.work.applied(*operator, folded, &value)?;
+                    context.work.pause().await;
                 }
                 folded
             }
@@ -98,7 +98,7 @@ pub(super) async fn reduce(reduction: Reduction, all: Batch, context: &Context<'
             Reduction::Min | Reduction::Max => {
                 let mut best = None;
                 for next in values {
-                    context.look_at(&next.0).await;
+                    context.work.look_at(&next.0).await;
                     let both = best.map(|best| (best, 1)).into_iter().chain([next]);
                     best = reduced(reduction, both)?;
                 }

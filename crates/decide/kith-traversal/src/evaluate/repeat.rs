@@ -52,7 +52,7 @@ async fn pass(
     upstream: &Upstream<'_>,
     context: &Context<'_>,
 ) -> Result<Batch> {
-    context.check_pass(passes.pass)?;
+    context.work.check_pass(passes.pass)?;
     passes.pass += 1;
     // All traversers of a pass are in the same passes. Those that a step made anew, such as `count`, know of none.
     let mut loops = entering.first().map(|traverser| traverser.loops.clone()).unwrap_or_default();
@@ -124,7 +124,7 @@ async fn emit(repeat: &Repeat, batch: &Batch, returned: &mut Batch, context: &Co
         Some(None) => vec![true; batch.len()],
         Some(Some(traversal)) => nested::exists(traversal, batch, context).await?,
     };
-    context.room_for(batch.len())?;
+    context.work.room_for(batch.len())?;
     for (traverser, _) in batch.iter().zip(emitted).filter(|(_, emitted)| *emitted) {
         let mut traverser = traverser.clone();
         traverser.loops.pop();

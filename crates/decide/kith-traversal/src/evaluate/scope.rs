@@ -20,7 +20,7 @@ pub(super) fn value(
         return Ok(Some(value.clone()));
     }
     let Some(label) = key.as_text() else { return Ok(None) };
-    if let Some(value) = context.side_effect(label)? {
+    if let Some(value) = context.side_effects.get(label, &context.work)? {
         return Ok(Some(value));
     }
     let all = traverser.labelled(label);

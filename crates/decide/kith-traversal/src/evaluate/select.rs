@@ -19,6 +19,7 @@ pub(super) async fn apply(kind: &Kind, batch: Batch, context: &Context<'_>) -> R
         Kind::SelectColumn(column) => {
             let of = |traverser: &Traverser| {
                 context
+                    .work
                     .meter
                     .room(size::members(&traverser.value).saturating_mul(3 * weight::VALUE_BYTES))?;
                 Ok(traverser.to(by::column(*column, &traverser.value)?))
@@ -72,7 +73,7 @@ async fn several(
     batch: Batch,
     context: &Context<'_>,
 ) -> Result<Batch> {
-    let _maps = context.meter.reserve(weight::of_entries(batch.len(), labels.len()))?;
+    let _maps = context.work.meter.reserve(weight::of_entries(batch.len(), labels.len()))?;
     let mut maps: Vec<Option<Map>> = vec![Some(Map::new()); batch.len()];
     for (at, label) in labels.iter().enumerate() {
         let key = Value::String(label.clone());
@@ -101,7 +102,7 @@ async fn several(
 
 /// `project`: a map of what each `by` makes of the value. Keys without a value are left out.
 async fn project(keys: &[Label], by: &[By], batch: Batch, context: &Context<'_>) -> Result<Batch> {
-    let _maps = context.meter.reserve(weight::of_entries(batch.len(), keys.len()))?;
+    let _maps = context.work.meter.reserve(weight::of_entries(batch.len(), keys.len()))?;
     let mut maps = vec![Map::new(); batch.len()];
     for (at, key) in keys.iter().enumerate() {
         let values = by::in_turn(by, at, &batch, context).await?;

@@ -24,7 +24,7 @@ struct Side {
     reached: HashMap<ElementId, Option<Arc<Vertex>>>,
     /// The vertices that were reached last.
     frontier: Vec<Arc<Vertex>>,
-    /// How often the edges of a frontier were followed.
+    /// The number of times that the edges of a frontier were followed.
     passes: u32,
 }
 
@@ -39,11 +39,11 @@ impl Side {
         let frontier = std::mem::take(&mut self.frontier);
         let batch: Batch =
             frontier.iter().map(|vertex| context.traverser(Value::Vertex(Arc::clone(vertex)))).collect();
-        context.check_pass(self.passes + other.passes)?;
+        context.work.check_pass(self.passes + other.passes)?;
         let (expansion, _) = expansion(&self.hop, &batch, context)?;
         self.passes += 1;
         let edges = context.graph.expand(expansion).await?;
-        context.count_elements(edges.iter().map(Vec::len).sum())?;
+        context.work.count_elements(edges.iter().map(Vec::len).sum())?;
         for (from, edges) in frontier.iter().zip(&edges) {
             for edge in edges {
                 let [own, to] = ends(self.hop.direction, edge, &from.id);

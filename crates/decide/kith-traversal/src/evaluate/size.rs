@@ -1,4 +1,4 @@
-//! How many bytes functions of values return at most, found out before they are applied.
+//! The most bytes that functions of values return, found out before they are applied.
 //!
 //! [`of_function`] names every function, so that a new one cannot be added without saying how far it grows.
 
@@ -31,7 +31,7 @@ const VALUE_BYTES_MAX: u64 = 64 << 20;
 /// # Errors
 /// It would take or make a longer text or a larger value than functions do.
 pub(super) fn of_function(function: &Function, value: &Value, context: &Context<'_>) -> Result<u64> {
-    let most = context.meter.left().min(VALUE_BYTES_MAX);
+    let most = context.work.meter.left().min(VALUE_BYTES_MAX);
     let bytes = match function {
         Function::AsString(Scope::Global) => VALUE_BYTES + text_length(value)?,
         Function::AsString(Scope::Local) => of_members(value, most, &mut text_length)?,
@@ -91,7 +91,7 @@ pub(super) fn of_template(template: &Template, row: &[Value]) -> Result<u64> {
 /// # Errors
 /// As [`of_function`].
 pub(super) fn of_lists(function: ListFunction, a: &Value, b: &Value, context: &Context<'_>) -> Result<u64> {
-    let most = context.meter.left().min(VALUE_BYTES_MAX);
+    let most = context.work.meter.left().min(VALUE_BYTES_MAX);
     let (all_a, all_b) = (weight::unrolled(a, most), weight::unrolled(b, most));
     let both = check_value(all_a.saturating_add(all_b), context)?;
     match function {
@@ -114,7 +114,7 @@ pub(super) fn of_lists(function: ListFunction, a: &Value, b: &Value, context: &C
 /// # Errors
 /// It is larger than results may be.
 pub(super) fn of_result(value: &Value, context: &Context<'_>) -> Result<u64> {
-    let most = context.meter.left().min(VALUE_BYTES_MAX);
+    let most = context.work.meter.left().min(VALUE_BYTES_MAX);
     check_value(weight::up_to(value, most), context)
 }
 
@@ -132,7 +132,7 @@ fn check_text(length: u64) -> Result<u64> {
 
 /// Values that are too large for what is left in any case are left to the meter.
 fn check_value(bytes: u64, context: &Context<'_>) -> Result<u64> {
-    if bytes <= VALUE_BYTES_MAX || context.meter.left() < bytes {
+    if bytes <= VALUE_BYTES_MAX || context.work.meter.left() < bytes {
         return Ok(bytes);
     }
     Err(GremlinError::new(
@@ -191,7 +191,7 @@ fn of_text(function: &TextFunction, value: &Value) -> Result<u64> {
     })
 }
 
-/// How often members occur in a value.
+/// The number of times that members occur in a value.
 pub(super) fn members(value: &Value) -> u64 {
     match value {
         Value::List(members) => members.len() as u64,

@@ -1,4 +1,4 @@
-//! How each kind of step takes its input: batch by batch, all at once, or as a beginning without any.
+//! The ways in which steps take their input: batch by batch, all at once, or as a beginning without any.
 
 use super::{
     barrier, branch,
@@ -44,7 +44,7 @@ pub(super) async fn next(
             let batch = upstream.next(context).await?;
             if batch.is_none() {
                 let taken = profile::taken(&upstream, context);
-                context.change_side_effect(key, |_| Ok(taken))?;
+                context.side_effects.change(key, &context.work, |_| Ok(taken))?;
             }
             Ok(batch)
         }
@@ -70,7 +70,7 @@ async fn in_parts(kind: &Kind, state: &mut State, batch: Batch, context: &Contex
         total = total.saturating_add(effort(traverser));
         total <= PART_EFFORT_MAX
     }) {
-        context.note_effort(total);
+        context.work.note_effort(total);
         return apply(kind, state, batch, context).await;
     }
     let (mut reached, mut part, mut total) = (Batch::new(), Batch::new(), 0_u64);
@@ -81,15 +81,15 @@ async fn in_parts(kind: &Kind, state: &mut State, batch: Batch, context: &Contex
         if PART_EFFORT_MAX <= total || left.peek().is_none() {
             total = 0;
             let part = apply(kind, state, std::mem::take(&mut part), context).await?;
-            context.room_for(part.len())?;
+            context.work.room_for(part.len())?;
             reached.extend(part);
-            context.give_way_now().await;
+            context.work.give_way_now().await;
         }
     }
     Ok(reached)
 }
 
-/// How much work a step does for a traverser.
+/// The work that a step does for a traverser.
 fn effort(kind: &Kind, traverser: &Traverser) -> u64 {
     let value = &traverser.value;
     let count = match kind {

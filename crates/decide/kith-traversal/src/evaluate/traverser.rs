@@ -20,9 +20,9 @@ pub(super) type Batch = Vec<Traverser>;
 #[derive(Clone, Debug)]
 pub(super) struct Traverser {
     pub value: Value,
-    /// How many equal traversers it stands for.
+    /// The number of equal traversers that it stands for.
     pub bulk: i64,
-    /// Which traverser it comes from, within the nested traversal that is evaluated; 0 outside of these.
+    /// The traverser that it comes from, within the nested traversal that is evaluated; 0 outside of these.
     pub origin: u32,
     pub trail: Trail,
     /// The passes through each `repeat` that it is in, the innermost last.
@@ -48,7 +48,7 @@ pub(super) struct PathNode {
     pub value: Value,
     labels: Vec<Label>,
     before: Option<Arc<PathNode>>,
-    /// How many values there are up to this one.
+    /// The number of values up to this one.
     length: u64,
     /// A number that is the same for equal values up to this one, once it has been asked for.
     digest: OnceLock<u64>,
@@ -161,7 +161,7 @@ impl Traverser {
         }
     }
 
-    /// How many values it remembers.
+    /// The number of values that it remembers.
     pub fn path_length(&self) -> u64 {
         self.last().map_or(0, |last| last.length)
     }

@@ -1,4 +1,4 @@
-//! How many bytes values take in memory, roughly and quickly.
+//! The bytes that values take in memory, estimated roughly and quickly.
 
 use crate::value::{Edge, Property, Value, VertexProperty};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ const PATH_PLACE_BYTES: u64 = 96;
 /// The memory of a traverser in a batch that has room to grow, and of each `repeat` that it is in.
 pub(super) const TRAVERSER_BYTES: u64 = 2 * size_of::<super::traverser::Traverser>() as u64;
 pub(super) const LOOP_BYTES: u64 = 32;
-/// How deep lists in lists are looked into. Results nest no deeper than this can be coded.
+/// The depth to which lists in lists are looked into. Results nest no deeper than this can be coded.
 const DEPTH_MAX: u32 = 100;
 
 /// The bytes of a value that is an element of the graph, without its properties; 0 for others.
@@ -92,7 +92,7 @@ pub(super) fn of_kept(value: &Value) -> u64 {
     VALUE_BYTES + ENTRY_BYTES + of_element(value)
 }
 
-/// How much work it is to look at a value as a whole, in units of a simple value. Larger collections than [`LOOKED_AT_MAX`]
+/// The work of looking at a value as a whole, in units of a simple value. Larger collections than [`LOOKED_AT_MAX`]
 /// count as that.
 pub(super) fn effort(value: &Value) -> u64 {
     match value {
@@ -110,7 +110,7 @@ pub(super) fn effort(value: &Value) -> u64 {
     }
 }
 
-/// How far a collection is looked into to tell the effort. It is then a part of its own for steps.
+/// The number of members of a collection that are looked at to estimate the effort. It is then a part of its own for steps.
 const LOOKED_AT_MAX: u64 = super::step::PART_EFFORT_MAX * VALUE_BYTES;
 
 /// The work that a number of this many words is: multiplying and dividing take more than a linear time.
@@ -189,6 +189,11 @@ fn take(value: &Value, depth: u32, left: &mut u64) -> Option<()> {
         }
         _ => Some(()),
     }
+}
+
+/// The bytes of the slots of members in a collection.
+pub(super) fn of_places(count: usize) -> u64 {
+    (count as u64).saturating_mul(2 * VALUE_BYTES)
 }
 
 #[cfg(test)]

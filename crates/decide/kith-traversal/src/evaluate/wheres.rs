@@ -30,7 +30,7 @@ pub(super) fn is_end(label: &str, traverser: &Traverser, context: &Context<'_>) 
 pub(super) async fn compare(wanted: &Where, batch: &[Traverser], context: &Context<'_>) -> Result<Vec<bool>> {
     let mut labels = Vec::new();
     collect(&wanted.predicate, &mut labels);
-    let _columns = context.meter.reserve(weight::of_rows(batch.len(), labels.len() + 1))?;
+    let _columns = context.work.meter.reserve(weight::of_rows(batch.len(), labels.len() + 1))?;
     let mut columns = Vec::with_capacity(labels.len() + 1);
     for (at, label) in std::iter::once(wanted.start.as_ref()).chain(labels.into_iter().map(Some)).enumerate()
     {
@@ -74,7 +74,7 @@ fn judge<'a>(
                     .map_or(Ok(false), |(left, all)| relation.holds(left, all, &mut last))
             };
             let passes = left.iter().enumerate().map(row).collect();
-            context.note_effort(last.effort);
+            context.work.note_effort(last.effort);
             passes
         }
         WherePredicate::And(all) => joined(all, true, left, columns, context),

@@ -26,7 +26,7 @@ pub enum Asks {
     /// The edges of the vertices of each batch. Without labels, edges of all labels. `within` has the keys of the properties
     /// that must lie in certain ranges.
     Hop { direction: Direction, labels: Vec<Label>, within: Vec<Label> },
-    /// How many such edges each vertex of a batch has.
+    /// The number of such edges of each vertex of a batch.
     Degree { direction: Direction, labels: Vec<Label> },
     /// The set of vertices at the other ends of such edges of all vertices, once all of these have come.
     Reach { direction: Direction, labels: Vec<Label> },
@@ -147,7 +147,7 @@ pub(super) fn of(kind: &Kind, before: Holds) -> Option<Asks> {
     }
 }
 
-/// Why a step asks for nothing, where one might expect that it does.
+/// The reason why a step asks for nothing, where one might expect that it does.
 pub(super) fn at_hand(kind: &Kind, before: Holds) -> &'static str {
     match kind {
         Kind::EdgeVertex(_) => "nothing: edges come with both ends",

@@ -30,7 +30,7 @@ fn is_between(instruction: &Instruction, name: &str) -> bool {
     &*instruction.name == name && instruction.arguments.is_empty()
 }
 
-/// How many instructions begin a traversal: the first step, if it reads elements or values, and its labels.
+/// The number of instructions that begin a traversal: the first step, if it reads elements or values, and its labels.
 fn beginning(instructions: &[Instruction]) -> usize {
     match instructions.split_first() {
         Some((first, rest)) if matches!(&*first.name, "V" | "E" | "inject") => {

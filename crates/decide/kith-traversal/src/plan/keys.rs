@@ -1,4 +1,4 @@
-//! Which texts can be keys of properties and labels of elements. The messages are TinkerPop's, which its suite asks for.
+//! The texts that can be keys of properties and labels of elements. The messages are TinkerPop's, which its suite asks for.
 
 use super::Label;
 use crate::{

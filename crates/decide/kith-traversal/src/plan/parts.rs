@@ -41,7 +41,7 @@ impl Hop {
 pub struct LeadsTo {
     /// The hop that leads from the named vertices back to those that pass.
     pub back: Hop,
-    /// Where the edges lead.
+    /// The ends to which the edges lead.
     pub to: NamedIds,
     /// The traversal of the filter, for graphs that do not keep the direction of `back`.
     pub traversal: Traversal,
@@ -76,13 +76,13 @@ impl NamedIds {
 pub struct ShortestPath {
     /// The hop that the path repeats.
     pub hop: Hop,
-    /// Where the path ends.
+    /// The end of the path.
     pub to: NamedIds,
     /// Whether the path must not return to where it begins.
     pub is_simple: bool,
 }
 
-/// Which vertex of an edge.
+/// A vertex of an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EdgeEnd {
     /// `outV`.
@@ -159,7 +159,7 @@ pub enum WherePredicate {
     Not(Box<WherePredicate>),
 }
 
-/// Which part of a path a step is about.
+/// The part of a path that a step is about.
 #[derive(Clone, Debug, Default)]
 #[allow(missing_docs, reason = "the fields have the names of Gremlin's modulators")]
 pub struct Between {
@@ -167,7 +167,7 @@ pub struct Between {
     pub to: Option<Label>,
 }
 
-/// How many members of a list must pass a test.
+/// The number of members of a list that must pass a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the variants have the names of Gremlin's steps")]
 pub enum Quantifier {
@@ -176,7 +176,7 @@ pub enum Quantifier {
     None,
 }
 
-/// How values become one.
+/// The way in which values become one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the variants have the names of Gremlin's steps")]
 pub enum Reduction {
@@ -248,7 +248,7 @@ pub struct Repeat {
     pub emit_first: bool,
 }
 
-/// When `repeat` ends for a traverser.
+/// The condition on which `repeat` ends for a traverser.
 #[derive(Debug)]
 #[allow(missing_docs, reason = "the variants say it")]
 pub enum Until {

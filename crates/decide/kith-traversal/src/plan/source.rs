@@ -29,7 +29,7 @@ pub struct Source {
     pub options: Vec<(Label, Value)>,
     /// The steps that strategies forbid the traversal.
     pub verifications: Vec<Verification>,
-    /// From which the steps that choose at random draw, instead of the seed that the caller of the evaluation gives.
+    /// The seed of the steps that choose at random, instead of the one that the caller of the evaluation gives.
     pub seed: Option<u64>,
     /// Whether traversers that `barrier` merges count as often as there were.
     pub is_bulked: bool,

@@ -1,4 +1,4 @@
-//! Which values can be compared, and how.
+//! The values that can be compared, and their comparison.
 
 use super::{
     number::Number,

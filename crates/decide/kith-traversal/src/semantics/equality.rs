@@ -1,4 +1,4 @@
-//! When the predicate `eq` holds.
+//! The cases in which the predicate `eq` holds.
 
 use super::{
     compare::compare,
@@ -57,7 +57,7 @@ impl Members {
         &self.all
     }
 
-    /// How many of them have to be looked at one by one for a value.
+    /// The number of them that have to be looked at one by one for a value.
     pub(super) fn effort(&self, value: &Value) -> u64 {
         use Value::{BulkSet, Entry, List, Map, Path, Set};
         if matches!(value, List(_) | Set(_) | BulkSet(_) | Map(_) | Path(_) | Entry(_)) {

@@ -7,7 +7,7 @@ use crate::{
 use std::sync::Arc;
 use strum::{Display, EnumString};
 
-/// How many items a list may have that these functions return, so that a short traversal cannot fill the memory.
+/// The most items of a list that these functions return, so that a short traversal cannot fill the memory.
 const ITEMS_MAX: usize = 1_000_000;
 
 /// A function of two lists.

@@ -1,4 +1,4 @@
-//! How sacks and side effects are combined with further values.
+//! The combination of sacks and side effects with further values.
 
 use super::{
     extremes::{greatest, least},

@@ -185,7 +185,7 @@ impl Test {
         }
     }
 
-    /// How much work it is to test a value, in units of a simple comparison.
+    /// The work of testing a value, in units of a simple comparison.
     pub fn effort(&self, value: &Value) -> u64 {
         match &self.0 {
             Check::Within(members) => members.effort(value),
@@ -196,7 +196,7 @@ impl Test {
         }
     }
 
-    /// How much work it is to prepare it for many values.
+    /// The work of preparing it for many values.
     pub(super) fn effort_to_compile(&self) -> u64 {
         if let Check::Within(members) = &self.0 { members.len() } else { 1 }
     }

@@ -20,7 +20,7 @@ enum Kind {
 #[derive(Debug, Default)]
 pub struct LastTest {
     last: Option<(Vec<Value>, Test)>,
-    /// How much work it was to compile all tests until now.
+    /// The work of compiling all tests until now.
     pub effort: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Which edges begin and end at which vertex.
+//! The edges that begin and end at each vertex.
 
 use crate::value::{Direction, ElementId};
 use indexmap::IndexSet;

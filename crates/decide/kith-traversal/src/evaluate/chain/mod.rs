@@ -124,26 +124,26 @@ impl<'a> Upstream<'a> {
             };
             let upstream = Upstream { feed: self.feed, links };
             let running = context.profile.as_ref().map(|it| it.begin(&link.step, context.graph.take_notes()));
-            let lent = context.meter.lent();
+            let lent = context.work.meter.lent();
             let mut batch = super::advance(link, upstream, context).await?;
-            context.meter.take_back(lent);
-            context.meter.check()?;
+            context.work.meter.take_back(lent);
+            context.work.meter.check()?;
             if let (Some(profile), Some(running)) = (&context.profile, &running) {
                 profile.end(running, batch.as_ref(), context.graph.take_notes());
             }
             if let Some(batch) = &mut batch {
-                context.count_traversers(batch.len())?;
+                context.work.count_traversers(batch.len())?;
                 if makes_values(&link.step.kind) {
                     for traverser in batch.iter() {
-                        context.count_values(std::iter::once(&traverser.value))?;
-                        context.pause().await;
+                        context.work.count_values(std::iter::once(&traverser.value))?;
+                        context.work.pause().await;
                     }
                 }
                 if !link.step.labels.is_empty() {
                     batch.iter_mut().for_each(|traverser| traverser.label(&link.step.labels));
                 }
             }
-            context.give_way(batch.iter().flatten().map(|traverser| &traverser.value)).await;
+            context.work.give_way(batch.iter().flatten().map(|traverser| &traverser.value)).await;
             Ok(batch)
         }))
     }

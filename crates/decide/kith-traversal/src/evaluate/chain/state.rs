@@ -19,9 +19,9 @@ pub(in crate::evaluate) enum State {
     Scan { after: Option<ElementId>, is_over: bool },
     /// Traversers that are still to be returned.
     Buffer { left: VecDeque<Batch>, is_over: bool },
-    /// How many traversers have passed.
+    /// The number of traversers that have passed.
     Passed(HashMap<u32, i64>),
-    /// When the first traverser of `timeLimit` came, by the clock of the evaluation, and whether its time is over.
+    /// The time at which the first traverser of `timeLimit` came, by the clock of the evaluation, and whether its time is over.
     Limited { began: Option<u64>, is_over: bool },
     /// The values that have passed.
     Seen(HashMap<u32, HashSet<Value>>),

@@ -10,7 +10,7 @@ use num_bigint::BigInt;
 use num_traits::{NumOps, ToPrimitive, Zero};
 use std::sync::Arc;
 
-/// How many digits a quotient has beyond those of its operands, if its digits never end.
+/// The number of digits of a quotient beyond those of its operands, if its digits never end.
 const QUOTIENT_DIGITS_EXTRA: u64 = 10;
 
 #[derive(Clone, Copy, strum::Display)]

@@ -87,7 +87,7 @@ impl Kind {
         Self::Float <= self
     }
 
-    /// How many bits its values have; 128 stands for any number of bits.
+    /// The number of bits of its values; 128 stands for any number of bits.
     fn bits(self) -> u8 {
         match self {
             Self::Byte => 8,

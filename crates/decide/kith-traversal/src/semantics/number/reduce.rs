@@ -76,7 +76,7 @@ impl Sum {
 pub struct Mean {
     /// Whether there was any value, also if it was null.
     seen: bool,
-    /// How many values were not null.
+    /// The number of values that were not null.
     count: i64,
     integers: i128,
     floating: Floating,

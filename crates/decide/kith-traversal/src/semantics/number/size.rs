@@ -1,4 +1,4 @@
-//! How large numbers of unlimited width may become, so that a short traversal cannot fill the memory.
+//! The greatest size of numbers of unlimited width, so that a short traversal cannot fill the memory.
 
 use crate::{
     GremlinError, Result,
