@@ -159,7 +159,7 @@ mod tests {
     fn lists_are_newest_first_and_ties_are_by_ascending_id() {
         let mut places = [(5, 9), (7, 3), (7, 1), (0, 0)].map(|(time, id2)| ListPlace { time, id2 });
         places.sort();
-        assert_eq!(places.map(|place| (place.time, place.id2)), [(7, 1), (7, 3), (5, 9), (0, 0)]);
+        assert_eq!(places.map(|position| (position.time, position.id2)), [(7, 1), (7, 3), (5, 9), (0, 0)]);
     }
 
     #[test]

@@ -225,8 +225,8 @@ mod tests {
             });
             let twin = last_of_terms.copied().all(|point| contains(&history, point));
             let latest = merged.point(PartitionId(3));
-            let told = merged.earlier_points(PartitionId(3)).chain([latest]).all(|point| contains(&history, point));
-            prop_assert_eq!(told, twin);
+            let is_contained = merged.earlier_points(PartitionId(3)).chain([latest]).all(|point| contains(&history, point));
+            prop_assert_eq!(is_contained, twin);
             prop_assert_eq!(Some(&latest), points.iter().max());
         }
 

@@ -168,9 +168,9 @@ impl RowQuery {
             RowQuery::List { list, after, skip, limit } => {
                 put_varint(out, 3);
                 put_list(out, *list);
-                put_optional(out, *after, |out, place| {
-                    put_varint(out, place.time);
-                    put_varint(out, place.id2);
+                put_optional(out, *after, |out, position| {
+                    put_varint(out, position.time);
+                    put_varint(out, position.id2);
                 });
                 put_varint(out, u64::from(*skip));
                 put_varint(out, u64::from(*limit));
@@ -199,14 +199,14 @@ impl RowQuery {
     }
 
     fn take(rest: &mut Rest<'_>) -> Taken<Self> {
-        let place = |rest: &mut Rest<'_>| Ok(ListPlace { time: rest.number()?, id2: rest.number()? });
+        let position = |rest: &mut Rest<'_>| Ok(ListPlace { time: rest.number()?, id2: rest.number()? });
         Ok(match rest.number()? {
             0 => RowQuery::Object(rest.number()?),
             1 => RowQuery::Association(rest.key()?),
             2 => RowQuery::Count(rest.list()?),
             3 => RowQuery::List {
                 list: rest.list()?,
-                after: rest.optional(place)?,
+                after: rest.optional(position)?,
                 skip: rest.small()?,
                 limit: rest.small()?,
             },
@@ -425,12 +425,12 @@ mod tests {
     }
 
     fn query() -> impl Strategy<Value = RowQuery> {
-        let place = (any::<u64>(), any::<u64>()).prop_map(|(time, id2)| ListPlace { time, id2 });
+        let position = (any::<u64>(), any::<u64>()).prop_map(|(time, id2)| ListPlace { time, id2 });
         prop_oneof![
             any::<u64>().prop_map(RowQuery::Object),
             (list(), any::<u64>()).prop_map(|(list, id2)| RowQuery::Association(list.to(id2))),
             list().prop_map(RowQuery::Count),
-            (list(), option::of(place), any::<u32>(), any::<u32>())
+            (list(), option::of(position), any::<u32>(), any::<u32>())
                 .prop_map(|(list, after, skip, limit)| RowQuery::List { list, after, skip, limit }),
             Just(RowQuery::Intents),
             pair().prop_map(RowQuery::PairStamp),

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 pub(super) fn decide(
     write: &ResolvedWrite,
     rows: &Rows,
-    place: DecisionContext<'_>,
+    context: DecisionContext<'_>,
 ) -> Result<Decision, NotLoaded> {
     let (ResolvedMutation::AddAssociation { edge, .. }
     | ResolvedMutation::DeleteAssociation { edge }
@@ -20,23 +20,23 @@ pub(super) fn decide(
     else {
         return Err(NotLoaded);
     };
-    let found = found(edge, write, rows, place)?;
+    let found = found(edge, write, rows, context)?;
     if let Some(refusal) = refusal(write.conditions, found.map(|association| association.stamp)) {
         return Ok(Decision::Nothing(Outcome::Refused(refusal)));
     }
     let id1 = edge.named.list.id1;
-    let states = match states(&write.step, found, place) {
+    let states = match states(&write.step, found, context) {
         Ok(states) if states.is_empty() => return Ok(Decision::Nothing(nothing_to_do(id1))),
         Ok(states) => states,
         Err(fault) => return Ok(Decision::Invalid(fault.into())),
     };
-    let outcome = done(id1, place.point, found.is_some());
+    let outcome = done(id1, context.point, found.is_some());
     match (write.split, outcome) {
-        (Some(pair), Outcome::Done(done)) => begin(write, pair, (states, done), (rows, place)),
+        (Some(pair), Outcome::Done(done)) => begin(write, pair, (states, done), (rows, context)),
         (_, outcome) => {
             let mut changes = Changes::new(rows);
             for (key, content) in net(&states) {
-                changes.set_association(key, content, place.point)?;
+                changes.set_association(key, content, context.point)?;
             }
             Ok(Decision::Changed(outcome, changes.finish()))
         }
@@ -48,9 +48,9 @@ fn found<'a>(
     edge: &EdgeKeys,
     write: &ResolvedWrite,
     rows: &'a Rows,
-    place: DecisionContext<'_>,
+    context: DecisionContext<'_>,
 ) -> Result<Option<&'a Association>, NotLoaded> {
-    let key = edge.rows_in(write.partition, place.count).next().ok_or(NotLoaded)?;
+    let key = edge.rows_in(write.partition, context.count).next().ok_or(NotLoaded)?;
     rows.association(key)
 }
 
@@ -58,16 +58,16 @@ fn found<'a>(
 fn states(
     step: &ResolvedMutation,
     found: Option<&Association>,
-    place: DecisionContext<'_>,
+    context: DecisionContext<'_>,
 ) -> Result<Vec<(EdgeKeys, Option<EdgeContent>)>, FieldsFault> {
     Ok(match (step, found) {
         (ResolvedMutation::AddAssociation { edge, time, data }, _) => {
-            let content = EdgeContent { time: time.unwrap_or(place.now), data: data.clone() };
+            let content = EdgeContent { time: time.unwrap_or(context.now), data: data.clone() };
             vec![(*edge, Some(content))]
         }
         (ResolvedMutation::DeleteAssociation { edge }, Some(_)) => vec![(*edge, None)],
         (ResolvedMutation::ChangeType { old, new }, Some(found)) => {
-            let data = place.types.convert(old.named.list.kind, &found.data, new.named.list.kind)?;
+            let data = context.types.convert(old.named.list.kind, &found.data, new.named.list.kind)?;
             vec![(*old, None), (*new, Some(EdgeContent { time: found.time, data }))]
         }
         _ => Vec::new(),
@@ -90,17 +90,17 @@ fn begin(
     write: &ResolvedWrite,
     pair: crate::Pair,
     (states, done): (Vec<(EdgeKeys, Option<EdgeContent>)>, Done),
-    (rows, place): (&Rows, DecisionContext<'_>),
+    (rows, context): (&Rows, DecisionContext<'_>),
 ) -> Result<Decision, NotLoaded> {
     let edge = |(keys, content): (EdgeKeys, Option<EdgeContent>)| {
         Some(Edge { forward: keys.forward, inverse: keys.inverse?, content })
     };
     let edges = states.into_iter().filter_map(edge).collect();
-    let intent = Intent { pair, stamp: place.point, edges, done, name: write.name.clone() };
+    let intent = Intent { pair, stamp: context.point, edges, done, name: write.name.clone() };
     let mut changes = Changes::new(rows);
-    for row in pair::rows_here(&intent, write.partition, place.count) {
-        if row.is_early() || !place.guards.forward_last {
-            changes.set_association(row.key, row.content, place.point)?;
+    for row in pair::rows_here(&intent, write.partition, context.count) {
+        if row.is_early() || !context.guards.forward_last {
+            changes.set_association(row.key, row.content, context.point)?;
         }
     }
     changes.row(RowWrite::PutIntent(intent.clone()));

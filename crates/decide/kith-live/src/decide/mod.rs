@@ -55,7 +55,11 @@ pub enum Decision {
 ///
 /// # Errors
 /// [`NotLoaded`] if `rows` lacks an answer to one of [`ResolvedWrite::queries`].
-pub fn decide(write: &ResolvedWrite, rows: &Rows, place: DecisionContext<'_>) -> Result<Decision, NotLoaded> {
+pub fn decide(
+    write: &ResolvedWrite,
+    rows: &Rows,
+    context: DecisionContext<'_>,
+) -> Result<Decision, NotLoaded> {
     if let Some(name) = &write.name
         && let Some(recorded) = rows.outcome(&name.id)?
     {
@@ -65,30 +69,30 @@ pub fn decide(write: &ResolvedWrite, rows: &Rows, place: DecisionContext<'_>) ->
     let decision = match &write.step {
         ResolvedMutation::AddObject { .. }
         | ResolvedMutation::UpdateObject { .. }
-        | ResolvedMutation::DeleteObject { .. } => object(write, rows, place)?,
+        | ResolvedMutation::DeleteObject { .. } => object(write, rows, context)?,
         ResolvedMutation::AddAssociation { .. }
         | ResolvedMutation::DeleteAssociation { .. }
-        | ResolvedMutation::ChangeType { .. } => association::decide(write, rows, place)?,
+        | ResolvedMutation::ChangeType { .. } => association::decide(write, rows, context)?,
     };
-    Ok(recorded(write, decision, place))
+    Ok(recorded(write, decision, context))
 }
 
 /// If a write has a write id, adds its outcome to the rows that it writes.
-fn recorded(write: &ResolvedWrite, decision: Decision, place: DecisionContext<'_>) -> Decision {
+fn recorded(write: &ResolvedWrite, decision: Decision, context: DecisionContext<'_>) -> Decision {
     let Some(name) = &write.name else { return decision };
     let (outcome, mut change) = match decision {
-        Decision::Nothing(Outcome::Refused(_)) if !place.guards.refusals_recorded => return decision,
+        Decision::Nothing(Outcome::Refused(_)) if !context.guards.refusals_recorded => return decision,
         Decision::Nothing(outcome) => (outcome, LoggedChange::default()),
         Decision::Changed(outcome, change) => (outcome, change),
         _ => return decision,
     };
-    let (write, at) = (name.checksum, place.now);
+    let (write, at) = (name.checksum, context.now);
     let record = RecordedOutcome { write, at, outcome: outcome.clone(), elsewhere: None };
     change.rows.push(RowWrite::PutOutcome(name.id.clone(), record));
     Decision::Changed(outcome, change)
 }
 
-fn object(write: &ResolvedWrite, rows: &Rows, place: DecisionContext<'_>) -> Result<Decision, NotLoaded> {
+fn object(write: &ResolvedWrite, rows: &Rows, context: DecisionContext<'_>) -> Result<Decision, NotLoaded> {
     let (ResolvedMutation::AddObject { id, .. }
     | ResolvedMutation::UpdateObject { id, .. }
     | ResolvedMutation::DeleteObject { id }) = &write.step
@@ -105,43 +109,43 @@ fn object(write: &ResolvedWrite, rows: &Rows, place: DecisionContext<'_>) -> Res
         }
         (ResolvedMutation::AddObject { kind, data, .. }, None) => (*kind, data.clone()),
         (ResolvedMutation::UpdateObject { fields, .. }, Some(object)) => {
-            match place.types.encode_over(object.kind, &object.data, fields) {
+            match context.types.encode_over(object.kind, &object.data, fields) {
                 Ok(data) => (object.kind, data),
                 Err(fault) => return Ok(Decision::Invalid(fault.into())),
             }
         }
-        (_, Some(object)) => return Ok(delete(object, rows, place)),
+        (_, Some(object)) => return Ok(delete(object, rows, context)),
         (_, None) => return Ok(Decision::Nothing(nothing_to_do(*id))),
     };
-    Ok(put(Object { id: *id, kind, stamp: place.point, data }, found, rows, place))
+    Ok(put(Object { id: *id, kind, stamp: context.point, data }, found, rows, context))
 }
 
 /// Deletes an object, and removes it from indexes.
-fn delete(object: &Object, rows: &Rows, place: DecisionContext<'_>) -> Decision {
-    let entries = match place.types.entries(object.kind, object.id, &object.data) {
+fn delete(object: &Object, rows: &Rows, context: DecisionContext<'_>) -> Decision {
+    let entries = match context.types.entries(object.kind, object.id, &object.data) {
         Ok(entries) => entries,
         Err(fault) => return Decision::Invalid(fault.into()),
     };
     let mut changes = Changes::new(rows);
     changes.delete_object(object.id);
     entries.into_iter().for_each(|entry| changes.row(RowWrite::DeleteEntry(entry)));
-    Decision::Changed(done(object.id, place.point, true), changes.finish())
+    Decision::Changed(done(object.id, context.point, true), changes.finish())
 }
 
 /// Writes an object, which replaces `before`, and changes its entries in indexes. Whether another object of the graph has one
 /// of its unique values is decided by the database, unless that is known already.
-fn put(object: Object, before: Option<&Object>, rows: &Rows, place: DecisionContext<'_>) -> Decision {
-    let entries = |object: &Object| place.types.entries(object.kind, object.id, &object.data);
+fn put(object: Object, before: Option<&Object>, rows: &Rows, context: DecisionContext<'_>) -> Decision {
+    let entries = |object: &Object| context.types.entries(object.kind, object.id, &object.data);
     let (old, new) = match (before.map_or(Ok(Vec::new()), entries), entries(&object)) {
         (Ok(old), Ok(new)) => (old, new),
         (Err(fault), _) | (_, Err(fault)) => return Decision::Invalid(fault.into()),
     };
     let added = || new.iter().filter(|entry| !old.contains(entry));
     if let Some((entry, id)) = added().find_map(|entry| Some((entry, rows.holder(entry)?))) {
-        let (field, value) = place.types.shown(object.kind, entry.index, &object.data);
+        let (field, value) = context.types.shown(object.kind, entry.index, &object.data);
         return Decision::Nothing(Outcome::Refused(Refusal::UniqueTaken { field, value, id }));
     }
-    let outcome = done(object.id, place.point, before.is_some());
+    let outcome = done(object.id, context.point, before.is_some());
     let mut changes = Changes::new(rows);
     changes.put_object(object);
     let removed = old.iter().filter(|entry| !new.contains(entry));

@@ -61,15 +61,15 @@ pub fn deliver(
     intent: &Intent,
     floor: LogPoint,
     rows: &Rows,
-    place: DecisionContext<'_>,
+    context: DecisionContext<'_>,
 ) -> Result<Option<LoggedChange>, NotLoaded> {
-    let (from, here) = intent.pair.partitions(place.count);
+    let (from, here) = intent.pair.partitions(context.count);
     let known_floor = rows.floor(from)?;
-    if intent.stamp < known_floor && place.guards.floor_refuses {
+    if intent.stamp < known_floor && context.guards.floor_refuses {
         return Ok(None);
     }
     let mut last = rows.pair_stamp(intent.pair)?;
-    for row in rows_here(intent, here, place.count) {
+    for row in rows_here(intent, here, context.count) {
         last = rows.association(row.key)?.map_or(last, |association| last.max(association.stamp));
     }
     if intent.stamp <= last {
@@ -77,18 +77,18 @@ pub fn deliver(
     }
     let mut changes = Changes::new(rows);
     let mut removes = false;
-    for row in rows_here(intent, here, place.count) {
+    for row in rows_here(intent, here, context.count) {
         changes.set_association(row.key, row.content, intent.stamp)?;
         removes |= row.content.is_none();
     }
-    if removes && place.guards.removed_rows_keep_stamps {
+    if removes && context.guards.removed_rows_keep_stamps {
         changes.row(RowWrite::PutPairStamp(intent.pair, intent.stamp));
     }
     if known_floor < floor {
         changes.row(RowWrite::SetFloor { from, before: floor });
         changes.row(RowWrite::DropPairStamps { from, before: floor });
     }
-    if !place.guards.stamps_kept_until_floor {
+    if !context.guards.stamps_kept_until_floor {
         changes.row(RowWrite::DropPairStamps { from, before: LogPoint::new(u64::MAX, u64::MAX) });
     }
     Ok(Some(changes.finish()))
@@ -108,11 +108,11 @@ pub fn complete(
     intent: &Intent,
     there: LogPoint,
     rows: &Rows,
-    place: DecisionContext<'_>,
+    context: DecisionContext<'_>,
 ) -> Result<LoggedChange, NotLoaded> {
-    let (here, other) = intent.pair.partitions(place.count);
+    let (here, other) = intent.pair.partitions(context.count);
     let mut changes = Changes::new(rows);
-    for row in rows_here(intent, here, place.count) {
+    for row in rows_here(intent, here, context.count) {
         if !row.is_early() {
             changes.set_association(row.key, row.content, intent.stamp)?;
         }
@@ -121,7 +121,7 @@ pub fn complete(
     if let Some(name) = &intent.name {
         let record = RecordedOutcome {
             write: name.checksum,
-            at: place.now,
+            at: context.now,
             outcome: Outcome::Done(intent.done),
             elsewhere: Some((other, there)),
         };

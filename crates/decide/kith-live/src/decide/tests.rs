@@ -29,7 +29,7 @@ impl Runner {
         Rows::new(queries, answers)
     }
 
-    fn place(&self, partition: PartitionId) -> DecisionContext<'_> {
+    fn context(&self, partition: PartitionId) -> DecisionContext<'_> {
         let end = self.twin.end(partition);
         let point = LogPoint { position: end.position.next(), ..end };
         let guards = Guards::default();
@@ -45,7 +45,7 @@ impl Runner {
     fn decide(&self, write: &Write) -> (PartitionId, Decision) {
         let write = ResolvedWrite::new(write, &self.twin.types, self.twin.count).unwrap();
         let rows = self.rows(write.partition, write.queries(self.twin.count));
-        (write.partition, decide(&write, &rows, self.place(write.partition)).unwrap())
+        (write.partition, decide(&write, &rows, self.context(write.partition)).unwrap())
     }
 
     fn run(&mut self, write: &Write) -> Outcome {
@@ -70,12 +70,12 @@ impl Runner {
     fn finish(&mut self, intent: &Intent) {
         let (here, there) = intent.pair.partitions(self.twin.count);
         let rows = self.rows(there, delivery_queries(intent, self.twin.count));
-        let change = deliver(intent, intent.stamp, &rows, self.place(there)).unwrap();
+        let change = deliver(intent, intent.stamp, &rows, self.context(there)).unwrap();
         self.commit(there, change.expect("the other end has not applied the intent yet"));
         let again = self.rows(there, delivery_queries(intent, self.twin.count));
-        assert_eq!(deliver(intent, intent.stamp, &again, self.place(there)), Ok(None));
+        assert_eq!(deliver(intent, intent.stamp, &again, self.context(there)), Ok(None));
         let rows = self.rows(here, completion_queries(intent, self.twin.count));
-        let change = complete(intent, self.twin.end(there), &rows, self.place(here)).unwrap();
+        let change = complete(intent, self.twin.end(there), &rows, self.context(here)).unwrap();
         self.commit(here, change);
     }
 }

@@ -1,41 +1,45 @@
 //! The second half of a transaction: commits what is decided, and answers.
 
-use super::limits::DELIVERY_PATIENCE;
 use super::queue::Task;
-use super::share::{Decided, Ending, Share};
-use super::{Action, CommitId, CommitResult, DeliveryError, Leader, Stage, WriteError};
-use crate::{Batch, Outcome};
+use super::settle::tasks_of;
+use super::share::{Decided, Share};
+use super::terms::Terms;
+use super::transactions::{Stage, Transactions};
+use super::{Action, CommitId, CommitResult, DeliveryError, WriteError};
+use crate::{Batch, UniqueHolder};
 use kith_types::{LogPoint, PartitionId, Position, Term};
 use std::collections::BTreeMap;
 
-impl Leader {
+impl Transactions {
     /// Commits shares in one transaction. A share without changes proves that its answers were decided on current rows.
-    pub(super) fn commit(&mut self, mut shares: Vec<Share>) {
-        if !self.guards.answers_proven {
+    pub(super) fn commit(&mut self, terms: &mut Terms, mut shares: Vec<Share>) {
+        if !terms.tasks.guards.answers_proven {
             let (unproven, rest) = shares.into_iter().partition(|share| share.changes.is_empty());
             shares = rest;
-            self.finish(unproven);
+            self.finish(terms, unproven);
         }
         if shares.is_empty() {
             self.stage = Stage::Idle;
             return;
         }
-        let commit = CommitId(self.new_id());
+        let commit = CommitId(terms.tasks.new_id());
         let batch = Batch { parts: shares.iter().map(Share::part).collect(), requires: requires(&shares) };
-        self.actions.push(Action::Commit { commit, batch });
+        terms.tasks.actions.push(Action::Commit { commit, batch });
         self.stage = Stage::Committing { commit, shares };
     }
 
-    pub(super) fn committed(&mut self, commit: CommitId, result: CommitResult) {
+    pub(super) fn committed(&mut self, terms: &mut Terms, commit: CommitId, result: CommitResult) {
         match std::mem::replace(&mut self.stage, Stage::Idle) {
             Stage::Committing { commit: own, shares } if own == commit => match result {
-                CommitResult::Done => self.finish(shares),
-                CommitResult::Elsewhere(ends) => self.commit_without(shares, &ends),
-                CommitResult::Lacks(partition, point) => self.not_contained(shares, (partition, point)),
-                CommitResult::Taken(holders) => self.decide_again(shares, holders),
-                CommitResult::TooLarge { value_max } => self.without_longest(shares, value_max),
-                CommitResult::Refused => self.not_committed(shares),
-                CommitResult::Unknown => self.settle(shares),
+                CommitResult::Done => self.finish(terms, shares),
+                CommitResult::Elsewhere(ends) => self.commit_without(terms, shares, &ends),
+                CommitResult::Lacks(partition, point) => {
+                    self.not_contained(terms, shares, (partition, point))
+                }
+                CommitResult::Taken(holders) => self.decide_again(terms, shares, holders),
+                CommitResult::TooLarge { value_max } => self.without_longest(terms, shares, value_max),
+                CommitResult::Refused => self.not_committed(terms, shares),
+                CommitResult::Unknown => self.settle(terms, shares),
             },
             other => self.stage = other,
         }
@@ -43,43 +47,43 @@ impl Leader {
 
     /// Commits the shares of the partitions that this node still leads. They must not fail because the leadership of others
     /// is lost.
-    fn commit_without(&mut self, shares: Vec<Share>, ends: &[(PartitionId, LogPoint)]) {
+    fn commit_without(&mut self, terms: &mut Terms, shares: Vec<Share>, ends: &[(PartitionId, LogPoint)]) {
         let is_lost = |share: &Share| ends.iter().any(|(partition, _)| *partition == share.partition);
         let (lost, rest): (Vec<Share>, Vec<Share>) = shares.into_iter().partition(is_lost);
         if lost.is_empty() {
-            return self.not_committed(rest);
+            return self.not_committed(terms, rest);
         }
         for share in lost {
-            share.decided.into_iter().for_each(|decided| self.refuse(decided.task));
-            self.step_down(share.partition);
+            share.decided.into_iter().for_each(|decided| terms.tasks.refuse(decided.task));
+            terms.step_down(share.partition);
         }
-        self.commit(rest);
+        self.commit(terms, rest);
     }
 
     /// Ends the tasks that rely on a log point that the database lacks. The other tasks are decided again without them.
-    fn not_contained(&mut self, shares: Vec<Share>, lacking: (PartitionId, LogPoint)) {
+    fn not_contained(&mut self, terms: &mut Terms, shares: Vec<Share>, lacking: (PartitionId, LogPoint)) {
         let decided = shares.into_iter().flat_map(|share| share.decided);
         let (lost, rest): (Vec<Decided>, Vec<Decided>) =
             decided.partition(|decided| decided.requires == Some(lacking));
         if lost.is_empty() {
-            self.back_off();
+            self.back_off(terms);
         }
-        self.repeat(rest.into_iter().map(|decided| decided.task).collect());
+        terms.tasks.repeat(rest.into_iter().map(|decided| decided.task).collect());
         for decided in lost {
             match decided.task {
                 Task::Delivery { sender, .. } => {
                     let answer = Err(DeliveryError::HistoryLost(lacking.0));
-                    self.actions.push(Action::AnswerDelivery { sender, answer });
+                    terms.tasks.actions.push(Action::AnswerDelivery { sender, answer });
                 }
-                Task::Completion { partition, stamp, .. } => self.not_delivered(partition, stamp),
-                Task::Write(_) => self.fail(decided.task),
+                Task::Completion { partition, stamp, .. } => terms.not_delivered(partition, stamp),
+                Task::Write(_) => terms.tasks.fail(decided.task),
             }
         }
     }
 
     /// Refuses the writes whose values are longer than the database accepts, and decides the others again. If it is not known
     /// how much it accepts, the writes with the longest value are refused. Each round ends at least one task.
-    fn without_longest(&mut self, shares: Vec<Share>, value_max: Option<u64>) {
+    fn without_longest(&mut self, terms: &mut Terms, shares: Vec<Share>, value_max: Option<u64>) {
         let sized: Vec<(Decided, u64)> = shares.into_iter().flat_map(Share::into_sized).collect();
         let longest = sized.iter().map(|(_, bytes)| *bytes).max().unwrap_or_default();
         let most = value_max.unwrap_or(u64::MAX).min(longest.saturating_sub(1));
@@ -87,82 +91,54 @@ impl Leader {
         for (decided, bytes) in sized {
             match decided.task {
                 task if bytes <= most && most < longest => rest.push(task),
-                Task::Write(pending) => self.answer(&pending, Err(WriteError::TooLarge { bytes })),
+                Task::Write(pending) => terms.tasks.answer(&pending, Err(WriteError::TooLarge { bytes })),
                 task => {
-                    self.fail(task);
-                    self.back_off();
+                    terms.tasks.fail(task);
+                    self.back_off(terms);
                 }
             }
         }
-        self.load_rows(rest);
+        self.load_rows(terms, rest);
     }
 
-    pub(super) fn not_committed(&mut self, shares: Vec<Share>) {
+    pub(super) fn not_committed(&mut self, terms: &mut Terms, shares: Vec<Share>) {
         let decided = shares.into_iter().flat_map(|share| share.decided);
-        decided.for_each(|decided| self.fail(decided.task));
-        self.back_off();
+        decided.for_each(|decided| terms.tasks.fail(decided.task));
+        self.back_off(terms);
     }
 
     /// Publishes changes that are committed, and answers their tasks.
-    pub(super) fn finish(&mut self, shares: Vec<Share>) {
+    pub(super) fn finish(&mut self, terms: &mut Terms, shares: Vec<Share>) {
         self.failures = 0;
         let mut begun = Vec::new();
         for share in shares {
             let (partition, end) = (share.partition, share.end());
-            if let Some(leadership) = self.partitions.get_mut(&partition) {
+            if let Some(leadership) = terms.led.get_mut(&partition) {
                 leadership.end = end;
             }
             if !share.changes.is_empty() {
                 let changes = share.changes.into_iter().map(|logged| logged.change).collect();
-                self.actions.push(Action::Publish { partition, after: share.expected, changes });
+                terms.tasks.actions.push(Action::Publish { partition, after: share.expected, changes });
             }
             for decided in share.decided {
-                begun.extend(self.end_task(decided).map(|stamp| (partition, stamp)));
+                begun.extend(terms.end_task(decided).map(|stamp| (partition, stamp)));
             }
         }
         // A delivery carries the floor, which depends on all intents that have begun. So deliveries are sent last.
-        begun.into_iter().for_each(|(partition, stamp)| self.send(partition, stamp));
+        begun.into_iter().for_each(|(partition, stamp)| terms.send(partition, stamp));
     }
 
-    /// Ends a task that is committed. Returns the stamp of the intent that has begun, if there is one.
-    fn end_task(&mut self, decided: Decided) -> Option<LogPoint> {
-        match (decided.task, decided.ending) {
-            (Task::Write(pending), Ending::Outcome { outcome, points }) => {
-                let answer = self.answered(outcome, points);
-                self.answer(&pending, answer);
-            }
-            (Task::Write(pending), Ending::Begun(intent)) => {
-                let Some(leadership) = self.partitions.get_mut(&pending.write.partition) else {
-                    self.answer(&pending, Err(WriteError::OutcomeUnknown));
-                    return None;
-                };
-                let stamp = intent.stamp;
-                let send_at = self.now.since_start + DELIVERY_PATIENCE;
-                leadership.intents.add(intent, Some(pending.caller), send_at);
-                self.queue.forget(&pending.write);
-                return Some(stamp);
-            }
-            (Task::Delivery { sender, .. }, Ending::Delivered { at }) => {
-                self.actions.push(Action::AnswerDelivery { sender, answer: Ok(at) });
-            }
-            (Task::Completion { partition, stamp, .. }, Ending::Completed { at }) => {
-                self.completed(partition, stamp, at);
-            }
-            _ => {}
+    /// Decides the tasks of a transaction again, now that it is known which objects have some of the unique values.
+    pub(super) fn decide_again(&mut self, terms: &mut Terms, shares: Vec<Share>, holders: Vec<UniqueHolder>) {
+        let known = self.holders.len();
+        self.holders.extend(holders);
+        self.holders.sort();
+        self.holders.dedup();
+        if self.holders.len() <= known {
+            // The database named nothing that was not known, so another round would end in the same way.
+            return self.not_committed(terms, shares);
         }
-        None
-    }
-
-    fn completed(&mut self, partition: PartitionId, stamp: LogPoint, at: LogPoint) {
-        let leadership = self.partitions.get_mut(&partition);
-        let Some(open) = leadership.and_then(|leadership| leadership.intents.remove(stamp)) else { return };
-        if let Some(caller) = open.caller {
-            let there = open.there.map(|there| (open.intent.pair.partitions(self.count).1, there));
-            let points = there.into_iter().chain([(partition, at)]);
-            let answer = self.answered(Outcome::Done(open.intent.done), points);
-            self.actions.push(Action::Answer { caller, answer });
-        }
-        self.queue.push_first(open.waiting.into_iter());
+        self.load_rows(terms, tasks_of(shares));
     }
 }
 

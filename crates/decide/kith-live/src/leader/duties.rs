@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 /// The partitions that a node leads according to the metadata. There are none before the first call of [`Self::update`].
 #[derive(Clone, Debug, Default)]
 pub struct Duties {
-    is_told: bool,
+    is_updated: bool,
     leads: BTreeMap<PartitionId, Term>,
     /// The partitions that the node cannot lead although the metadata say that it does, with the terms that it cannot use.
     refused: BTreeMap<PartitionId, Term>,
@@ -33,8 +33,8 @@ impl Duties {
     /// The terms of the first call may have been assigned to an earlier process of the node, which may have used them in a
     /// history that the database has lost since. So they are not used: the node needs new ones.
     pub fn update(&mut self, leads: BTreeMap<PartitionId, Term>) -> DutyChange {
-        if !self.is_told {
-            self.is_told = true;
+        if !self.is_updated {
+            self.is_updated = true;
             self.refused = leads.clone();
             self.leads = leads;
             return DutyChange { events: Vec::new(), renews: !self.refused.is_empty() };

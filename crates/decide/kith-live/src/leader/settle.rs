@@ -10,7 +10,9 @@
 use super::limits::back_off;
 use super::queue::Task;
 use super::share::{Ending, Share};
-use super::{Action, Leader, Stage, WriteError};
+use super::terms::Terms;
+use super::transactions::{Stage, Transactions};
+use super::{Action, WriteError};
 use kith_types::{LogPoint, PartitionId, Position, Term, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -54,39 +56,39 @@ fn verdict(share: &Share, end: Position) -> Option<Verdict> {
     }
 }
 
-impl Leader {
+impl Transactions {
     /// Begins to find out what became of a commit.
-    pub(super) fn settle(&mut self, shares: Vec<Share>) {
+    pub(super) fn settle(&mut self, terms: &mut Terms, shares: Vec<Share>) {
         // The logs of shares without changes do not show whether the commit took effect.
         let changed = shares.iter().filter(|share| !share.changes.is_empty());
-        let ask = Settling::AskAt { at: self.now.since_start, failures: 0 };
+        let ask = Settling::AskAt { at: terms.tasks.now.since_start, failures: 0 };
         let settlement: Settlement = changed.map(|share| (share.partition, ask)).collect();
-        if settlement.is_empty() || !self.guards.unknown_settled {
-            self.back_off();
-            return self.repeat(tasks_of(shares));
+        if settlement.is_empty() || !terms.tasks.guards.unknown_settled {
+            self.back_off(terms);
+            return terms.tasks.repeat(tasks_of(shares));
         }
         self.stage = Stage::Settling { settlement, shares };
-        self.ask_to_settle();
+        self.ask_to_settle(terms);
     }
 
     /// Requests the next terms that are due.
-    pub(super) fn ask_to_settle(&mut self) {
-        let now = self.now.since_start;
+    pub(super) fn ask_to_settle(&mut self, terms: &mut Terms) {
+        let now = terms.tasks.now.since_start;
         let Stage::Settling { settlement, .. } = &mut self.stage else { return };
         for (&partition, settling) in settlement {
             let Settling::AskAt { at, failures } = *settling else { continue };
             if now < at {
                 continue;
             }
-            *settling = match self.partitions.get_mut(&partition).and_then(|it| it.next_term()) {
+            *settling = match terms.led.get_mut(&partition).and_then(|it| it.next_term()) {
                 None => Settling::Lost,
                 Some(term) => {
-                    self.actions.push(Action::BeginTerm { partition, term });
+                    terms.tasks.actions.push(Action::BeginTerm { partition, term });
                     Settling::Asked { term, failures }
                 }
             };
         }
-        self.conclude();
+        self.conclude(terms);
     }
 
     /// Returns the state of a partition whose next term was requested.
@@ -100,17 +102,23 @@ impl Leader {
     }
 
     /// Records that a requested term has begun at position `end`, or was refused if `end` is `None`.
-    pub(super) fn settled(&mut self, partition: PartitionId, term: Term, end: Option<Position>) {
+    pub(super) fn settled(
+        &mut self,
+        terms: &mut Terms,
+        partition: PartitionId,
+        term: Term,
+        end: Option<Position>,
+    ) {
         if let Some((settling, _)) = self.settling(partition, term) {
             let begun = |position| Settling::Begun(LogPoint { term, position });
             *settling = end.map_or(Settling::Lost, begun);
-            self.conclude();
+            self.conclude(terms);
         }
     }
 
     /// Records that it is not known whether a requested term has begun. The term after it is requested later.
-    pub(super) fn settle_again(&mut self, partition: PartitionId, term: Term) {
-        let now = self.now.since_start;
+    pub(super) fn settle_again(&mut self, terms: &mut Terms, partition: PartitionId, term: Term) {
+        let now = terms.tasks.now.since_start;
         if let Some((settling, failures)) = self.settling(partition, term) {
             let failures = failures + 1;
             *settling = Settling::AskAt { at: now + back_off(failures), failures };
@@ -118,18 +126,18 @@ impl Leader {
     }
 
     /// Ends the commit once each next term has begun or cannot begin.
-    fn conclude(&mut self) {
+    fn conclude(&mut self, terms: &mut Terms) {
         let is_open =
             |settling: &Settling| matches!(settling, Settling::AskAt { .. } | Settling::Asked { .. });
         match std::mem::replace(&mut self.stage, Stage::Idle) {
             Stage::Settling { settlement, shares } if !settlement.values().any(is_open) => {
-                self.end_settled(&settlement, shares);
+                self.end_settled(terms, &settlement, shares);
             }
             other => self.stage = other,
         }
     }
 
-    fn end_settled(&mut self, settlement: &Settlement, shares: Vec<Share>) {
+    fn end_settled(&mut self, terms: &mut Terms, settlement: &Settlement, shares: Vec<Share>) {
         let begun = |share: &Share| match settlement.get(&share.partition) {
             Some(Settling::Begun(end)) => Some((*end, verdict(share, end.position)?)),
             _ => None,
@@ -149,39 +157,39 @@ impl Leader {
         let lost: BTreeSet<PartitionId> =
             settlement.keys().copied().filter(|partition| !led.contains_key(partition)).collect();
         match verdict {
-            Some(Verdict::Written) => self.finish(shares),
+            Some(Verdict::Written) => self.finish(terms, shares),
             // The commit never takes effect, not even in partitions whose leadership was lost. The tasks of these partitions
             // are refused.
-            Some(Verdict::NotWritten) => self.repeat(tasks_of(shares)),
-            None => self.never_known(&lost, shares),
+            Some(Verdict::NotWritten) => terms.tasks.repeat(tasks_of(shares)),
+            None => never_known(terms, &lost, shares),
         }
         for (partition, end) in led {
-            if let Some(leadership) = self.partitions.get_mut(&partition) {
+            if let Some(leadership) = terms.led.get_mut(&partition) {
                 leadership.end = end;
-                self.actions.push(Action::Publish { partition, after: end, changes: Vec::new() });
+                terms.tasks.actions.push(Action::Publish { partition, after: end, changes: Vec::new() });
             }
         }
-        lost.into_iter().for_each(|partition| self.step_down(partition));
+        lost.into_iter().for_each(|partition| terms.step_down(partition));
     }
+}
 
-    /// Ends a commit whose fate this leader never learns: all partitions that it wrote to have other leaders, or their logs
-    /// belong to another copy of the database.
-    fn never_known(&mut self, lost: &BTreeSet<PartitionId>, shares: Vec<Share>) {
-        let mut tasks = Vec::new();
-        for decided in shares.into_iter().flat_map(|share| share.decided) {
-            if !lost.contains(&decided.task.partition()) {
-                tasks.push(decided.task);
-                continue;
-            }
-            match (decided.task, decided.ending) {
-                (Task::Write(pending), Ending::Outcome { .. } | Ending::Begun(_)) if decided.writes => {
-                    self.answer(&pending, Err(WriteError::OutcomeUnknown));
-                }
-                (task, _) => self.refuse(task),
-            }
+/// Ends a commit whose fate this leader never learns: all partitions that it wrote to have other leaders, or their logs
+/// belong to another copy of the database.
+fn never_known(terms: &mut Terms, lost: &BTreeSet<PartitionId>, shares: Vec<Share>) {
+    let mut tasks = Vec::new();
+    for decided in shares.into_iter().flat_map(|share| share.decided) {
+        if !lost.contains(&decided.task.partition()) {
+            tasks.push(decided.task);
+            continue;
         }
-        self.repeat(tasks);
+        match (decided.task, decided.ending) {
+            (Task::Write(pending), Ending::Outcome { .. } | Ending::Begun(_)) if decided.writes => {
+                terms.tasks.answer(&pending, Err(WriteError::OutcomeUnknown));
+            }
+            (task, _) => terms.tasks.refuse(task),
+        }
     }
+    terms.tasks.repeat(tasks);
 }
 
 pub(super) fn tasks_of(shares: Vec<Share>) -> Vec<Task> {

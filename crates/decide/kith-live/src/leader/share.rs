@@ -88,11 +88,11 @@ impl Share {
     pub(super) fn write(
         &mut self,
         pending: PendingWrite,
-        place: DecisionContext<'_>,
+        context: DecisionContext<'_>,
         touched: &mut TouchedValues,
     ) -> Taken {
         let partition = self.partition;
-        let (ending, change) = match decide(&pending.write, &self.rows, place) {
+        let (ending, change) = match decide(&pending.write, &self.rows, context) {
             Err(_) => return Taken::Failed(Task::Write(pending)),
             Ok(Decision::Invalid(fault)) => return Taken::Answered(pending, fault.into()),
             Ok(Decision::IdTaken) => return Taken::Answered(pending, super::WriteError::WriteIdTaken),
@@ -107,7 +107,7 @@ impl Share {
                 return Taken::Postponed(pending);
             }
             Ok(Decision::Changed(outcome, change)) => {
-                (Ending::Outcome { outcome, points: vec![(partition, place.point)] }, Some(change))
+                (Ending::Outcome { outcome, points: vec![(partition, context.point)] }, Some(change))
             }
             Ok(Decision::Begun(intent, change)) => {
                 self.begun.add(intent.clone(), None, kith_types::Timestamp::ZERO);
@@ -117,17 +117,17 @@ impl Share {
         self.take(Task::Write(pending), ending, change, None)
     }
 
-    pub(super) fn deliver(&mut self, task: Task, place: DecisionContext<'_>) -> Taken {
+    pub(super) fn deliver(&mut self, task: Task, context: DecisionContext<'_>) -> Taken {
         let Task::Delivery { delivery, .. } = &task else { return Taken::Failed(task) };
-        let from = delivery.intent.pair.partitions(place.count).0;
-        let requires = place.guards.histories_match.then_some((from, delivery.as_of));
-        match deliver(&delivery.intent, delivery.floor, &self.rows, place) {
+        let from = delivery.intent.pair.partitions(context.count).0;
+        let requires = context.guards.histories_match.then_some((from, delivery.as_of));
+        match deliver(&delivery.intent, delivery.floor, &self.rows, context) {
             Err(_) => Taken::Failed(task),
             Ok(None) => {
                 let at = self.end();
                 self.take(task, Ending::Delivered { at }, None, requires)
             }
-            Ok(change) => self.take(task, Ending::Delivered { at: place.point }, change, requires),
+            Ok(change) => self.take(task, Ending::Delivered { at: context.point }, change, requires),
         }
     }
 
@@ -136,14 +136,14 @@ impl Share {
         &mut self,
         task: Task,
         open: (&Intent, LogPoint),
-        place: DecisionContext<'_>,
+        context: DecisionContext<'_>,
     ) -> Taken {
         let (intent, there) = open;
-        let other = intent.pair.partitions(place.count).1;
-        let requires = place.guards.histories_match.then_some((other, there));
-        match complete(intent, there, &self.rows, place) {
+        let other = intent.pair.partitions(context.count).1;
+        let requires = context.guards.histories_match.then_some((other, there));
+        match complete(intent, there, &self.rows, context) {
             Err(_) => Taken::Failed(task),
-            Ok(change) => self.take(task, Ending::Completed { at: place.point }, Some(change), requires),
+            Ok(change) => self.take(task, Ending::Completed { at: context.point }, Some(change), requires),
         }
     }
 

@@ -1,15 +1,17 @@
-//! Takes the leadership of partitions, and gives it up.
+//! The leadership of partitions: how a node takes it, hands it over and gives it up.
 
 use super::intents::OpenIntents;
-use super::limits::{FAILURES_HELD_MAX, back_off};
+use super::limits::{FAILURES_HELD_MAX, HANDOVER_PATIENCE, back_off};
 use super::queue::{PendingWrite, Task};
-use super::{Action, Leader, LoadId, Stage, WriteError};
-use crate::{RowAnswer, RowQuery, RowsAt};
+use super::tasks::Tasks;
+use super::transactions::Transactions;
+use super::{Action, CallerId, LoadId, WriteError, next};
+use crate::{ResolvedWrite, RowAnswer, RowQuery, RowsAt, Write};
 use kith_types::{LogPoint, PartitionId, Term, Timestamp};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Assigned terms, by partition. Each begins as soon as no transaction concerns its partition.
-pub(super) type NextTerms = BTreeMap<PartitionId, Term>;
+type NextTerms = BTreeMap<PartitionId, Term>;
 
 /// The number of low bits of a term in a log. They count the terms that a leader has requested for one term of the metadata.
 const COUNT_BITS: u32 = 16;
@@ -108,102 +110,131 @@ impl Leadership {
     }
 }
 
-impl Leader {
+/// The partitions that a node leads, and the tasks that wait for the next transaction.
+#[derive(Clone, Debug)]
+pub(super) struct Terms {
+    pub(super) tasks: Tasks,
+    /// The leaderships, from the request of their terms on.
+    pub(super) led: BTreeMap<PartitionId, Leadership>,
+    next: NextTerms,
+}
+
+impl Terms {
+    pub(super) fn new(tasks: Tasks) -> Self {
+        Self { tasks, led: BTreeMap::new(), next: NextTerms::default() }
+    }
+
+    /// Returns where the log of a partition ends after the last commit; `None` if this node does not lead the partition.
+    pub(super) fn end(&self, partition: PartitionId) -> Option<LogPoint> {
+        let leadership = self.led.get(&partition).filter(|leadership| leadership.is_leading())?;
+        Some(leadership.end)
+    }
+
+    /// Returns the floor of a partition: all of its intents with a stamp below the floor are complete. `None` if this node
+    /// does not lead the partition.
+    pub(super) fn floor(&self, partition: PartitionId) -> Option<LogPoint> {
+        let leadership = self.led.get(&partition).filter(|leadership| leadership.is_leading())?;
+        let lowest = leadership.intents.lowest().filter(|_| self.tasks.guards.floor_below_intents);
+        Some(lowest.unwrap_or(next(leadership.end)))
+    }
+
     /// Whether this node takes writes that a partition orders. If the term has not begun yet, they wait for it.
     pub(super) fn takes_writes(&self, partition: PartitionId) -> bool {
-        let ends = self.partitions.get(&partition).map(Leadership::is_handed_over);
-        ends == Some(false) || self.next_terms.contains_key(&partition)
+        let ends = self.led.get(&partition).map(Leadership::is_handed_over);
+        ends == Some(false) || self.next.contains_key(&partition)
+    }
+
+    pub(super) fn write(&mut self, caller: CallerId, write: &Write) {
+        let answer = match ResolvedWrite::new(write, &self.tasks.types, self.tasks.count) {
+            Err(fault) => Err(fault.into()),
+            Ok(write) if !self.takes_writes(write.partition) => {
+                Err(WriteError::NotLeader { partition: write.partition })
+            }
+            Ok(write) => return self.tasks.accept(caller, write),
+        };
+        self.tasks.actions.push(Action::Answer { caller, answer });
     }
 
     pub(super) fn lead(&mut self, partition: PartitionId, term: Term) {
-        let known = self.partitions.get(&partition).map(|leadership| leadership.assigned);
-        if known.max(self.next_terms.get(&partition).copied()) < Some(term) {
-            self.next_terms.insert(partition, term);
+        let known = self.led.get(&partition).map(|leadership| leadership.assigned);
+        if known.max(self.next.get(&partition).copied()) < Some(term) {
+            self.next.insert(partition, term);
         }
     }
 
     /// Begins the terms of partitions that the transaction under way does not concern.
-    pub(super) fn begin_terms(&mut self) {
+    pub(super) fn begin_terms(&mut self, transactions: &Transactions) {
         let ready: Vec<PartitionId> =
-            self.next_terms.keys().copied().filter(|partition| !self.is_in_transaction(*partition)).collect();
+            self.next.keys().copied().filter(|partition| !transactions.concern(*partition)).collect();
         for partition in ready {
-            let Some(assigned) = self.next_terms.remove(&partition) else { continue };
-            let held = self.queue.take_of(partition);
+            let Some(assigned) = self.next.remove(&partition) else { continue };
+            let held = self.tasks.queue.take_of(partition);
             self.give_up(partition);
             let mut leadership = Leadership::new(assigned);
             let term = leadership.asked;
             for task in held {
                 match task {
                     Task::Write(pending) => leadership.hold(pending),
-                    other => self.refuse(other),
+                    other => self.tasks.refuse(other),
                 }
             }
-            self.partitions.insert(partition, leadership);
-            self.actions.push(Action::BeginTerm { partition, term });
+            self.led.insert(partition, leadership);
+            self.tasks.actions.push(Action::BeginTerm { partition, term });
         }
     }
 
-    fn is_in_transaction(&self, partition: PartitionId) -> bool {
-        match &self.stage {
-            Stage::Idle => false,
-            Stage::Loading { queries, .. } => queries.iter().any(|(concerned, _)| *concerned == partition),
-            Stage::Committing { shares, .. } | Stage::Settling { shares, .. } => {
-                shares.iter().any(|share| share.partition == partition)
-            }
-        }
+    /// Takes in the beginning of a term. Returns false if no leadership waits for it.
+    pub(super) fn term_begun(&mut self, partition: PartitionId, end: LogPoint) -> bool {
+        let Some(leadership) = self.asked(partition, end.term) else { return false };
+        leadership.end = end;
+        self.read_intents(partition);
+        true
     }
 
-    pub(super) fn term_begun(&mut self, partition: PartitionId, end: LogPoint) {
-        if let Some(leadership) = self.asked(partition, end.term) {
-            leadership.end = end;
-            self.read_intents(partition);
-        } else {
-            self.settled(partition, end.term, Some(end.position));
-        }
-    }
-
-    pub(super) fn term_refused(&mut self, partition: PartitionId, term: Term) {
-        if self.asked(partition, term).is_some() {
+    /// Takes in the refusal of a term. Returns false if no leadership waits for it.
+    pub(super) fn term_refused(&mut self, partition: PartitionId, term: Term) -> bool {
+        let is_asked = self.asked(partition, term).is_some();
+        if is_asked {
             self.step_down(partition);
-        } else {
-            self.settled(partition, term, None);
         }
+        is_asked
     }
 
-    pub(super) fn term_unknown(&mut self, partition: PartitionId, term: Term) {
-        if self.asked(partition, term).is_some() {
+    /// Records that it is not known whether a term has begun. Returns false if no leadership waits for it.
+    pub(super) fn term_unknown(&mut self, partition: PartitionId, term: Term) -> bool {
+        let is_asked = self.asked(partition, term).is_some();
+        if is_asked {
             self.again(partition, TermStage::AskAt);
-        } else {
-            self.settle_again(partition, term);
         }
+        is_asked
     }
 
     /// Returns the leadership that waits for the database to begin this term.
     fn asked(&mut self, partition: PartitionId, term: Term) -> Option<&mut Leadership> {
-        let leadership = self.partitions.get_mut(&partition)?;
+        let leadership = self.led.get_mut(&partition)?;
         (leadership.stage == TermStage::Asked && leadership.asked == term).then_some(leadership)
     }
 
     /// Sets the time at which a step that failed is tried again. Writes wait for it, but not through more than
     /// [`FAILURES_HELD_MAX`] failures in a row.
     fn again(&mut self, partition: PartitionId, stage: impl FnOnce(Timestamp) -> TermStage) {
-        let Some(leadership) = self.partitions.get_mut(&partition) else { return };
+        let Some(leadership) = self.led.get_mut(&partition) else { return };
         leadership.failures += 1;
-        leadership.stage = stage(self.now.since_start + back_off(leadership.failures));
+        leadership.stage = stage(self.tasks.now.since_start + back_off(leadership.failures));
         if leadership.failures <= FAILURES_HELD_MAX {
             return;
         }
         let held = std::mem::take(&mut leadership.held);
-        held.into_iter().for_each(|pending| self.fail(Task::Write(pending)));
+        held.into_iter().for_each(|pending| self.tasks.fail(Task::Write(pending)));
     }
 
     pub(super) fn retry_terms(&mut self) {
-        let now = self.now.since_start;
+        let now = self.tasks.now.since_start;
         let due = |stage| match stage {
             TermStage::AskAt(at) | TermStage::ReadAt(at) => at <= now,
             TermStage::Asked | TermStage::Reading(_) | TermStage::Leading => false,
         };
-        let waiting = self.partitions.iter().filter(|(_, leadership)| due(leadership.stage));
+        let waiting = self.led.iter().filter(|(_, leadership)| due(leadership.stage));
         let waiting: Vec<(PartitionId, TermStage)> =
             waiting.map(|(partition, leadership)| (*partition, leadership.stage)).collect();
         for (partition, stage) in waiting {
@@ -216,24 +247,24 @@ impl Leader {
 
     /// Requests the next term of a partition that this node does not lead yet.
     fn ask_next(&mut self, partition: PartitionId) {
-        let Some(leadership) = self.partitions.get_mut(&partition) else { return };
+        let Some(leadership) = self.led.get_mut(&partition) else { return };
         let Some(term) = leadership.next_term() else { return self.step_down(partition) };
         leadership.end.term = term;
         leadership.stage = TermStage::Asked;
-        self.actions.push(Action::BeginTerm { partition, term });
+        self.tasks.actions.push(Action::BeginTerm { partition, term });
     }
 
     fn read_intents(&mut self, partition: PartitionId) {
-        let load = LoadId(self.new_id());
-        let Some(leadership) = self.partitions.get_mut(&partition) else { return };
+        let load = LoadId(self.tasks.new_id());
+        let Some(leadership) = self.led.get_mut(&partition) else { return };
         leadership.stage = TermStage::Reading(load);
-        self.actions.push(Action::Load { load, queries: vec![(partition, vec![RowQuery::Intents])] });
+        self.tasks.actions.push(Action::Load { load, queries: vec![(partition, vec![RowQuery::Intents])] });
     }
 
     /// Returns the partition whose open intents this load reads.
     fn reading(&self, load: LoadId) -> Option<PartitionId> {
         let reads = |leadership: &Leadership| leadership.stage == TermStage::Reading(load);
-        self.partitions.iter().find(|(_, leadership)| reads(leadership)).map(|(partition, _)| *partition)
+        self.led.iter().find(|(_, leadership)| reads(leadership)).map(|(partition, _)| *partition)
     }
 
     pub(super) fn intents_not_loaded(&mut self, load: LoadId) {
@@ -248,8 +279,8 @@ impl Leader {
         let Some(RowsAt { at, mut answers }) = rows.into_iter().next() else {
             return self.again(partition, TermStage::ReadAt);
         };
-        let notices = self.guards.older_copies_noticed;
-        let Some(leadership) = self.partitions.get_mut(&partition) else { return };
+        let notices = self.tasks.guards.older_copies_noticed;
+        let Some(leadership) = self.led.get_mut(&partition) else { return };
         match answers.pop() {
             // The partition has another leader, or the database was replaced by an older copy of itself.
             _ if at != leadership.end && (leadership.end.term < at.term || notices) => {
@@ -257,11 +288,11 @@ impl Leader {
             }
             Some(RowAnswer::Intents(intents)) if at == leadership.end => {
                 leadership.stage = TermStage::Leading;
-                let now = self.now.since_start;
+                let now = self.tasks.now.since_start;
                 intents.into_iter().for_each(|intent| leadership.intents.add(intent, None, now));
-                self.actions.push(Action::Publish { partition, after: at, changes: Vec::new() });
+                self.tasks.actions.push(Action::Publish { partition, after: at, changes: Vec::new() });
                 let held = std::mem::take(&mut leadership.held);
-                self.queue.push_first(held.into_iter());
+                self.tasks.queue.push_first(held.into_iter());
                 self.resend_intents();
             }
             _ => self.again(partition, TermStage::ReadAt),
@@ -270,28 +301,28 @@ impl Leader {
 
     /// Stops leading a partition because the term cannot be used any more, and reports this.
     pub(super) fn step_down(&mut self, partition: PartitionId) {
-        if let Some(leadership) = self.partitions.get(&partition) {
+        if let Some(leadership) = self.led.get(&partition) {
             let term = leadership.assigned;
             self.give_up(partition);
-            self.actions.push(Action::SteppedDown { partition, term });
+            self.tasks.actions.push(Action::SteppedDown { partition, term });
         }
     }
 
     /// Marks a leadership that began before the database was replaced, so that it ends. Some of its commits may be lost, and
     /// it does not know the intents that are open again.
     pub(super) fn replaced(&mut self, partition: PartitionId, before: LogPoint) {
-        let leadership = self.partitions.get_mut(&partition);
+        let leadership = self.led.get_mut(&partition);
         if let Some(leadership) = leadership.filter(|leadership| leadership.end.term <= before.term) {
-            leadership.is_replaced = self.guards.older_copies_noticed;
+            leadership.is_replaced = self.tasks.guards.older_copies_noticed;
         }
     }
 
     /// Ends leaderships that began before the database was replaced, if no transaction concerns them.
-    pub(super) fn end_replaced(&mut self) {
-        let over = self.partitions.iter().filter(|(_, leadership)| leadership.is_replaced);
+    pub(super) fn end_replaced(&mut self, transactions: &Transactions) {
+        let over = self.led.iter().filter(|(_, leadership)| leadership.is_replaced);
         let over: Vec<PartitionId> = over.map(|(partition, _)| *partition).collect();
         for partition in over {
-            if !self.is_in_transaction(partition) {
+            if !transactions.concern(partition) {
                 self.step_down(partition);
             }
         }
@@ -300,18 +331,54 @@ impl Leader {
     /// Forgets a partition. Its open intents may still take effect, so their callers get the error that the outcome is
     /// not known. All other writes were not written.
     pub(super) fn give_up(&mut self, partition: PartitionId) {
-        let Some(mut leadership) = self.partitions.remove(&partition) else { return };
+        let Some(mut leadership) = self.led.remove(&partition) else { return };
         let mut writes: Vec<PendingWrite> = leadership.held.drain(..).collect();
         for open in leadership.intents.values_mut() {
             writes.extend(open.waiting.drain(..));
             if let Some(caller) = open.caller {
                 let answer = Err(WriteError::OutcomeUnknown);
-                self.actions.push(Action::Answer { caller, answer });
+                self.tasks.actions.push(Action::Answer { caller, answer });
             }
         }
-        writes.into_iter().for_each(|pending| self.refuse(Task::Write(pending)));
-        for task in self.queue.take_of(partition) {
-            self.refuse(task);
+        writes.into_iter().for_each(|pending| self.tasks.refuse(Task::Write(pending)));
+        for task in self.tasks.queue.take_of(partition) {
+            self.tasks.refuse(task);
+        }
+    }
+
+    /// Stops taking writes for a partition, which is released when its open intents are complete. Deliveries are still
+    /// taken: other partitions cannot complete their intents without them, and two partitions that are handed over at the
+    /// same time would wait for each other.
+    pub(super) fn hand_over(&mut self, partition: PartitionId) {
+        self.next.remove(&partition);
+        let Some(leadership) = self.led.get_mut(&partition) else {
+            return self.tasks.actions.push(Action::Released { partition });
+        };
+        leadership.release_by.get_or_insert(self.tasks.now.since_start + HANDOVER_PATIENCE);
+        let mut writes: Vec<PendingWrite> = leadership.held.drain(..).collect();
+        for open in leadership.intents.values_mut() {
+            writes.extend(open.waiting.drain(..));
+        }
+        writes.into_iter().for_each(|pending| self.tasks.refuse(Task::Write(pending)));
+        for task in self.tasks.queue.take_of(partition) {
+            match task {
+                Task::Completion { .. } | Task::Delivery { .. } => self.tasks.queue.push(task),
+                Task::Write(_) => self.tasks.refuse(task),
+            }
+        }
+    }
+
+    /// Releases partitions that are being handed over, if they have no open intents or the time to wait for these is over.
+    pub(super) fn release_idle(&mut self) {
+        let is_over = |leadership: &Leadership| {
+            let is_idle = leadership.intents.is_empty();
+            leadership.release_by.is_some_and(|by| is_idle || by <= self.tasks.now.since_start)
+        };
+        let leaderships = self.led.iter().filter(|(_, leadership)| is_over(leadership));
+        let over: Vec<PartitionId> = leaderships.map(|(partition, _)| *partition).collect();
+        for partition in over {
+            self.give_up(partition);
+            self.tasks.actions.push(Action::Released { partition });
         }
     }
 }

@@ -8,10 +8,7 @@
 //! The refusal holds although the value may have become free in the meantime, because the write was under way when it was
 //! taken.
 
-use super::Leader;
-use super::settle::tasks_of;
-use super::share::Share;
-use crate::{IndexId, RowWrite, UniqueHolder};
+use crate::{IndexId, RowWrite};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -35,20 +32,5 @@ impl TouchedValues {
             self.0.extend(values);
         }
         is_new
-    }
-}
-
-impl Leader {
-    /// Decides the tasks of a transaction again, now that it is known which objects have some of the unique values.
-    pub(super) fn decide_again(&mut self, shares: Vec<Share>, holders: Vec<UniqueHolder>) {
-        let known = self.holders.len();
-        self.holders.extend(holders);
-        self.holders.sort();
-        self.holders.dedup();
-        if self.holders.len() <= known {
-            // The database named nothing that was not known, so another round would end in the same way.
-            return self.not_committed(shares);
-        }
-        self.load_rows(tasks_of(shares));
     }
 }

@@ -64,42 +64,17 @@ pub enum DeclaredInverse {
 /// A table of fields is written on one line if that line, with its line break, has at most this many bytes.
 const LINE_CHARS_MAX: usize = 100;
 
-impl GraphTypes {
+impl DeclaredTypes {
     /// Returns the types as a text would declare them now, in the order of their numbers.
-    pub fn declared(&self) -> DeclaredTypes {
-        let objects = self.objects.values().map(|kind| DeclaredObject {
+    pub(super) fn of(types: &GraphTypes) -> Self {
+        let objects = types.objects.values().map(|kind| DeclaredObject {
             name: kind.name.clone(),
             fields: kind.schemas.last().cloned(),
             indexes: kind.indexes.iter().map(|index| (index.field.clone(), index.unique)).collect(),
             open: kind.open,
         });
-        let forward = self.associations.values().filter_map(|kind| self.declared_association(kind));
-        DeclaredTypes { open: self.open, objects: objects.collect(), associations: forward.collect() }
-    }
-
-    /// Returns the declaration of a type; `None` if the type is the inverse of another.
-    fn declared_association(&self, kind: &AssociationType) -> Option<DeclaredAssociation> {
-        let inverse = match kind.inverse {
-            Inverse::None => DeclaredInverse::None,
-            Inverse::Symmetric => DeclaredInverse::Symmetric,
-            Inverse::Named { forward: false, .. } => return None,
-            Inverse::Named { kind, .. } => {
-                let inverse = self.associations.get(&kind)?;
-                DeclaredInverse::Named {
-                    name: inverse.name.clone(),
-                    cap: inverse.cap,
-                    adjacency: inverse.adjacency,
-                }
-            }
-        };
-        Some(DeclaredAssociation {
-            name: kind.name.clone(),
-            fields: kind.schemas.last().cloned(),
-            cap: kind.cap,
-            adjacency: kind.adjacency,
-            inverse,
-            open: kind.open,
-        })
+        let forward = types.associations.values().filter_map(|kind| DeclaredAssociation::of(types, kind));
+        Self { open: types.open, objects: objects.collect(), associations: forward.collect() }
     }
 }
 
@@ -122,6 +97,31 @@ impl DeclaredObject {
 }
 
 impl DeclaredAssociation {
+    /// Returns the declaration of a type; `None` if the type is the inverse of another.
+    fn of(types: &GraphTypes, kind: &AssociationType) -> Option<Self> {
+        let inverse = match kind.inverse {
+            Inverse::None => DeclaredInverse::None,
+            Inverse::Symmetric => DeclaredInverse::Symmetric,
+            Inverse::Named { forward: false, .. } => return None,
+            Inverse::Named { kind, .. } => {
+                let inverse = types.associations.get(&kind)?;
+                DeclaredInverse::Named {
+                    name: inverse.name.clone(),
+                    cap: inverse.cap,
+                    adjacency: inverse.adjacency,
+                }
+            }
+        };
+        Some(Self {
+            name: kind.name.clone(),
+            fields: kind.schemas.last().cloned(),
+            cap: kind.cap,
+            adjacency: kind.adjacency,
+            inverse,
+            open: kind.open,
+        })
+    }
+
     fn to_toml(&self) -> String {
         let header = format!("association.{}", key_to_toml(&self.name));
         let mut text = format!("[{header}]\n{}", open_to_toml(self.open));

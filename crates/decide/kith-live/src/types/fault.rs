@@ -7,7 +7,7 @@ use thiserror::Error;
 
 /// Declared types are invalid, or a graph cannot change to them.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("{}{fault}", self.place())]
+#[error("{}{fault}", self.location())]
 pub struct TypesError {
     /// The line of the text, counted from 1; `None` if the fault has no line.
     pub line: Option<usize>,
@@ -173,7 +173,7 @@ impl TypesError {
         Self { line: None, subject: None, fault: Box::new(fault) }
     }
 
-    fn place(&self) -> String {
+    fn location(&self) -> String {
         let line = self.line.map(|line| format!("line {line}: ")).unwrap_or_default();
         let subject = self.subject.as_ref().map(|subject| format!("{subject}: ")).unwrap_or_default();
         line + &subject

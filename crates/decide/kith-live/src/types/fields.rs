@@ -1,10 +1,10 @@
 //! Converts the fields of objects and associations between JSON and records, and between the schemas of a type.
 
-use super::{TypeKind, open_record};
-use crate::{ASSOCIATION_BYTES_MAX, AssociationType, Data, GraphTypes, OBJECT_BYTES_MAX, ObjectType, TypeId};
+use super::open_record;
+use crate::{ASSOCIATION_BYTES_MAX, Data, GraphTypes, OBJECT_BYTES_MAX, TypeId};
 use kith_gremlin::GremlinError;
 use kith_schema::{
-    EncodeError, Incompatible, Projection, RecordError, RecordView, RecordWriter, Schema, TimeUnit, nearest,
+    EncodeError, Incompatible, Projection, RecordError, RecordView, RecordWriter, Schema, TimeUnit,
 };
 use serde_json::{Map, Value};
 use thiserror::Error;
@@ -84,39 +84,6 @@ impl FieldsFault {
 }
 
 impl GraphTypes {
-    /// Returns the object type with this name, and its number.
-    ///
-    /// # Errors
-    /// [`UnknownType`] if the graph has no object type with this name.
-    pub fn object_named(&self, name: &str) -> Result<(TypeId, &ObjectType), UnknownType> {
-        self.object(name).ok_or_else(|| {
-            let near = nearest(name, self.objects.values().map(|kind| kind.name.as_str()));
-            UnknownType { what: "object", name: name.to_owned(), near }
-        })
-    }
-
-    /// Returns the association type with this name, and its number.
-    ///
-    /// # Errors
-    /// [`UnknownType`] if the graph has no association type with this name.
-    pub fn association_named(&self, name: &str) -> Result<(TypeId, &AssociationType), UnknownType> {
-        self.association(name).ok_or_else(|| {
-            let near = nearest(name, self.associations.values().map(|kind| kind.name.as_str()));
-            UnknownType { what: "association", name: name.to_owned(), near }
-        })
-    }
-
-    /// Returns the number of the type with this kind and name.
-    ///
-    /// # Errors
-    /// [`UnknownType`] if the graph has no such type.
-    pub fn number_of(&self, kind: TypeKind, name: &str) -> Result<TypeId, UnknownType> {
-        Ok(match kind {
-            TypeKind::Object => self.object_named(name)?.0,
-            TypeKind::Association => self.association_named(name)?.0,
-        })
-    }
-
     /// Encodes a JSON object as a record with the latest schema of a type. `None` stands for an object without members.
     ///
     /// # Errors
@@ -291,7 +258,7 @@ fn no_fields(fields: &str) -> Result<Data, FieldsFault> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Inverse;
+    use crate::{AssociationType, Inverse, ObjectType};
 
     const USER: TypeId = TypeId(1);
     const TAG: TypeId = TypeId(2);

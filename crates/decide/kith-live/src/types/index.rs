@@ -2,9 +2,9 @@
 //!
 //! A key is bounded, but equal keys mean equal values: a long text or byte string is represented by its SHA-256.
 
+use super::ObjectType;
 use super::fault::{Subject, TypeKind, TypesError, TypesFault};
 use super::fields::{FieldsFault, written_under};
-use super::{GraphTypes, ObjectType};
 use crate::{Data, IndexEntry, TypeId, UnknownType};
 use kith_schema::{
     EncodeError, Field, FieldType, RecordView, RecordWriter, Scalar, ScalarType, Schema, nearest,
@@ -111,24 +111,21 @@ impl ObjectType {
             Some(Index { unique: true, .. }) => Indexing::Unique,
         }
     }
-}
 
-impl GraphTypes {
-    /// Returns the entries that an object has in the indexes of its type, in the order of the indexes. Null has no entry, and
-    /// open types have no indexes.
-    ///
-    /// # Errors
-    /// [`FieldsFault`] if these types do not know the type or the schema of the object, or if its record is damaged. An
-    /// object that a later revision of the types has written may have entries that these types do not know of.
-    pub fn entries(&self, kind: TypeId, id: u64, data: &Data) -> Result<Vec<IndexEntry>, FieldsFault> {
-        let known = self.objects.get(&kind).ok_or(FieldsFault::NoType(kind))?;
-        if known.open || data.bytes.is_empty() {
+    /// Returns the entries of an object in the indexes of the type ([`super::GraphTypes::entries`]). `number` is the number of the type.
+    pub(super) fn entries(
+        &self,
+        number: TypeId,
+        id: u64,
+        data: &Data,
+    ) -> Result<Vec<IndexEntry>, FieldsFault> {
+        if self.open || data.bytes.is_empty() {
             return Ok(Vec::new());
         }
-        let schema = written_under(kind, &known.schemas, data)?;
+        let schema = written_under(number, &self.schemas, data)?;
         let view = RecordView::new(schema, &data.bytes)?;
-        let mut entries = Vec::with_capacity(known.indexes.len());
-        for index in &known.indexes {
+        let mut entries = Vec::with_capacity(self.indexes.len());
+        for index in &self.indexes {
             let Some(field) = schema.index_of(&index.field) else { continue };
             let value = view.at(field)?.and_then(|value| value.as_scalar());
             if let Some(value) = value {
@@ -139,31 +136,26 @@ impl GraphTypes {
         Ok(entries)
     }
 
-    /// Returns the value of the field that an index is on as an error shows it: as JSON, cut off if it is long.
-    pub(crate) fn shown(&self, kind: TypeId, index: IndexId, data: &Data) -> (String, String) {
-        let Some(known) = self.objects.get(&kind) else { return Default::default() };
-        let Some(index) = known.indexes.iter().find(|it| it.number == index) else {
+    /// Returns the name of the field that an index is on, and its value in an object: as JSON, cut off if it is long. `json` has
+    /// the fields of the object.
+    pub(super) fn shown(&self, index: IndexId, json: Option<String>) -> (String, String) {
+        let Some(index) = self.indexes.iter().find(|it| it.number == index) else {
             return Default::default();
         };
-        let json: Option<serde_json::Value> =
-            self.decode(kind, data).ok().and_then(|json| serde_json::from_str(&json).ok());
+        let json: Option<serde_json::Value> = json.and_then(|json| serde_json::from_str(&json).ok());
         let value = json.and_then(|json| json.get(&index.field).map(ToString::to_string)).unwrap_or_default();
         (index.field.clone(), cut(value))
     }
 
-    /// Returns the index on a field of an object type, and the key under which it has a value, which is given as JSON.
-    ///
-    /// # Errors
-    /// [`FindFault`] if the type or the field does not exist, the field has no index, or it cannot have the value.
-    pub fn find_key(&self, kind: &str, field: &str, value: &str) -> Result<(IndexId, Arc<[u8]>), FindFault> {
-        let (_, known) = self.object_named(kind)?;
-        let schema = known.schemas.last();
+    /// Returns the index on a field, and the key under which it has a value, which is given as JSON.
+    pub(super) fn find_key(&self, field: &str, value: &str) -> Result<(IndexId, Arc<[u8]>), FindFault> {
+        let schema = self.schemas.last();
         let Some(declared) = schema.and_then(|schema| Some(&schema.fields()[schema.index_of(field)?])) else {
             let near = schema.and_then(|it| nearest(field, it.fields().iter().map(Field::name)));
-            return Err(FindFault::NoField { kind: kind.to_owned(), field: field.to_owned(), near });
+            return Err(FindFault::NoField { kind: self.name.clone(), field: field.to_owned(), near });
         };
-        let Some(index) = known.index_of(field) else {
-            return Err(FindFault::NoIndex { kind: kind.to_owned(), field: field.to_owned() });
+        let Some(index) = self.index_of(field) else {
+            return Err(FindFault::NoIndex { kind: self.name.clone(), field: field.to_owned() });
         };
         let key = key_of_json(declared, value)?.ok_or_else(|| FindFault::Null { field: field.to_owned() })?;
         Ok((index.number, key))

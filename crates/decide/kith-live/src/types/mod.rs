@@ -2,6 +2,7 @@
 
 mod declared;
 mod document;
+mod evolution;
 mod evolve;
 mod fault;
 mod fields;
@@ -18,9 +19,11 @@ pub use fields::{FieldsFault, UnknownType};
 pub use index::{FindFault, INDEX_KEY_BYTES_MAX, Index, IndexId, Indexing};
 pub use open::{Label, MissingTypes};
 
-use kith_schema::Schema;
+use crate::{Data, IndexEntry, Mutation};
+use kith_schema::{Schema, nearest};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 /// The maximum number of types of a graph: type numbers have 16 bits, and 0 is not used.
 pub const TYPES_MAX: usize = 65_535;
@@ -167,6 +170,74 @@ impl GraphTypes {
     /// Returns the association type with this name, and its number. O(n) in the number of association types.
     pub fn association(&self, name: &str) -> Option<(TypeId, &AssociationType)> {
         self.associations.iter().find(|(_, kind)| kind.name == name).map(|(id, kind)| (*id, kind))
+    }
+
+    /// Returns the object type with this name, and its number.
+    ///
+    /// # Errors
+    /// [`UnknownType`] if the graph has no object type with this name.
+    pub fn object_named(&self, name: &str) -> Result<(TypeId, &ObjectType), UnknownType> {
+        self.object(name).ok_or_else(|| {
+            let near = nearest(name, self.objects.values().map(|kind| kind.name.as_str()));
+            UnknownType { what: "object", name: name.to_owned(), near }
+        })
+    }
+
+    /// Returns the association type with this name, and its number.
+    ///
+    /// # Errors
+    /// [`UnknownType`] if the graph has no association type with this name.
+    pub fn association_named(&self, name: &str) -> Result<(TypeId, &AssociationType), UnknownType> {
+        self.association(name).ok_or_else(|| {
+            let near = nearest(name, self.associations.values().map(|kind| kind.name.as_str()));
+            UnknownType { what: "association", name: name.to_owned(), near }
+        })
+    }
+
+    /// Returns the number of the type with this kind and name.
+    ///
+    /// # Errors
+    /// [`UnknownType`] if the graph has no such type.
+    pub fn number_of(&self, kind: TypeKind, name: &str) -> Result<TypeId, UnknownType> {
+        Ok(match kind {
+            TypeKind::Object => self.object_named(name)?.0,
+            TypeKind::Association => self.association_named(name)?.0,
+        })
+    }
+
+    /// Returns the types as a text would declare them now, in the order of their numbers.
+    pub fn declared(&self) -> DeclaredTypes {
+        DeclaredTypes::of(self)
+    }
+
+    /// Returns the types that a write names and the graph does not have. `O(n)` in the number of types.
+    pub fn missing(&self, mutation: &Mutation) -> MissingTypes {
+        MissingTypes::of(self, mutation)
+    }
+
+    /// Returns the entries that an object has in the indexes of its type, in the order of the indexes. Null has no entry, and
+    /// open types have no indexes.
+    ///
+    /// # Errors
+    /// [`FieldsFault`] if these types do not know the type or the schema of the object, or if its record is damaged. An
+    /// object that a later revision of the types has written may have entries that these types do not know of.
+    pub fn entries(&self, kind: TypeId, id: u64, data: &Data) -> Result<Vec<IndexEntry>, FieldsFault> {
+        let known = self.objects.get(&kind).ok_or(FieldsFault::NoType(kind))?;
+        known.entries(kind, id, data)
+    }
+
+    /// Returns the value of the field that an index is on as an error shows it: as JSON, cut off if it is long.
+    pub(crate) fn shown(&self, kind: TypeId, index: IndexId, data: &Data) -> (String, String) {
+        let known = self.objects.get(&kind);
+        known.map(|known| known.shown(index, self.decode(kind, data).ok())).unwrap_or_default()
+    }
+
+    /// Returns the index on a field of an object type, and the key under which it has a value, which is given as JSON.
+    ///
+    /// # Errors
+    /// [`FindFault`] if the type or the field does not exist, the field has no index, or it cannot have the value.
+    pub fn find_key(&self, kind: &str, field: &str, value: &str) -> Result<(IndexId, Arc<[u8]>), FindFault> {
+        self.object_named(kind)?.1.find_key(field, value)
     }
 }
 

@@ -2,10 +2,9 @@
 
 use super::declared::{DeclaredAssociation, DeclaredInverse, DeclaredObject, DeclaredTypes};
 use super::fault::{Subject, TypeKind, TypesError, TypesFault};
-use super::{AssociationType, GraphTypes, OPEN_TYPES_MAX, TypeChange};
+use super::{AssociationType, GraphTypes};
 use crate::Mutation;
 use kith_types::{check_component_name, check_label};
-use std::sync::Arc;
 
 /// The name of a type that a write uses.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,20 +25,13 @@ pub struct MissingTypes {
 }
 
 impl MissingTypes {
-    /// Whether the graph has all types that the write names.
-    pub fn is_empty(&self) -> bool {
-        self.labels.is_empty() && !self.others
-    }
-}
-
-impl GraphTypes {
-    /// Returns the types that a write names and the graph does not have. `O(n)` in the number of types.
-    pub fn missing(&self, mutation: &Mutation) -> MissingTypes {
-        let lacks = |name: &str| self.association(name).is_none();
+    /// Returns the types that a write names and a graph with these types does not have.
+    pub(super) fn of(types: &GraphTypes, mutation: &Mutation) -> Self {
+        let lacks = |name: &str| types.association(name).is_none();
         let label = |kind, name: &String| Label { kind, name: name.clone() };
-        let mut missing = MissingTypes::default();
+        let mut missing = Self::default();
         match mutation {
-            Mutation::AddObject { kind, .. } if self.object(kind).is_none() => {
+            Mutation::AddObject { kind, .. } if types.object(kind).is_none() => {
                 missing.labels.push(label(TypeKind::Object, kind));
             }
             Mutation::AddAssociation { kind, .. } if lacks(kind) => {
@@ -57,24 +49,28 @@ impl GraphTypes {
         missing
     }
 
-    /// Returns the types of an open graph after writes have named these labels, and what changes. Each label that is not a type
-    /// yet becomes an open type. An association type gets an inverse, named `~` and the label. If all labels are types, nothing
-    /// changes.
+    /// Whether the graph has all types that the write names.
+    pub fn is_empty(&self) -> bool {
+        self.labels.is_empty() && !self.others
+    }
+}
+
+impl DeclaredTypes {
+    /// Returns the declaration of the types that these labels add to a graph.
     ///
     /// # Errors
-    /// [`TypesError`] if the graph is not open, a label is not allowed as a name, or the graph would have more than
-    /// [`OPEN_TYPES_MAX`] types.
-    pub fn with_labels(&self, labels: &[Label]) -> Result<(GraphTypes, Vec<TypeChange>), TypesError> {
-        let mut declared = DeclaredTypes { open: self.open, ..DeclaredTypes::default() };
+    /// [`TypesError`] if the graph is not open, or a label is not allowed as a name.
+    pub(super) fn of_labels(types: &GraphTypes, labels: &[Label]) -> Result<Self, TypesError> {
+        let mut declared = Self { open: types.open, ..Self::default() };
         for Label { kind, name } in labels {
             let is_known = match kind {
-                TypeKind::Object => self.object(name).is_some(),
-                TypeKind::Association => self.association(name).is_some(),
+                TypeKind::Object => types.object(name).is_some(),
+                TypeKind::Association => types.association(name).is_some(),
             };
             if is_known {
                 continue;
             }
-            let fault = if self.open { name_fault(name, true, None) } else { Some(TypesFault::NotOpen) };
+            let fault = if types.open { name_fault(name, true, None) } else { Some(TypesFault::NotOpen) };
             if let Some(fault) = fault {
                 return Err(Subject::shortened(*kind, name).is(fault));
             }
@@ -83,25 +79,7 @@ impl GraphTypes {
                 TypeKind::Association => declared.associations.push(DeclaredAssociation::open(name)),
             }
         }
-        let (types, changes) = self.extended(&declared)?;
-        if !changes.is_empty() && OPEN_TYPES_MAX < types.count() {
-            return Err(TypesError::whole(TypesFault::OpenTooMany { got: self.count() }));
-        }
-        Ok((types, changes))
-    }
-
-    /// Returns the types that the first write with a label finds. These are the types themselves, unless the write adds a type.
-    /// This is for checks before anything is written.
-    pub fn on_first_use(self: &Arc<Self>, kind: TypeKind, name: &str) -> Arc<Self> {
-        let label = Label { kind, name: name.to_owned() };
-        match self.with_labels(&[label]) {
-            Ok((types, changes)) if !changes.is_empty() => Arc::new(types),
-            _ => Arc::clone(self),
-        }
-    }
-
-    fn count(&self) -> usize {
-        self.objects.len() + self.associations.len()
+        Ok(declared)
     }
 }
 

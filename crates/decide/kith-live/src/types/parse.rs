@@ -39,7 +39,7 @@ impl FromStr for DeclaredTypes {
 /// One key of a table, its position in the text, and its value.
 struct Entry<'a> {
     key: &'a str,
-    place: Range<usize>,
+    span: Range<usize>,
     value: &'a DeValue<'a>,
 }
 
@@ -47,7 +47,7 @@ struct Entry<'a> {
 /// types.
 struct Table {
     name: String,
-    place: Range<usize>,
+    span: Range<usize>,
     open: bool,
     fields: Option<Schema>,
     inverse: Option<(String, Range<usize>)>,
@@ -89,18 +89,18 @@ struct Reader<'a> {
     text: &'a str,
 }
 
-fn line_of(text: &str, place: Range<usize>) -> usize {
-    text.as_bytes().iter().take(place.start).filter(|byte| **byte == b'\n').count() + 1
+fn line_of(text: &str, span: Range<usize>) -> usize {
+    text.as_bytes().iter().take(span.start).filter(|byte| **byte == b'\n').count() + 1
 }
 
 /// The entries of a table in the order of the text.
 fn entries<'a>(table: &'a DeTable<'a>) -> Vec<Entry<'a>> {
     let entry = |(key, value): (&'a Spanned<_>, &'a Spanned<DeValue<'a>>)| {
         let name: &'a std::borrow::Cow<'a, str> = key.get_ref();
-        Entry { key: name, place: key.span(), value: value.get_ref() }
+        Entry { key: name, span: key.span(), value: value.get_ref() }
     };
     let mut entries: Vec<Entry<'a>> = table.iter().map(entry).collect();
-    entries.sort_by_key(|entry| entry.place.start);
+    entries.sort_by_key(|entry| entry.span.start);
     entries
 }
 
@@ -140,12 +140,12 @@ impl Reader<'_> {
             match part.key {
                 "fields" => {
                     (fields, indexes) = self.schema(&subject, &part)?;
-                    fields_at = Some(part.place);
+                    fields_at = Some(part.span);
                 }
                 _ => open = self.truth(Some(&subject), &part)?,
             }
         }
-        self.check_name(&subject, (entry.key, &entry.place), open, None)?;
+        self.check_name(&subject, (entry.key, &entry.span), open, None)?;
         self.check_no_fields(&subject, open, fields_at)?;
         Ok(DeclaredObject { name: entry.key.to_owned(), fields, indexes, open })
     }
@@ -154,7 +154,7 @@ impl Reader<'_> {
         let subject = Subject::shortened(TypeKind::Association, entry.key);
         let mut table = Table {
             name: entry.key.to_owned(),
-            place: entry.place.clone(),
+            span: entry.span.clone(),
             open: false,
             fields: None,
             inverse: None,
@@ -165,7 +165,7 @@ impl Reader<'_> {
         };
         for part in entries(self.table(Some(&subject), entry)?) {
             self.check_key(Some(&subject), &part, ASSOCIATION_KEYS)?;
-            let mut decides = |key| table.decides.push((key, part.place.clone()));
+            let mut decides = |key| table.decides.push((key, part.span.clone()));
             match part.key {
                 "fields" => {
                     decides("fields");
@@ -173,7 +173,7 @@ impl Reader<'_> {
                 }
                 "inverse" => {
                     decides("inverse");
-                    table.inverse = Some((self.text(&subject, &part)?.to_owned(), part.place));
+                    table.inverse = Some((self.text(&subject, &part)?.to_owned(), part.span));
                 }
                 "symmetric" => {
                     decides("symmetric");
@@ -188,9 +188,9 @@ impl Reader<'_> {
             }
         }
         let fields_at = table.decides.iter().find(|(key, _)| *key == "fields");
-        self.check_no_fields(&subject, table.open, fields_at.map(|(_, place)| place.clone()))?;
+        self.check_no_fields(&subject, table.open, fields_at.map(|(_, span)| span.clone()))?;
         if table.open && table.inverse.is_none() && !table.symmetric {
-            table.inverse = Some((inverse_label(&table.name), table.place.clone()));
+            table.inverse = Some((inverse_label(&table.name), table.span.clone()));
         }
         Ok(table)
     }
@@ -199,10 +199,10 @@ impl Reader<'_> {
     fn joined(&self, tables: Vec<Table>) -> Result<Vec<DeclaredAssociation>, TypesError> {
         let mut forward_of: BTreeMap<&str, &Table> = BTreeMap::new();
         for table in &tables {
-            let Some((inverse, place)) = &table.inverse else { continue };
+            let Some((inverse, span)) = &table.inverse else { continue };
             let wrong = |fault| {
                 let subject = Subject::new(TypeKind::Association, table.name.as_str());
-                Err(self.at(place.clone(), Some(&subject), fault))
+                Err(self.at(span.clone(), Some(&subject), fault))
             };
             if table.symmetric {
                 return wrong(TypesFault::SymmetricWithInverse);
@@ -251,9 +251,9 @@ impl Reader<'_> {
             let open = forward.map_or(table.open, |forward| forward.open);
             let forward = forward.map(|forward| forward.name.as_str());
             let subject = |name: &str| Subject::shortened(TypeKind::Association, name);
-            self.check_name(&subject(&table.name), (&table.name, &table.place), open, forward)?;
-            if let Some((inverse, place)) = &table.inverse {
-                self.check_name(&subject(inverse), (inverse, place), table.open, Some(&table.name))?;
+            self.check_name(&subject(&table.name), (&table.name, &table.span), open, forward)?;
+            if let Some((inverse, span)) = &table.inverse {
+                self.check_name(&subject(inverse), (inverse, span), table.open, Some(&table.name))?;
             }
         }
         Ok(())
@@ -262,12 +262,12 @@ impl Reader<'_> {
     fn check_name(
         &self,
         subject: &Subject,
-        (name, place): (&str, &Range<usize>),
+        (name, span): (&str, &Range<usize>),
         open: bool,
         forward: Option<&str>,
     ) -> Result<(), TypesError> {
         match name_fault(name, open, forward) {
-            Some(fault) => Err(self.at(place.clone(), Some(subject), fault)),
+            Some(fault) => Err(self.at(span.clone(), Some(subject), fault)),
             None => Ok(()),
         }
     }
@@ -280,17 +280,17 @@ impl Reader<'_> {
         fields_at: Option<Range<usize>>,
     ) -> Result<(), TypesError> {
         match fields_at {
-            Some(place) if open => Err(self.at(place, Some(subject), TypesFault::OpenWithFields)),
+            Some(span) if open => Err(self.at(span, Some(subject), TypesFault::OpenWithFields)),
             _ => Ok(()),
         }
     }
 
     /// Checks that the table of an inverse has only keys that may differ from the forward type.
     fn check_inverse(&self, table: &Table, forward: &str) -> Result<(), TypesError> {
-        let Some((key, place)) = table.decides.first() else { return Ok(()) };
+        let Some((key, span)) = table.decides.first() else { return Ok(()) };
         let subject = Subject::new(TypeKind::Association, table.name.as_str());
         let fault = TypesFault::InverseDeclares { forward: forward.to_owned(), key };
-        Err(self.at(place.clone(), Some(&subject), fault))
+        Err(self.at(span.clone(), Some(&subject), fault))
     }
 
     /// Reads fields, and which of them have an index: by field, whether its values are unique.
@@ -304,7 +304,7 @@ impl Reader<'_> {
         if fields.is_empty() {
             return Ok((None, indexes));
         }
-        let wrong = |source| self.at(entry.place.clone(), Some(subject), TypesFault::Schema(source));
+        let wrong = |source| self.at(entry.span.clone(), Some(subject), TypesFault::Schema(source));
         Ok((Some(Schema::new(fields).map_err(wrong)?), indexes))
     }
 
@@ -325,12 +325,12 @@ impl Reader<'_> {
                 "unique" => flags.unique = self.truth(Some(&subject), &part)?,
                 _ => {
                     let wrong =
-                        |found| self.at(part.place.clone(), Some(&subject), TypesFault::Default { found });
+                        |found| self.at(part.span.clone(), Some(&subject), TypesFault::Default { found });
                     default = Some(json(part.value).map_err(wrong)?);
                 }
             }
         }
-        let missing = || self.at(entry.place.clone(), Some(&subject), TypesFault::NoFieldType);
+        let missing = || self.at(entry.span.clone(), Some(&subject), TypesFault::NoFieldType);
         let mut field = Field::new(entry.key, field_type.ok_or_else(missing)?);
         if nullable {
             field = field.nullable();
@@ -338,13 +338,13 @@ impl Reader<'_> {
         if let Some(default) = default {
             field = field.with_default(default);
         }
-        let wrong = |fault| self.at(entry.place.clone(), Some(&subject), fault);
+        let wrong = |fault| self.at(entry.span.clone(), Some(&subject), fault);
         let unique = flags.unique_of(subject.kind, &field).map_err(wrong)?;
         Ok((field, unique))
     }
 
     fn field_type(&self, subject: &Subject, entry: &Entry<'_>) -> Result<FieldType, TypesError> {
-        let wrong = |source| self.at(entry.place.clone(), Some(subject), TypesFault::FieldType(source));
+        let wrong = |source| self.at(entry.span.clone(), Some(subject), TypesFault::FieldType(source));
         self.text(subject, entry)?.parse().map_err(wrong)
     }
 
@@ -359,7 +359,7 @@ impl Reader<'_> {
     fn cap(&self, subject: &Subject, entry: &Entry<'_>) -> Result<u32, TypesError> {
         let number = entry.value.as_integer();
         let cap = number.and_then(|it| u32::from_str_radix(it.as_str(), it.radix()).ok());
-        let wrong = || self.at(entry.place.clone(), Some(subject), TypesFault::Cap);
+        let wrong = || self.at(entry.span.clone(), Some(subject), TypesFault::Cap);
         cap.filter(|cap| (1..=CAP_MAX).contains(cap)).ok_or_else(wrong)
     }
 
@@ -381,17 +381,17 @@ impl Reader<'_> {
         }
         let near = nearest(entry.key, known.iter().copied());
         let key = entry.key.chars().take(128).collect();
-        Err(self.at(entry.place.clone(), subject, TypesFault::UnknownKey { key, known, near }))
+        Err(self.at(entry.span.clone(), subject, TypesFault::UnknownKey { key, known, near }))
     }
 
     fn kind(&self, subject: Option<&Subject>, entry: &Entry<'_>, expected: &'static str) -> TypesError {
         let fault = TypesFault::Kind { key: entry.key.to_owned(), expected, found: found(entry.value) };
-        self.at(entry.place.clone(), subject, fault)
+        self.at(entry.span.clone(), subject, fault)
     }
 
-    fn at(&self, place: Range<usize>, subject: Option<&Subject>, fault: TypesFault) -> TypesError {
+    fn at(&self, span: Range<usize>, subject: Option<&Subject>, fault: TypesFault) -> TypesError {
         let subject = subject.cloned().map(Box::new);
-        TypesError { line: Some(line_of(self.text, place)), subject, fault: Box::new(fault) }
+        TypesError { line: Some(line_of(self.text, span)), subject, fault: Box::new(fault) }
     }
 }
 

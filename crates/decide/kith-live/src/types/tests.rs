@@ -350,9 +350,9 @@ fn an_open_graph_takes_labels_as_they_come() {
     let label = |kind, name: &str| Label { kind, name: name.to_owned() };
     let labels = [label(TypeKind::Object, "a person"), label(TypeKind::Association, "knows")];
     let (types, changes) = types.with_labels(&labels).unwrap();
-    let told: Vec<String> = changes.iter().map(ToString::to_string).collect();
+    let messages: Vec<String> = changes.iter().map(ToString::to_string).collect();
     assert_eq!(
-        told,
+        messages,
         [
             "object type \"a person\" is new and gets number 1",
             "association type \"knows\" is new and gets number 2",

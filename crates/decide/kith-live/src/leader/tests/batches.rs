@@ -36,8 +36,8 @@ fn begin_pairs(world: &mut World) {
     let [mut low, high] = [0, 1].map(|partition| ids_in(PartitionId(partition), world.twin.count));
     let low = low.next().unwrap();
     let expected = world.twin.end(PartitionId(0));
-    let begun = high.filter(|high| low < *high).zip(1..=INTENTS).map(|(high, place)| {
-        let stamp = LogPoint::new(expected.term.0, expected.position.0 + place);
+    let begun = high.filter(|high| low < *high).zip(1..=INTENTS).map(|(high, index)| {
+        let stamp = LogPoint::new(expected.term.0, expected.position.0 + index);
         LoggedChange { rows: vec![RowWrite::PutIntent(intent(low, high, stamp))], ..Default::default() }
     });
     let part = BatchPart { partition: PartitionId(0), expected, changes: begun.collect() };
@@ -79,9 +79,9 @@ fn add_object(id: u64) -> Write {
     Write { mutation, conditions: Default::default(), write_id: None }
 }
 
-/// Runs everything that waits, in a database that accepts values of at most `most` bytes. If `told`, the database
+/// Runs everything that waits, in a database that accepts values of at most `most` bytes. If `is_limit_known`, the database
 /// reports this limit. Returns the number of transactions that it refused.
-fn run_with(world: &mut World, most: usize, told: bool) -> usize {
+fn run_with(world: &mut World, most: usize, is_limit_known: bool) -> usize {
     let mut refused = 0;
     while let Some(pending) = world.take(|_| true) {
         let longest = |batch: &Batch| {
@@ -92,7 +92,7 @@ fn run_with(world: &mut World, most: usize, told: bool) -> usize {
         match pending {
             Pending::Commit { node, commit, batch } if most < longest(&batch) => {
                 refused += 1;
-                let value_max = told.then_some(most as u64);
+                let value_max = is_limit_known.then_some(most as u64);
                 let result = CommitResult::TooLarge { value_max };
                 world.tell(node, Event::Committed { commit, result });
             }
@@ -104,7 +104,7 @@ fn run_with(world: &mut World, most: usize, told: bool) -> usize {
 
 #[test]
 fn only_writes_with_values_that_the_database_does_not_accept_are_refused() {
-    for told in [true, false] {
+    for is_limit_known in [true, false] {
         let mut world = begun(Guards::default());
         let ids: Vec<u64> = ids_in(PartitionId(0), world.twin.count).take(4).collect();
         // The first write goes alone, and the others wait for it together.
@@ -117,12 +117,16 @@ fn only_writes_with_values_that_the_database_does_not_accept_are_refused() {
             add((ids[3], 4), "likes", 1),
         ];
         let sent = writes.map(|write| world.submit(0, write));
-        assert_eq!(run_with(&mut world, MOST, told), 1, "both objects are refused at once; told: {told}");
+        assert_eq!(
+            run_with(&mut world, MOST, is_limit_known),
+            1,
+            "both objects are refused at once; limit known: {is_limit_known}"
+        );
         let failed = sent.map(|sent| world.client.operations[sent].state == State::Failed);
-        assert_eq!(failed, [false, false, true, false, true, false], "told: {told}");
+        assert_eq!(failed, [false, false, true, false, true, false], "limit known: {is_limit_known}");
         assert_eq!((world.twin.objects().len(), world.twin.associations().len()), (0, 4));
         let next = world.submit(0, add((ids[0], 5), "likes", 1));
-        run_with(&mut world, MOST, told);
+        run_with(&mut world, MOST, is_limit_known);
         assert_eq!(world.client.operations[next].state, State::Done(false), "the leader goes on at once");
         assert_eq!(world.verdict_now(), [""; 0]);
     }

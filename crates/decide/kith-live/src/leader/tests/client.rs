@@ -151,8 +151,8 @@ impl Client {
                 .collect();
             let objects = stored.0.iter().filter(|_| ids == OBJECTS).map(|(id, it)| (*id, *it)).collect();
             if !serial(&operations, &(objects, end)) {
-                let told: Vec<_> = operations.iter().map(|it| (&it.write.mutation, it.state)).collect();
-                faults.push(format!("no serial order of {told:?} leads to {:?}", stored.1));
+                let history: Vec<_> = operations.iter().map(|it| (&it.write.mutation, it.state)).collect();
+                faults.push(format!("no serial order of {history:?} leads to {:?}", stored.1));
             }
         }
         faults
@@ -195,16 +195,17 @@ fn serial(operations: &[&Operation], end: &Stored) -> bool {
         if !seen.insert((taken, model.objects.clone(), model.edges.clone())) {
             continue;
         }
-        let told = |operation: &Operation| matches!(operation.state, State::Done(_) | State::Refused(_));
+        let is_answered =
+            |operation: &Operation| matches!(operation.state, State::Done(_) | State::Refused(_));
         let left = || operations.iter().enumerate().filter(|(index, _)| taken >> index & 1 == 0);
         let times = model.edges.iter().map(|(name, edge)| (name.clone(), edge.1)).collect();
         let objects = model.objects.iter().map(|(id, (_, fields))| (*id, *fields)).collect();
-        if left().all(|(_, operation)| !told(operation)) && (objects, times) == *end {
+        if left().all(|(_, operation)| !is_answered(operation)) && (objects, times) == *end {
             return true;
         }
         for (index, operation) in left() {
             // An operation that ended before this one began comes before it.
-            let too_early = left().any(|(_, other)| told(other) && other.ended < operation.begun);
+            let too_early = left().any(|(_, other)| is_answered(other) && other.ended < operation.begun);
             if operation.state == State::Failed || too_early {
                 continue;
             }
@@ -213,7 +214,7 @@ fn serial(operations: &[&Operation], end: &Stored) -> bool {
                 Outcome::Done(done) => State::Done(done.existed),
                 Outcome::Refused(refusal) => State::Refused(name(&refusal)),
             };
-            if !told(operation) || operation.state == outcome {
+            if !is_answered(operation) || operation.state == outcome {
                 open.push((taken | 1 << index, next));
             }
         }

@@ -106,7 +106,7 @@ fn a_leader_that_has_used_up_its_terms_needs_another_one_from_the_metadata() {
     world.elect(PartitionId(0), 2);
     let first = unheard_term(&mut world, 2);
     let mut last = first;
-    while world.nodes[2].takes_writes(PartitionId(0)) {
+    while world.nodes[2].terms.takes_writes(PartitionId(0)) {
         world.pass(Duration::from_secs(3));
         let Some(Pending::BeginTerm { partition, term, .. }) = world.take(|_| true) else { continue };
         last = term;

@@ -301,12 +301,12 @@ fn runs() -> u64 {
 
 #[test]
 fn no_run_breaks_a_promise() {
-    let mut told = [0; 4];
+    let mut counts = [0; 4];
     for seed in 0..runs() {
         let mut explorer = Explorer::new(seed, Guards::default(), false);
         assert_eq!(explorer.run(), [""; 0], "seed {seed}");
         for operation in &explorer.world.client.operations {
-            told[match operation.state {
+            counts[match operation.state {
                 State::Done(_) => 0,
                 State::Refused(_) => 1,
                 State::Failed => 2,
@@ -315,7 +315,7 @@ fn no_run_breaks_a_promise() {
         }
     }
     // The runs would show little if most callers got the same answer.
-    assert!(told.iter().all(|times| runs() / 5 < *times), "done, refused, failed, unknown: {told:?}");
+    assert!(counts.iter().all(|times| runs() / 5 < *times), "done, refused, failed, unknown: {counts:?}");
 }
 
 #[test]

@@ -73,7 +73,7 @@ impl World {
     pub(super) fn new(nodes: usize, partitions: u32, guards: Guards) -> Self {
         let twin = Twin::new(partitions);
         let types = Arc::new(twin.types.clone());
-        let leader = Leader { guards, ..Leader::new(types, twin.count) };
+        let leader = Leader::new(types, twin.count).with_guards(guards);
         let mut world = Self {
             nodes: vec![leader; nodes],
             leaders: BTreeMap::new(),
@@ -109,8 +109,9 @@ impl World {
     /// effect.
     pub(super) fn crash(&mut self, node: usize) {
         let types = Arc::new(self.twin.types.clone());
-        let last_id = self.nodes[node].last_id;
-        self.nodes[node] = Leader { guards: self.guards, last_id, ..Leader::new(types, self.twin.count) };
+        let last_id = self.nodes[node].terms.tasks.last_id;
+        self.nodes[node] = Leader::new(types, self.twin.count).with_guards(self.guards);
+        self.nodes[node].terms.tasks.last_id = last_id;
         for pending in std::mem::take(&mut self.pending) {
             match pending {
                 Pending::Commit { node: own, batch, .. } if own == node => {
@@ -297,7 +298,7 @@ impl World {
         }
         assert_eq!(self.pending, []);
         for (node, leader) in self.nodes.iter().enumerate() {
-            assert_eq!(leader.queue.accepted(), (0, 0), "node {node} has answered all writes");
+            assert_eq!(leader.terms.tasks.queue.accepted(), (0, 0), "node {node} has answered all writes");
         }
     }
 
