@@ -2,7 +2,9 @@
 
 use crate::{fields::Fields, live, options::wrong};
 use kith_query::{
-    CommonAnswer, CommonPlan, EdgesAnswer, EdgesQuery, GraphAnswer, GraphQuery, NetworkAnswer, Operand, Want,
+    CommonAnswer, CommonPlan, CommonQuery, ConnectionsQuery, DegreeQuery, DistanceQuery, EdgesAnswer,
+    EdgesQuery, EntitiesQuery, GraphAnswer, GraphQuery, MembersQuery, NetworkAnswer, NetworkQuery,
+    NetworkReturn, Operation, PathQuery, SuggestQuery, Want,
 };
 use kith_schema::ColumnNumber;
 use kith_types::{Direction, Workflow};
@@ -20,12 +22,18 @@ pub fn query(op: &str, fields: &Bound<'_, PyDict>, workflow: Workflow) -> PyResu
         "exists" => Ok(Want::Exists),
         other => Err(wrong("return", other, "ids, size or exists")),
     };
-    let operand = match op {
-        "connections" => Operand::Connections { id: fields.must("id")? },
-        "entities" => Operand::Entities { id: fields.must("id")?, kind: fields.must("kind")? },
-        "members" => Operand::Members { kind: fields.must("kind")?, entity: fields.must("entity")? },
-        "degree" => Operand::Degree { ids: fields.must("ids")?, filter: fields.filter("filter")? },
-        "edges" => Operand::Edges(EdgesQuery {
+    let operation = match op {
+        "connections" => Operation::Connections(ConnectionsQuery { id: fields.must("id")? }),
+        "entities" => {
+            Operation::Entities(EntitiesQuery { id: fields.must("id")?, kind: fields.must("kind")? })
+        }
+        "members" => {
+            Operation::Members(MembersQuery { kind: fields.must("kind")?, entity: fields.must("entity")? })
+        }
+        "degree" => {
+            Operation::Degree(DegreeQuery { ids: fields.must("ids")?, filter: fields.filter("filter")? })
+        }
+        "edges" => Operation::Edges(EdgesQuery {
             id: fields.must("id")?,
             columns: fields.may("columns")?,
             order_by: fields.may("order_by")?,
@@ -34,20 +42,28 @@ pub fn query(op: &str, fields: &Bound<'_, PyDict>, workflow: Workflow) -> PyResu
             limit: fields.may("limit")?,
             after: fields.cursor("after")?,
         }),
-        "network" => Operand::Network { id: fields.must("id")?, want: want()? },
-        "distance" => Operand::Distance { from: fields.must("id")?, to: fields.must("to")? },
-        "path" => {
-            Operand::Path { from: fields.must("id")?, to: fields.must("to")?, max: fields.or("max", 6)? }
+        "network" => {
+            let returns = match want()? {
+                Want::Ids => NetworkReturn::Ids,
+                Want::Size | Want::Exists => NetworkReturn::Size,
+            };
+            Operation::Network(NetworkQuery { id: fields.must("id")?, returns })
         }
-        "common" => Operand::Common {
+        "distance" => Operation::Distance(DistanceQuery { from: fields.must("id")?, to: fields.must("to")? }),
+        "path" => Operation::Path(PathQuery {
+            from: fields.must("id")?,
+            to: fields.must("to")?,
+            max: fields.or("max", 6)?,
+        }),
+        "common" => Operation::Common(CommonQuery {
             id: fields.must("id")?,
             to: fields.must("to")?,
             kind: fields.may("kind")?,
-            want: want()?,
+            returns: want()?,
             plan: CommonPlan::Auto,
-        },
-        "suggest" => Operand::Suggest { id: fields.must("id")?, k: fields.or("k", 20)? },
-        _ => live::operand(op, &fields)?
+        }),
+        "suggest" => Operation::Suggest(SuggestQuery { id: fields.must("id")?, k: fields.or("k", 20)? }),
+        _ => live::operation(op, &fields)?
             .ok_or_else(|| PyTypeError::new_err(format!("there is no operation {op:?}")))?,
     };
     let direction = match fields.may::<String>("direction")?.as_deref() {
@@ -57,7 +73,7 @@ pub fn query(op: &str, fields: &Bound<'_, PyDict>, workflow: Workflow) -> PyResu
         Some("both") => Some(Direction::Both),
         Some(other) => return Err(wrong("direction", other, "out, in or both")),
     };
-    Ok(GraphQuery { operand, edge_type: fields.may("edge_type")?, direction, workflow })
+    Ok(GraphQuery { operation, edge_type: fields.may("edge_type")?, direction, workflow })
 }
 
 /// Converts an answer to plain Python values: lists, numbers and dictionaries.

@@ -2,11 +2,11 @@
 
 use crate::fields::Fields;
 use kith_client::Written;
-use kith_live::{
-    AssociationRead, Conditions, ListPlace, ListedAssociation, Mutation, NotAWriteId, ObjectAnswer,
-    ObjectFind, Select, Start, Write,
+use kith_live::{Conditions, ListPlace, ListedAssociation, Mutation, NotAWriteId, ObjectAnswer, Write};
+use kith_query::{
+    AssocCountQuery, AssocGetQuery, AssocRangeQuery, AssocTimeRangeQuery, AssociationsAnswer,
+    ObjectFindQuery, ObjectGetQuery, Operation,
 };
-use kith_query::{AssociationsAnswer, Operand};
 use pyo3::{
     IntoPyObjectExt,
     exceptions::{PyTypeError, PyValueError},
@@ -18,43 +18,55 @@ use pyo3::{
 ///
 /// # Errors
 /// `TypeError` or `ValueError` if a field is missing or invalid.
-pub fn operand(op: &str, fields: &Fields<'_, '_>) -> PyResult<Option<Operand>> {
-    let times = || Ok::<_, PyErr>((fields.may("high")?, fields.may("low")?));
-    let select = match op {
-        "object_get" => {
-            return Ok(Some(match fields.may("id")? {
-                Some(id) => Operand::Objects { ids: vec![id], is_single: true },
-                None => Operand::Objects { ids: fields.must("ids")?, is_single: false },
-            }));
-        }
-        "object_find" => {
-            return Ok(Some(Operand::Find(ObjectFind {
-                kind: fields.must("type")?,
-                field: fields.must("field")?,
-                values: fields.must("values")?,
-                after: fields.may("after")?,
+pub fn operation(op: &str, fields: &Fields<'_, '_>) -> PyResult<Option<Operation>> {
+    let (id1, kind) = (|| fields.must("id1"), || fields.must("type"));
+    let (high, low) = (|| fields.may("high"), || fields.may("low"));
+    let (with_data, with_versions) = (|| fields.or("with_data", false), || fields.or("with_versions", false));
+    Ok(Some(match op {
+        "object_get" => Operation::ObjectGet(match fields.may("id")? {
+            Some(id) => ObjectGetQuery::one(id),
+            None => ObjectGetQuery::many(fields.must("ids")?),
+        }),
+        "object_find" => Operation::ObjectFind(ObjectFindQuery {
+            kind: kind()?,
+            field: fields.must("field")?,
+            values: fields.must("values")?,
+            after: fields.may("after")?,
+            limit: fields.may("limit")?,
+        }),
+        "assoc_get" => Operation::AssocGet(AssocGetQuery {
+            id1: id1()?,
+            kind: kind()?,
+            ids: fields.must("ids")?,
+            high: high()?,
+            low: low()?,
+            with_data: with_data()?,
+            with_versions: with_versions()?,
+        }),
+        "assoc_count" => Operation::AssocCount(AssocCountQuery { id1: id1()?, kind: kind()? }),
+        "assoc_range" => {
+            let (pos, after) = start(fields)?;
+            Operation::AssocRange(AssocRangeQuery {
+                id1: id1()?,
+                kind: kind()?,
+                pos,
+                with_data: with_data()?,
+                with_versions: with_versions()?,
                 limit: fields.may("limit")?,
-            })));
+                after,
+            })
         }
-        "assoc_get" => {
-            let (high, low) = times()?;
-            Select::Ids { ids: fields.must("ids")?, high, low }
-        }
-        "assoc_count" => Select::Count,
-        "assoc_range" => Select::Range { start: start(fields)?, limit: fields.may("limit")? },
-        "assoc_time_range" => {
-            let (high, low) = times()?;
-            Select::Times { high, low, limit: fields.may("limit")? }
-        }
+        "assoc_time_range" => Operation::AssocTimeRange(AssocTimeRangeQuery {
+            id1: id1()?,
+            kind: kind()?,
+            high: high()?,
+            low: low()?,
+            with_data: with_data()?,
+            with_versions: with_versions()?,
+            limit: fields.may("limit")?,
+        }),
         _ => return Ok(None),
-    };
-    let read = AssociationRead {
-        kind: fields.must("type")?,
-        select,
-        with_data: fields.or("with_data", false)?,
-        with_versions: fields.or("with_versions", false)?,
-    };
-    Ok(Some(Operand::Associations { id1: fields.must("id1")?, read }))
+    }))
 }
 
 /// Makes a write from the name and the fields of an operation.
@@ -110,11 +122,10 @@ pub fn written(py: Python<'_>, written: &Written, is_new_object: bool) -> PyResu
     dict.into_py_any(py)
 }
 
-fn start(fields: &Fields<'_, '_>) -> PyResult<Start> {
+fn start(fields: &Fields<'_, '_>) -> PyResult<(Option<u64>, Option<ListPlace>)> {
     match (fields.may("pos")?, fields.may::<(u64, u64)>("after")?) {
         (Some(_), Some(_)) => Err(PyTypeError::new_err("give pos or after, not both")),
-        (pos, None) => Ok(Start::Index(pos.unwrap_or(0))),
-        (None, Some((time, id2))) => Ok(Start::After(ListPlace { time, id2 })),
+        (pos, after) => Ok((pos, after.map(|(time, id2)| ListPlace { time, id2 }))),
     }
 }
 

@@ -49,10 +49,10 @@ impl KeyCounts {
 /// Returns the operation that makes fan-outs of the given kind in the paper (§IV-A).
 pub fn operation_of(kind: FanOutKind) -> OperationName {
     match kind {
-        FanOutKind::SingleKey => OperationName::Connections,
-        FanOutKind::NonUnion => OperationName::Distance,
-        FanOutKind::SyncUnion | FanOutKind::AsyncUnion => OperationName::Network,
-        FanOutKind::EarlyTerminable | FanOutKind::Broadcast => OperationName::Common,
+        FanOutKind::SingleKey => OperationName::new("connections"),
+        FanOutKind::NonUnion => OperationName::new("distance"),
+        FanOutKind::SyncUnion | FanOutKind::AsyncUnion => OperationName::new("network"),
+        FanOutKind::EarlyTerminable | FanOutKind::Broadcast => OperationName::new("common"),
     }
 }
 

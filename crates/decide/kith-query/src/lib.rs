@@ -7,26 +7,25 @@
 //!         └── Request { Question, QueryOptions } ──► Service::call ──► Reply or QueryError
 //!                                                └─► Service::stream ──► records, then a footer
 //!
-//! session (kith-client)                                nodes
-//! Operation::step   ──► FanOut { keys, Operator } ───► kith_operators::evaluate
+//! kith-session                                         nodes
+//! QueryMachine::step ──► FanOut { keys, Operator } ──► kith_operators::evaluate
 //!         ▲                                                     │
 //!         └───────────── merged Value ◄─────────────────────────┘
 //! ```
 //!
-//! - `operations`: one file for each operation of graphs; what can be asked, the answers, and the limits of both. An
-//!   operation sends nothing; its driver does.
+//! - `operations`: a folder for each operation of graphs, with its fields, its state machine, its answer and its twin.
+//!   [`Operation`] and [`GraphAnswer`] are made from one line for each. A [`QueryMachine`] sends nothing; its driver does.
 //! - `api`: the questions, the replies, their options and errors ([`QueryError`] with its stable code), and [`Service`].
 //! - [`convert`]: these types to wire messages and back.
 //! - [`mod@line`]: requests as people write them, as JSON lines and as flags of commands (cargo feature `flags`).
-//! - [`testing`]: a cluster within one thread, and the naive twin of each operation.
+//! - [`testing`]: a cluster within one thread.
 //!
 //! A query pins one [`kith_topology::Topology`] from start to end, so that no answer mixes two versions. Every key of a
 //! batch is answered by a value, by the proof that there is none, or by an error.
 //!
-//! To add a kind of question, begin with a variant of [`Question`] and of [`Reply`]: say whether it may be repeated
-//! ([`Question::is_idempotent`]), and add its conversion in `convert/`. To add an option, begin with [`QueryOptions`].
-//! To add an operation, write `operations/<name>.rs` and its variants of `Machine` and [`Operand`], and prove it by a
-//! property test against `testing::naive`.
+//! To add an operation, follow `CONTRIBUTING.md`. To add a kind of question, begin with a variant of [`Question`] and of
+//! [`Reply`]: say whether it may be repeated ([`Question::is_idempotent`]), and add its conversion in `convert/`. To add an
+//! option, begin with [`QueryOptions`].
 
 mod api;
 pub mod convert;

@@ -2,8 +2,9 @@
 
 use kith_operators::NetworkKey;
 use kith_query::{
-    COMMON_FETCH_MAX, CommonAnswer, CommonPlan, DISTANCE_TARGETS_MAX, FanOut, GraphAnswer, GraphQuery,
-    NetworkPlan, Operand, Operation, OperationError, Scope, Want,
+    COMMON_FETCH_MAX, CommonAnswer, CommonPlan, CommonQuery, ConnectionsQuery, DISTANCE_TARGETS_MAX,
+    DistanceQuery, EntitiesQuery, FanOut, GraphAnswer, GraphQuery, MembersQuery, NetworkPlan, NetworkQuery,
+    NetworkReturn, Operation, OperationError, PathQuery, QueryMachine, Scope, SuggestQuery, Want,
     testing::{LocalCluster, MemoryGraph},
 };
 use kith_schema::{GraphSchema, KindRole, KindSchema};
@@ -26,14 +27,14 @@ fn cluster() -> LocalCluster {
     LocalCluster::new(graph, (0..24).map(|partition| partition % 3).collect())
 }
 
-fn query(operand: Operand) -> GraphQuery {
-    GraphQuery { operand, edge_type: None, direction: None, workflow: Workflow::Interactive }
+fn query(operation: Operation) -> GraphQuery {
+    GraphQuery { operation, edge_type: None, direction: None, workflow: Workflow::Interactive }
 }
 
 fn common(id: u64, to: u64, want: Want, plan: CommonPlan) -> GraphQuery {
     // Without a kind, `exists` is about every kind.
     let kind = (want == Want::Exists).then(|| "connection".to_owned());
-    query(Operand::Common { id, to, kind, want, plan })
+    query(Operation::Common(CommonQuery { id, to, kind, returns: want, plan }))
 }
 
 fn steps(fan_outs: &[FanOut]) -> Vec<(&'static str, FanOutKind)> {
@@ -73,9 +74,11 @@ fn two_long_lists_are_intersected_in_every_partition() {
 
 #[test]
 fn long_lists_of_entities_are_intersected_in_every_partition_too() {
-    let operand = |plan| Operand::Common { id: 1, to: 2, kind: Some("tag".into()), want: Want::Size, plan };
+    let operation = |plan| {
+        Operation::Common(CommonQuery { id: 1, to: 2, kind: Some("tag".into()), returns: Want::Size, plan })
+    };
     for plan in [CommonPlan::Auto, CommonPlan::Push, CommonPlan::Fetch] {
-        let answer = cluster().query(&query(operand(plan))).unwrap();
+        let answer = cluster().query(&query(operation(plan))).unwrap();
         assert_eq!(answer, GraphAnswer::Common(CommonAnswer::Size(2 * (COMMON_FETCH_MAX + 1))));
     }
 }
@@ -95,8 +98,8 @@ fn a_network_is_a_first_degree_and_a_union_that_somebody_waits_for_or_not() {
     for (workflow, union) in
         [(Workflow::Interactive, FanOutKind::SyncUnion), (Workflow::Background, FanOutKind::AsyncUnion)]
     {
-        let operand = Operand::Network { id: 6, want: Want::Size };
-        let (answer, fan_outs) = cluster().trace(&GraphQuery { workflow, ..query(operand) }).unwrap();
+        let operation = Operation::Network(NetworkQuery { id: 6, returns: NetworkReturn::Size });
+        let (answer, fan_outs) = cluster().trace(&GraphQuery { workflow, ..query(operation) }).unwrap();
         assert_eq!(
             steps(&fan_outs),
             [("first degree", FanOutKind::SingleKey), ("second-degree union", union)]
@@ -104,7 +107,7 @@ fn a_network_is_a_first_degree_and_a_union_that_somebody_waits_for_or_not() {
         let GraphAnswer::Network(answer) = answer else { panic!("{answer:?}") };
         assert_eq!((answer.sizes.network(), answer.network), (4, None), "sizes alone need no ids");
         let key = NetworkKey { id: 6, edge_type: "connection".into(), direction: Direction::Both };
-        let outline = Operation::network(key, workflow, NetworkPlan::InTurn).outline();
+        let outline = QueryMachine::network(key, workflow, NetworkPlan::InTurn).outline();
         assert_eq!(outline[1].kind, Some(union));
     }
 }
@@ -112,7 +115,8 @@ fn a_network_is_a_first_degree_and_a_union_that_somebody_waits_for_or_not() {
 #[test]
 fn a_network_may_be_one_exchange_with_every_partition() {
     let cluster = cluster().with_networks(NetworkPlan::AtOnce);
-    let network = |id| cluster.trace(&query(Operand::Network { id, want: Want::Size }));
+    let network =
+        |id| cluster.trace(&query(Operation::Network(NetworkQuery { id, returns: NetworkReturn::Size })));
     let (answer, fan_outs) = network(6).unwrap();
     assert_eq!(steps(&fan_outs), [("both degrees", FanOutKind::SyncUnion)]);
     assert_eq!(fan_outs[0].scope, Scope::Partitions);
@@ -123,11 +127,11 @@ fn a_network_may_be_one_exchange_with_every_partition() {
 
 #[test]
 fn badges_within_the_network_need_no_lists_of_targets() {
-    let near = query(Operand::Distance { from: 5, to: vec![5, 4, 7, 7] });
+    let near = query(Operation::Distance(DistanceQuery { from: 5, to: vec![5, 4, 7, 7] }));
     let (answer, fan_outs) = cluster().trace(&near).unwrap();
     assert_eq!(answer, GraphAnswer::Distances(vec![Some(0), Some(1), Some(2), Some(2)]));
     assert_eq!(fan_outs.len(), 2, "those of the network");
-    let far = query(Operand::Distance { from: 5, to: vec![9, 8, 9, 1] });
+    let far = query(Operation::Distance(DistanceQuery { from: 5, to: vec![9, 8, 9, 1] }));
     let (answer, fan_outs) = cluster().trace(&far).unwrap();
     assert_eq!(answer, GraphAnswer::Distances(vec![None, Some(3), None, None]));
     assert_eq!(steps(&fan_outs)[2], ("targets' first degrees", FanOutKind::NonUnion));
@@ -135,11 +139,12 @@ fn badges_within_the_network_need_no_lists_of_targets() {
 
 #[test]
 fn arcs_are_followed_forward_only() {
-    let follows = |operand| GraphQuery { edge_type: Some("follows".into()), ..query(operand) };
-    let badges = cluster().query(&follows(Operand::Distance { from: 5, to: vec![8, 4] }));
+    let follows = |operation| GraphQuery { edge_type: Some("follows".into()), ..query(operation) };
+    let badges = cluster().query(&follows(Operation::Distance(DistanceQuery { from: 5, to: vec![8, 4] })));
     assert_eq!(badges, Ok(GraphAnswer::Distances(vec![Some(3), None])));
     let path = |from, to| {
-        let Ok(GraphAnswer::Path(path)) = cluster().query(&follows(Operand::Path { from, to, max: 6 }))
+        let Ok(GraphAnswer::Path(path)) =
+            cluster().query(&follows(Operation::Path(PathQuery { from, to, max: 6 })))
         else {
             panic!("a path query must give a path")
         };
@@ -153,7 +158,8 @@ fn arcs_are_followed_forward_only() {
 fn a_search_goes_on_from_the_smaller_side() {
     // The path leads from 3 over 1 (with a long list), a member that 1 and 2 share, and 2 to a member that only 2 has.
     let to = 14_087 + 500;
-    let (answer, fan_outs) = cluster().trace(&query(Operand::Path { from: 3, to, max: 6 })).unwrap();
+    let (answer, fan_outs) =
+        cluster().trace(&query(Operation::Path(PathQuery { from: 3, to, max: 6 }))).unwrap();
     let GraphAnswer::Path(path) = answer else { panic!("{answer:?}") };
     assert_eq!(path.members, [3, 1, 14_087, 2, to]);
     let levels: Vec<&Scope> =
@@ -163,7 +169,8 @@ fn a_search_goes_on_from_the_smaller_side() {
 
 #[test]
 fn one_mutual_hop_needs_no_search() {
-    let (answer, fan_outs) = cluster().trace(&query(Operand::Path { from: 4, to: 5, max: 1 })).unwrap();
+    let (answer, fan_outs) =
+        cluster().trace(&query(Operation::Path(PathQuery { from: 4, to: 5, max: 1 }))).unwrap();
     let GraphAnswer::Path(path) = answer else { panic!("{answer:?}") };
     assert_eq!((path.members, steps(&fan_outs)), (vec![4, 5], vec![("both ends", FanOutKind::NonUnion)]));
 }
@@ -174,25 +181,25 @@ fn refusal(query: &GraphQuery) -> OperationError {
 
 #[test]
 fn numbers_out_of_range_are_refused() {
-    let out_of_range = |operand| match refusal(&query(operand)) {
+    let out_of_range = |operation| match refusal(&query(operation)) {
         OperationError::OutOfRange { what, got, .. } => (what, got),
         other => panic!("{other}"),
     };
-    let distance = |count: usize| Operand::Distance { from: 5, to: vec![4; count] };
+    let distance = |count: usize| Operation::Distance(DistanceQuery { from: 5, to: vec![4; count] });
     assert_eq!(out_of_range(distance(0)), ("number of targets", 0));
     assert_eq!(out_of_range(distance(DISTANCE_TARGETS_MAX + 1)), ("number of targets", 10_001));
-    assert_eq!(out_of_range(Operand::Path { from: 4, to: 5, max: 7 }), ("max", 7));
-    assert_eq!(out_of_range(Operand::Suggest { id: 4, k: 0 }), ("k", 0));
-    assert_eq!(out_of_range(Operand::Suggest { id: 4, k: 10_001 }), ("k", 10_001));
+    assert_eq!(out_of_range(Operation::Path(PathQuery { from: 4, to: 5, max: 7 })), ("max", 7));
+    assert_eq!(out_of_range(Operation::Suggest(SuggestQuery { id: 4, k: 0 })), ("k", 0));
+    assert_eq!(out_of_range(Operation::Suggest(SuggestQuery { id: 4, k: 10_001 })), ("k", 10_001));
 }
 
 #[test]
 fn unknown_names_are_refused_with_those_there_are() {
     let known = vec!["connection".to_owned(), "follows".to_owned()];
-    let connections = || query(Operand::Connections { id: 4 });
+    let connections = || query(Operation::Connections(ConnectionsQuery { id: 4 }));
     let unknown = GraphQuery { edge_type: Some("tag".into()), ..connections() };
     assert_eq!(refusal(&unknown), OperationError::UnknownEdgeType { name: "tag".into(), known });
-    let entities = query(Operand::Entities { id: 4, kind: "follows".into() });
+    let entities = query(Operation::Entities(EntitiesQuery { id: 4, kind: "follows".into() }));
     let known = vec!["tag".to_owned()];
     assert_eq!(refusal(&entities), OperationError::UnknownKind { name: "follows".into(), known });
     let directed = GraphQuery { direction: Some(Direction::Out), ..connections() };
@@ -207,7 +214,7 @@ fn unknown_names_are_refused_with_those_there_are() {
             one_sided: false,
         }],
     };
-    let error = Operation::new(&connections(), &schema).unwrap_err();
+    let error = QueryMachine::new(&connections(), &schema).unwrap_err();
     assert_eq!(error, OperationError::NoEdgeType);
 }
 
@@ -221,7 +228,7 @@ fn edges_that_are_known_at_one_end_are_not_followed_backwards() {
         one_sided: true,
     };
     let schema = GraphSchema { kinds: vec![kind] };
-    let refused = |query: &GraphQuery| match Operation::new(query, &schema) {
+    let refused = |query: &GraphQuery| match QueryMachine::new(query, &schema) {
         Ok(_) => None,
         Err(OperationError::OneSided { name, what }) => {
             assert_eq!(name, "likes");
@@ -229,44 +236,61 @@ fn edges_that_are_known_at_one_end_are_not_followed_backwards() {
         }
         Err(other) => panic!("{other}"),
     };
-    let along =
-        |direction| GraphQuery { direction: Some(direction), ..query(Operand::Connections { id: 4 }) };
+    let along = |direction| GraphQuery {
+        direction: Some(direction),
+        ..query(Operation::Connections(ConnectionsQuery { id: 4 }))
+    };
     assert_eq!(refused(&along(Direction::Out)), None);
     assert_eq!(refused(&along(Direction::In)), Some("direction \"in\""));
     assert_eq!(refused(&along(Direction::Both)), Some("direction \"both\""));
-    assert_eq!(refused(&query(Operand::Path { from: 4, to: 9, max: 3 })), Some("a path"));
-    assert_eq!(refused(&query(Operand::Distance { from: 4, to: vec![9] })), Some("a distance"));
+    assert_eq!(refused(&query(Operation::Path(PathQuery { from: 4, to: 9, max: 3 }))), Some("a path"));
+    assert_eq!(
+        refused(&query(Operation::Distance(DistanceQuery { from: 4, to: vec![9] }))),
+        Some("a distance")
+    );
     assert_eq!(refused(&common(1, 2, Want::Size, CommonPlan::Push)), Some("the plan \"push\""));
     for query in [
-        query(Operand::Network { id: 4, want: Want::Size }),
-        query(Operand::Suggest { id: 4, k: 3 }),
+        query(Operation::Network(NetworkQuery { id: 4, returns: NetworkReturn::Size })),
+        query(Operation::Suggest(SuggestQuery { id: 4, k: 3 })),
         common(1, 2, Want::Size, CommonPlan::Fetch),
     ] {
         assert_eq!(refused(&query), None, "{query:?}");
     }
-    let auto = Operation::new(&common(1, 2, Want::Size, CommonPlan::Auto), &schema).unwrap();
+    let auto = QueryMachine::new(&common(1, 2, Want::Size, CommonPlan::Auto), &schema).unwrap();
     assert_eq!(auto.outline().len(), 1, "lists are fetched, however long: {:?}", auto.outline());
 }
 
 #[test]
 fn every_outline_names_the_steps_that_are_taken() {
     let operands = [
-        Operand::Connections { id: 6 },
-        Operand::Entities { id: 1, kind: "tag".into() },
-        Operand::Members { kind: "tag".into(), entity: 1 },
-        Operand::Path { from: 4, to: 9, max: 6 },
-        Operand::Path { from: 4, to: 9, max: 1 },
-        Operand::Distance { from: 5, to: vec![9, 8] },
-        Operand::Suggest { id: 6, k: 3 },
-        Operand::Common { id: 1, to: 2, kind: None, want: Want::Size, plan: CommonPlan::Auto },
-        Operand::Common { id: 4, to: 9, kind: None, want: Want::Size, plan: CommonPlan::Push },
+        Operation::Connections(ConnectionsQuery { id: 6 }),
+        Operation::Entities(EntitiesQuery { id: 1, kind: "tag".into() }),
+        Operation::Members(MembersQuery { kind: "tag".into(), entity: 1 }),
+        Operation::Path(PathQuery { from: 4, to: 9, max: 6 }),
+        Operation::Path(PathQuery { from: 4, to: 9, max: 1 }),
+        Operation::Distance(DistanceQuery { from: 5, to: vec![9, 8] }),
+        Operation::Suggest(SuggestQuery { id: 6, k: 3 }),
+        Operation::Common(CommonQuery {
+            id: 1,
+            to: 2,
+            kind: None,
+            returns: Want::Size,
+            plan: CommonPlan::Auto,
+        }),
+        Operation::Common(CommonQuery {
+            id: 4,
+            to: 9,
+            kind: None,
+            returns: Want::Size,
+            plan: CommonPlan::Push,
+        }),
     ];
     let cluster = cluster();
     let network = ["first degree", "second-degree union"];
-    for operand in operands {
-        let query = query(operand);
+    for operation in operands {
+        let query = query(operation);
         let schema = MemoryGraph::schema(cluster.graph());
-        let outline = Operation::new(&query, schema).unwrap().outline();
+        let outline = QueryMachine::new(&query, schema).unwrap().outline();
         let names: Vec<&str> = outline.iter().map(|step| step.purpose).collect();
         let (_, fan_outs) = cluster.trace(&query).unwrap();
         for fan_out in fan_outs {

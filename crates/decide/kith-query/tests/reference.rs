@@ -5,7 +5,8 @@
 
 use flate2::read::GzDecoder;
 use kith_query::{
-    CommonAnswer, CommonPlan, GraphAnswer, GraphQuery, Operand, Want,
+    CommonAnswer, CommonPlan, CommonQuery, ConnectionsQuery, DistanceQuery, GraphAnswer, GraphQuery,
+    NetworkQuery, NetworkReturn, Operation, PathQuery, Want,
     testing::{LocalCluster, MemoryGraph},
 };
 use kith_schema::KindRole;
@@ -85,9 +86,9 @@ struct Record<'a> {
 }
 
 impl Record<'_> {
-    fn ask(&self, operand: Operand) -> GraphAnswer {
+    fn ask(&self, operation: Operation) -> GraphAnswer {
         let direction = Some(self.direction);
-        let query = GraphQuery { operand, edge_type: None, direction, workflow: Workflow::Interactive };
+        let query = GraphQuery { operation, edge_type: None, direction, workflow: Workflow::Interactive };
         self.cluster.query(&query).unwrap_or_else(|error| panic!("{query:?}: {error}"))
     }
 
@@ -109,7 +110,8 @@ impl Record<'_> {
     }
 
     fn check_network(&self) {
-        let GraphAnswer::Network(answer) = self.ask(Operand::Network { id: self.s(), want: Want::Ids })
+        let GraphAnswer::Network(answer) =
+            self.ask(Operation::Network(NetworkQuery { id: self.s(), returns: NetworkReturn::Ids }))
         else {
             panic!("not a network")
         };
@@ -127,7 +129,7 @@ impl Record<'_> {
         ] {
             assert_eq!(self.json[field].as_str(), Some(sha(ids).as_str()), "{field} of {}", self.s());
         }
-        let connections = self.ask(Operand::Connections { id: self.s() });
+        let connections = self.ask(Operation::Connections(ConnectionsQuery { id: self.s() }));
         assert_eq!(connections, GraphAnswer::Ids(network.first().to_vec()));
     }
 
@@ -135,11 +137,15 @@ impl Record<'_> {
         let pairs: Vec<(u64, Option<u64>)> = self.json["dist"].as_array().unwrap().iter().map(pair).collect();
         let (to, distances): (Vec<u64>, Vec<Option<u64>>) = pairs.into_iter().unzip();
         let badges = distances.into_iter().map(|distance| distance.map(|hops| hops as u8)).collect();
-        assert_eq!(self.ask(Operand::Distance { from: self.s(), to }), GraphAnswer::Distances(badges));
+        assert_eq!(
+            self.ask(Operation::Distance(DistanceQuery { from: self.s(), to })),
+            GraphAnswer::Distances(badges)
+        );
     }
 
     fn check_path(&self, to: u64, length: Option<u64>) {
-        let GraphAnswer::Path(path) = self.ask(Operand::Path { from: self.s(), to, max: 6 }) else {
+        let GraphAnswer::Path(path) = self.ask(Operation::Path(PathQuery { from: self.s(), to, max: 6 }))
+        else {
             panic!("not a path")
         };
         let got = path.members.len().checked_sub(1).map(|hops| hops as u64);
@@ -148,7 +154,8 @@ impl Record<'_> {
             assert_eq!((first, *rest.last().unwrap_or(&first)), (self.s(), to));
         }
         for hop in path.members.windows(2) {
-            let GraphAnswer::Ids(ids) = self.ask(Operand::Connections { id: hop[0] }) else {
+            let GraphAnswer::Ids(ids) = self.ask(Operation::Connections(ConnectionsQuery { id: hop[0] }))
+            else {
                 panic!("not ids")
             };
             assert!(ids.binary_search(&hop[1]).is_ok(), "{hop:?} is no edge");
@@ -160,7 +167,8 @@ impl Record<'_> {
         for plan in [CommonPlan::Auto, CommonPlan::Fetch, CommonPlan::Push] {
             let ask = |kind: Option<&str>, want| {
                 let kind = kind.map(str::to_owned);
-                match self.ask(Operand::Common { id: self.s(), to, kind, want, plan }) {
+                match self.ask(Operation::Common(CommonQuery { id: self.s(), to, kind, returns: want, plan }))
+                {
                     GraphAnswer::Common(answer) => answer,
                     other => panic!("{other:?}"),
                 }

@@ -3,7 +3,7 @@
 //! `cargo run -p kith-client --example ask -- HOST:PORT GRAPH MEMBER`, with the address of any router.
 
 use kith_client::{QueryOptions, RouterClient, Service};
-use kith_query::{GraphAnswer, GraphQuery, Operand, Want};
+use kith_query::{GraphAnswer, GraphQuery, NetworkQuery, NetworkReturn, Operation};
 use kith_routing::FanOutLimit;
 use std::{env, error::Error};
 
@@ -14,7 +14,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         return Err("usage: ask HOST:PORT GRAPH MEMBER".into());
     };
     let query = GraphQuery {
-        operand: Operand::Network { id: member.parse()?, want: Want::Size },
+        operation: Operation::Network(NetworkQuery { id: member.parse()?, returns: NetworkReturn::Size }),
         edge_type: None,
         direction: None,
         workflow: Default::default(),

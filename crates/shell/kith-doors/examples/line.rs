@@ -5,8 +5,8 @@ use futures::{FutureExt, SinkExt, StreamExt, future::BoxFuture};
 use kith_doors::{Backend, Charged, Door, DoorCaller, DoorNames, Stream, spawn};
 use kith_net::server::{bind, connections::Connections, security::Security};
 use kith_query::{
-    Answered, BatchStream, GraphAnswer::Degrees, GraphQuery, Operand, QueryError, QueryOptions, Question,
-    Reply, Request, Service, StoreShape,
+    Answered, BatchStream, DegreeQuery, GraphAnswer::Degrees, GraphQuery, Operation, QueryError,
+    QueryOptions, Question, Reply, Request, Service, StoreShape,
 };
 use kith_session::{Session, SessionSettings};
 use std::{env, error::Error, io, sync::Arc};
@@ -50,9 +50,9 @@ async fn answer(line: &str, caller: &mut DoorCaller) -> Result<(String, Option<C
         }
         ["degree", graph, id] => {
             let ids = vec![id.parse().map_err(|_| wrong("an id is a number"))?];
-            let operand = Operand::Degree { ids, filter: None };
+            let operation = Operation::Degree(DegreeQuery { ids, filter: None });
             let (edge_type, direction, workflow) = Default::default();
-            let query = GraphQuery { operand, edge_type, direction, workflow };
+            let query = GraphQuery { operation, edge_type, direction, workflow };
             Question::Graph { graph: graph.to_owned(), query }
         }
         _ => return Err(wrong("write `get STORE KEY`, `degree GRAPH ID` or `auth TOKEN`")),

@@ -6,10 +6,7 @@ use kith_net::{
     server::connections::{Connected, STRANGER_MESSAGES_MAX},
 };
 use kith_operators::Record;
-use kith_query::{
-    BatchAnswer, BatchKeys, CommonAnswer, GraphAnswer, QueryError, QueryOptions, Question, Reply, Request,
-    StoreShape,
-};
+use kith_query::{BatchAnswer, BatchKeys, QueryError, QueryOptions, Question, Reply, Request, StoreShape};
 use kith_schema::{KeyType, RecordView, Schema, SchemaId};
 use kith_types::ErrorCode;
 use metrics::Counter;
@@ -236,30 +233,11 @@ fn given_up() -> QueryError {
 
 /// Roughly how many bytes the variable part of a reply takes.
 fn bytes(reply: &Reply) -> usize {
-    const ID: usize = size_of::<u64>();
     match reply {
         Reply::Values(_) | Reply::Computed(_) | Reply::Aggregated(_) => {
             reply.batch().map_or(0, |batch| batch.records.value_bytes() as usize)
         }
-        Reply::Graph(answered) => match &answered.answer {
-            GraphAnswer::Ids(ids) | GraphAnswer::Common(CommonAnswer::Ids(ids)) => ids.len() * ID,
-            GraphAnswer::Network(network) => network
-                .network
-                .as_ref()
-                .map_or(0, |_| (network.sizes.first + network.sizes.second) as usize * ID),
-            GraphAnswer::Degrees(degrees) => degrees.len() * 2 * ID,
-            GraphAnswer::Edges(edges) => edges.ids.len() * ID * (1 + 2 * edges.columns.len()),
-            GraphAnswer::Object(object) => object.as_ref().map_or(0, |object| object.data.len()),
-            GraphAnswer::Objects(objects) => {
-                objects.iter().flatten().map(|object| 2 * ID + object.data.len()).sum()
-            }
-            GraphAnswer::Associations(answer) => {
-                let data = answer.out.iter().filter_map(|association| association.data.as_ref());
-                answer.out.len() * 2 * ID + data.map(String::len).sum::<usize>()
-            }
-            GraphAnswer::Suggestions(members) => members.len() * 2 * ID,
-            _ => 0,
-        },
+        Reply::Graph(answered) => answered.answer.bytes(),
         Reply::Gremlin(answer) => answer.results.len(),
         Reply::Plan(_) | Reply::Written(_) | Reply::Shape(_) | Reply::Schema(_) => 0,
     }

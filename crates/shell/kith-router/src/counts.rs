@@ -4,36 +4,18 @@ use kith_cluster::{
     counts::{self, Labelled, zero},
     topology::TopologyReceiver,
 };
+use kith_query::Question;
 use kith_routing::execution::HedgeAbort;
+use kith_types::OperationName;
 use metrics::counter;
 use tokio_util::sync::CancellationToken;
 
-/// The names of queries, writes and doors in metrics.
-const QUERIES: [&str; 32] = [
-    "connections",
-    "entities",
-    "members",
-    "degree",
-    "edges",
-    "object_get",
-    "object_find",
-    "assoc_get",
-    "assoc_count",
-    "assoc_range",
-    "assoc_time_range",
-    "network",
-    "distance",
-    "path",
-    "common",
-    "suggest",
+/// The values of the label `op` that are not operations: writes, doors, streams and the questions about plans and shapes.
+const OTHER_REQUESTS: [&str; 12] = [
     "explain",
-    "mget",
     "mget_stream",
-    "compute",
     "compute_stream",
-    "aggregate",
     "resp",
-    "gremlin",
     "object_add",
     "object_update",
     "object_delete",
@@ -58,10 +40,7 @@ const OF_ROUTERS: [&str; 9] = [
 ];
 
 /// Counters with one label.
-const LABELLED_OF_ROUTERS: [Labelled; 6] = [
-    Labelled { name: "kith_router_query_errors_total", label: "op", values: &QUERIES },
-    Labelled { name: "kith_router_partial_answers_total", label: "op", values: &QUERIES },
-    Labelled { name: "kith_router_requests_total", label: "op", values: &QUERIES },
+const LABELLED_OF_ROUTERS: [Labelled; 3] = [
     Labelled {
         name: "kith_router_network_cache_lookups_total",
         label: "outcome",
@@ -86,6 +65,7 @@ const OUTCOMES: [&str; 4] = ["done", "failed", "refused", "cancelled"];
 pub(crate) fn of_router(topology: &TopologyReceiver, stop: &CancellationToken) {
     counts::of_process();
     zero(&OF_ROUTERS, &LABELLED_OF_ROUTERS);
+    requests().for_each(of_requests);
     for reason in HedgeAbort::ALL {
         counter!("kith_client_hedges_aborted_total", "reason" => reason.name()).increment(0);
     }
@@ -93,12 +73,17 @@ pub(crate) fn of_router(topology: &TopologyReceiver, stop: &CancellationToken) {
     counts::follow(topology.clone(), stop.clone(), store_of_router);
 }
 
-/// Registers the counters of queries through a door that a program adds.
-pub(crate) fn of_door(door: &'static str) {
+/// Every value of the label `op`, except for the doors that a program adds.
+fn requests() -> impl Iterator<Item = &'static str> {
+    Question::operations().into_iter().map(OperationName::name).chain(OTHER_REQUESTS)
+}
+
+/// Registers the counters of requests with this value of the label `op`, such as the name of a door that a program adds.
+pub(crate) fn of_requests(op: &'static str) {
     for name in
         ["kith_router_query_errors_total", "kith_router_partial_answers_total", "kith_router_requests_total"]
     {
-        counter!(name, "op" => door).increment(0);
+        counter!(name, "op" => op).increment(0);
     }
 }
 
@@ -123,12 +108,17 @@ fn refusals_of_router(store: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kith_types::OperationName;
+    use std::collections::BTreeSet;
 
     #[test]
-    fn the_counters_of_every_operation_start_at_0() {
-        for operation in OperationName::ALL {
-            assert!(QUERIES.contains(&operation.name()), "{}", operation.name());
+    fn the_counters_of_every_operation_and_of_other_requests_start_at_0() {
+        let requests: Vec<&str> = requests().collect();
+        let distinct: BTreeSet<&str> = requests.iter().copied().collect();
+        assert_eq!(distinct.len(), requests.len(), "no request is listed twice: {requests:?}");
+        for name in
+            ["connections", "suggest", "object_find", "mget", "gremlin", "explain", "assoc_add", "resp"]
+        {
+            assert!(distinct.contains(name), "{name}");
         }
     }
 }

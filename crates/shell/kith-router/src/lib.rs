@@ -132,7 +132,7 @@ impl Router {
         let ports = Ports::bind(options.addresses(), &options.security, &connections).await?;
         let at = ports.addresses();
         let doors = Doors::bind(ports.resp, ports.gremlin, options.doors.clone(), &connections).await?;
-        options.doors.iter().for_each(|(_, door)| counts::of_door(door.names().name));
+        options.doors.iter().for_each(|(_, door)| counts::of_requests(door.names().name));
         let document = options.document(&at);
         let readiness = Readiness::default();
         http::serve(ports.http, options.front_page(at), readiness.clone(), stop.clone());

@@ -3,7 +3,7 @@
 //!
 //! `cargo run -p kith-session --example own_controller -- HOST:PORT GRAPH MEMBER`, with the address of any router.
 
-use kith_query::{GraphQuery, Operand, QueryOptions, Service, Want};
+use kith_query::{GraphQuery, NetworkQuery, NetworkReturn, Operation, QueryOptions, Service};
 use kith_routing::{FanOutController, LoadSnapshot, QueryShape, fan_out::ControllerState};
 use kith_session::{Session, SessionSettings};
 use std::{env, error::Error, sync::Arc};
@@ -40,8 +40,8 @@ pub async fn rounds(addr: &str, graph: &str, member: u64) -> Result<Vec<String>,
     let controller = Arc::new(ByKeys { keys_per_group: 100, requests_per_second_max: 5_000.0 });
     let settings = SessionSettings::default().with_controller("network@interactive", controller)?;
     let session = Session::connect(vec![addr.to_owned()], settings).await?;
-    let operand = Operand::Network { id: member, want: Want::Size };
-    let query = GraphQuery { operand, edge_type: None, direction: None, workflow: Default::default() };
+    let operation = Operation::Network(NetworkQuery { id: member, returns: NetworkReturn::Size });
+    let query = GraphQuery { operation, edge_type: None, direction: None, workflow: Default::default() };
     let options = QueryOptions { profile: true, ..QueryOptions::default() };
     let planned = session.explain(graph, &query, &options).await?.plan;
     let ran = session.query(graph, &query, &options).await?.profile;

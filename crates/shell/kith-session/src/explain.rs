@@ -2,7 +2,7 @@
 //! them; the first fan-out to many keys is planned but not run; the rest is outlined.
 
 use crate::{Session, session::check_live};
-use kith_query::{FanOut, GraphQuery, Input, Operation, OperationStep, Outline, QueryError, QueryOptions};
+use kith_query::{FanOut, GraphQuery, Input, OperationStep, Outline, QueryError, QueryMachine, QueryOptions};
 use kith_types::{FanOutKind, Workflow};
 use kith_wire::v1;
 
@@ -13,13 +13,13 @@ pub(crate) async fn explain(
     options: &QueryOptions,
 ) -> Result<v1::ExplainReply, QueryError> {
     let options = QueryOptions { profile: true, ..options.clone() };
-    let (mut run, graph) = session.begin(graph, query.operand.operation(), &options)?;
+    let (mut run, graph) = session.begin(graph, query.operation.name(), &options)?;
     check_live(&graph, query)?;
-    let mut operation = Operation::new(query, &graph.schema_for(query.edge_type.as_deref()))?;
-    let mut notes = outline(&operation, &options);
+    let mut machine = QueryMachine::new(query, &graph.schema_for(query.edge_type.as_deref()))?;
+    let mut notes = outline(&machine, &options);
     let mut input = Input::Start;
     let planned = loop {
-        match operation.step(input)? {
+        match machine.step(input)? {
             OperationStep::Done(_) => break None,
             OperationStep::Network(key) => {
                 notes.push(format!(
@@ -27,7 +27,7 @@ pub(crate) async fn explain(
                     key.id
                 ));
                 let plan = run.network_plan(&key);
-                operation = Operation::network(key, options.workflow, plan);
+                machine = QueryMachine::network(key, options.workflow, plan);
                 input = Input::Start;
             }
             OperationStep::FanOut(fan_out) => {
@@ -58,7 +58,7 @@ pub(crate) fn planned_round(
     round
 }
 
-fn outline(operation: &Operation, options: &QueryOptions) -> Vec<String> {
+fn outline(machine: &QueryMachine, options: &QueryOptions) -> Vec<String> {
     let workflow = match options.workflow {
         Workflow::Interactive => "",
         Workflow::Background => ", nobody waits",
@@ -68,5 +68,5 @@ fn outline(operation: &Operation, options: &QueryOptions) -> Vec<String> {
         let when = if step.when.is_empty() { String::new() } else { format!(", {}", step.when) };
         format!("step {}: {} ({kind}{workflow}) to {}{when}", index + 1, step.purpose, step.reach)
     };
-    operation.outline().iter().enumerate().map(line).collect()
+    machine.outline().iter().enumerate().map(line).collect()
 }

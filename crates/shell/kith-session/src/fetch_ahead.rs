@@ -2,10 +2,10 @@
 
 use crate::{Session, session::Run};
 use kith_operators::{Operator, Value};
-use kith_query::{FanOut, QueryError, Scope};
+use kith_query::{ConnectionsQuery, FanOut, QueryError, Scope};
 use kith_schema::EdgeSelector;
 use kith_topology::Pinned;
-use kith_types::{FanOutKind, OperationName};
+use kith_types::FanOutKind;
 
 /// The number of lists that one request fetches ahead. The number is small so that other requests are not delayed.
 const LISTS_AT_A_TIME: usize = 512;
@@ -39,5 +39,5 @@ async fn ask_at(session: &Session, graph: &Pinned, fan_out: &FanOut) -> Result<O
         true => run.round(fan_out).await.map(Some),
         false => Ok(None),
     };
-    session.in_background(&graph.name, OperationName::Connections, work).await
+    session.in_background(&graph.name, ConnectionsQuery::NAME, work).await
 }

@@ -175,9 +175,9 @@ impl Wanted<'_> {
 
     pub(crate) fn operation(self) -> OperationName {
         match self {
-            Wanted::Values => OperationName::Mget,
-            Wanted::Compute(_) => OperationName::Compute,
-            Wanted::Aggregate(_) => OperationName::Aggregate,
+            Wanted::Values => OperationName::MGET,
+            Wanted::Compute(_) => OperationName::COMPUTE,
+            Wanted::Aggregate(_) => OperationName::AGGREGATE,
         }
     }
 

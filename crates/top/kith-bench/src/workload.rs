@@ -4,7 +4,10 @@ use super::population::{Draw, Population};
 use crate::failure::Failure;
 use anyhow::Context;
 use kith_client::QueryOptions;
-use kith_query::{CommonPlan, GraphQuery, Operand, Want, line::Line};
+use kith_query::{
+    CommonPlan, CommonQuery, ConnectionsQuery, GraphQuery, NetworkQuery, NetworkReturn, Operation, Want,
+    line::Line,
+};
 use kith_types::{ErrorCode, Workflow};
 use rand::{Rng, RngExt, SeedableRng, rngs::StdRng};
 use serde::Serialize;
@@ -36,20 +39,12 @@ impl Kind {
         self.into()
     }
 
-    fn of(operand: &Operand) -> Self {
-        match operand {
-            Operand::Connections { .. } | Operand::Entities { .. } | Operand::Members { .. } => {
-                Kind::SingleKey
-            }
-            Operand::Network { .. } | Operand::Suggest { .. } => Kind::MultiKey,
-            Operand::Common { .. } => Kind::Common,
-            Operand::Degree { .. }
-            | Operand::Edges(_)
-            | Operand::Objects { .. }
-            | Operand::Find(_)
-            | Operand::Associations { .. }
-            | Operand::Distance { .. }
-            | Operand::Path { .. } => Kind::Other,
+    fn of(operation: &Operation) -> Self {
+        match operation {
+            Operation::Connections(_) | Operation::Entities(_) | Operation::Members(_) => Kind::SingleKey,
+            Operation::Network(_) | Operation::Suggest(_) => Kind::MultiKey,
+            Operation::Common(_) => Kind::Common,
+            _ => Kind::Other,
         }
     }
 }
@@ -115,10 +110,10 @@ impl Workload {
         let mut rng = StdRng::seed_from_u64(seed);
         let kinds = population.entity_kinds();
         let pool = (0..POOL).map(|_| {
-            let operand = draw_operand(population, &kinds, options, &mut rng)?;
+            let operation = draw_operation(population, &kinds, options, &mut rng)?;
             let query =
-                GraphQuery { operand, edge_type: None, direction: None, workflow: Workflow::Interactive };
-            let kind = Kind::of(&query.operand);
+                GraphQuery { operation, edge_type: None, direction: None, workflow: Workflow::Interactive };
+            let kind = Kind::of(&query.operation);
             Ok(Ask { kind, graph: graph.to_owned(), query, options: QueryOptions::default() })
         });
         Ok(Self { pool: pool.collect::<anyhow::Result<_>>()?, in_order: false })
@@ -158,7 +153,7 @@ impl Workload {
             };
             let query = question.query();
             let options = question.query_options();
-            Some(Ok(Ask { kind: Kind::of(&query.operand), graph: question.options.graph, query, options }))
+            Some(Ok(Ask { kind: Kind::of(&query.operation), graph: question.options.graph, query, options }))
         });
         let pool = pool.collect::<Result<Vec<_>, Failure>>()?;
         if pool.is_empty() {
@@ -181,29 +176,29 @@ impl Workload {
     }
 }
 
-fn draw_operand(
+fn draw_operation(
     population: &Population,
     kinds: &[String],
     options: &MixOptions,
     rng: &mut impl Rng,
-) -> anyhow::Result<Operand> {
+) -> anyhow::Result<Operation> {
     let share: f64 = rng.random();
     let [single, multi, _] = options.mix.0;
     if share < single {
-        return Ok(Operand::Connections { id: population.draw(options.draw, rng) });
+        return Ok(Operation::Connections(ConnectionsQuery { id: population.draw(options.draw, rng) }));
     }
     if share < single + multi {
         let id = population.draw_with_degree(options.draw, options.keys_min, rng).ok_or_else(|| {
             let message = format!("no member has {} connections", options.keys_min);
             Failure::new(ErrorCode::BadRequest, message, "choose a smaller --keys-min")
         })?;
-        return Ok(Operand::Network { id, want: Want::Size });
+        return Ok(Operation::Network(NetworkQuery { id, returns: NetworkReturn::Size }));
     }
     // Two kinds of pairs in equal numbers: members two steps apart, which have a common connection, and any two members.
     let id = population.draw(options.draw, rng);
     let to = if rng.random() { two_steps(population, id, rng)? } else { population.draw(options.draw, rng) };
     let kind = (!kinds.is_empty()).then(|| kinds[rng.random_range(0..kinds.len())].clone());
-    Ok(Operand::Common { id, to, kind, want: Want::Exists, plan: options.plan })
+    Ok(Operation::Common(CommonQuery { id, to, kind, returns: Want::Exists, plan: options.plan }))
 }
 
 fn two_steps(population: &Population, id: u64, rng: &mut impl Rng) -> anyhow::Result<u64> {

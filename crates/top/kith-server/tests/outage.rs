@@ -4,7 +4,7 @@ mod support;
 
 use kith_cluster::metadata::{EmbeddedMetadata, RemoteMetadata};
 use kith_node::{Node, NodeOptions};
-use kith_query::{GraphAnswer, GraphQuery, Operand, QueryOptions, Service};
+use kith_query::{ConnectionsQuery, GraphAnswer, GraphQuery, Operation, QueryOptions, Service};
 use kith_session::{Session, SessionSettings};
 use kith_types::ErrorCode;
 use std::{net::SocketAddr, sync::Arc};
@@ -59,7 +59,7 @@ async fn a_node_starts_and_serves_while_the_metadata_store_is_away() {
     let session = Session::connect(vec![node.addr.to_string()], SessionSettings::default()).await;
     let session = session.expect("the node tells its topology");
     let query = GraphQuery {
-        operand: Operand::Connections { id: 9043 },
+        operation: Operation::Connections(ConnectionsQuery { id: 9043 }),
         edge_type: None,
         direction: None,
         workflow: Default::default(),

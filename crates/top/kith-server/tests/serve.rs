@@ -8,8 +8,8 @@ use kith_net::security::Dialer;
 use kith_net::transport::{GrpcTransport, Transport};
 use kith_operators::Operator;
 use kith_query::{
-    Answered, CommonAnswer, CommonPlan, GraphAnswer, GraphQuery, Operand, QueryOptions, Service, Want,
-    convert::operator_to_wire,
+    Answered, CommonAnswer, CommonPlan, CommonQuery, ConnectionsQuery, GraphAnswer, GraphQuery, NetworkQuery,
+    NetworkReturn, Operation, QueryOptions, Service, Want, convert::operator_to_wire,
 };
 use kith_routing::{FanOutController, LoadSnapshot, QueryShape, fan_out::ControllerState};
 use kith_schema::EdgeSelector;
@@ -25,18 +25,18 @@ use tokio::{
     runtime,
 };
 
-fn ask(operand: Operand) -> GraphQuery {
-    GraphQuery { operand, edge_type: None, direction: None, workflow: Workflow::Interactive }
+fn ask(operation: Operation) -> GraphQuery {
+    GraphQuery { operation, edge_type: None, direction: None, workflow: Workflow::Interactive }
 }
 
-async fn answer(service: &dyn Service, operand: Operand) -> Answered {
+async fn answer(service: &dyn Service, operation: Operation) -> Answered {
     let options = QueryOptions { profile: true, ..QueryOptions::default() };
-    service.query("village", &ask(operand), &options).await.expect("the query is answered")
+    service.query("village", &ask(operation), &options).await.expect("the query is answered")
 }
 
-async fn error_code(service: &dyn Service, graph: &str, operand: Operand) -> String {
+async fn error_code(service: &dyn Service, graph: &str, operation: Operation) -> String {
     let error =
-        service.query(graph, &ask(operand), &QueryOptions::default()).await.expect_err("it must fail");
+        service.query(graph, &ask(operation), &QueryOptions::default()).await.expect_err("it must fail");
     error.code().name().to_owned()
 }
 
@@ -51,7 +51,8 @@ async fn a_loaded_graph_is_served_by_the_router_and_to_the_fast_client() {
     let router_over_grpc = cluster.router.clone().with_transport(TransportKind::Grpc);
     let services: [&dyn Service; 4] = [&cluster.router, &session, &router_over_grpc, &session_over_grpc];
     for service in services {
-        let network = answer(service, Operand::Network { id: 9043, want: Want::Ids }).await;
+        let network =
+            answer(service, Operation::Network(NetworkQuery { id: 9043, returns: NetworkReturn::Ids })).await;
         let GraphAnswer::Network(network_answer) = &network.answer else { panic!("{network:?}") };
         assert_eq!(network_answer.sizes.first, 666);
         let ids = network_answer.network.as_ref().expect("ids were asked for");
@@ -60,20 +61,29 @@ async fn a_loaded_graph_is_served_by_the_router_and_to_the_fast_client() {
         let profile = network.profile.expect("a profile was asked for");
         assert!(profile.requests <= 1 + 3, "one group of three nodes after the first degree: {profile:?}");
 
-        let GraphAnswer::Ids(first) = answer(service, Operand::Connections { id: 9043 }).await.answer else {
+        let GraphAnswer::Ids(first) =
+            answer(service, Operation::Connections(ConnectionsQuery { id: 9043 })).await.answer
+        else {
             panic!("connections are ids")
         };
         assert_eq!(first, ids.first());
         let to = first[0];
         for plan in [CommonPlan::Auto, CommonPlan::Fetch, CommonPlan::Push] {
-            let common = Operand::Common { id: 9043, to, kind: None, want: Want::Exists, plan };
+            let common =
+                Operation::Common(CommonQuery { id: 9043, to, kind: None, returns: Want::Exists, plan });
             assert!(matches!(
                 answer(service, common).await.answer,
                 GraphAnswer::Common(CommonAnswer::Exists(_))
             ));
         }
-        assert_eq!(error_code(service, "village", Operand::Connections { id: 1 }).await, "member_not_found");
-        assert_eq!(error_code(service, "hamlet", Operand::Connections { id: 1 }).await, "unknown_graph");
+        assert_eq!(
+            error_code(service, "village", Operation::Connections(ConnectionsQuery { id: 1 })).await,
+            "member_not_found"
+        );
+        assert_eq!(
+            error_code(service, "hamlet", Operation::Connections(ConnectionsQuery { id: 1 })).await,
+            "unknown_graph"
+        );
     }
 }
 
@@ -100,7 +110,9 @@ async fn a_router_asks_the_controller_that_its_program_brings() {
     };
     let cluster = support::start_with(3, 1, bring).await;
     cluster.load("village", &village("edges.csv.gz"), None).await;
-    let answered = answer(&cluster.router, Operand::Network { id: 9043, want: Want::Size }).await;
+    let answered =
+        answer(&cluster.router, Operation::Network(NetworkQuery { id: 9043, returns: NetworkReturn::Size }))
+            .await;
     let rounds = answered.profile.expect("a profile was asked for").rounds;
     let decided: Vec<(&str, &str, u32)> = rounds
         .iter()

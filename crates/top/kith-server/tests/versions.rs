@@ -3,7 +3,7 @@
 mod support;
 
 use kith_build::{LoadOptions, load_graph};
-use kith_query::{GraphAnswer, GraphQuery, Operand, QueryError, QueryOptions, Service};
+use kith_query::{ConnectionsQuery, GraphAnswer, GraphQuery, Operation, QueryError, QueryOptions, Service};
 use kith_routing::FanOutLimit;
 use kith_session::{Session, SessionSettings};
 use kith_types::{ErrorCode, PartitionCount, StoreVersion};
@@ -77,7 +77,7 @@ async fn assert_served(cluster: &Cluster) {
     let session = Session::connect(vec![cluster.ready().router.clone()], SessionSettings::default());
     let session = session.await.expect("the router tells its topology");
     let query = GraphQuery {
-        operand: Operand::Connections { id: 9043 },
+        operation: Operation::Connections(ConnectionsQuery { id: 9043 }),
         edge_type: None,
         direction: None,
         workflow: Default::default(),

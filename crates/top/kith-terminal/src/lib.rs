@@ -28,7 +28,6 @@ pub mod connect;
 pub mod controllers;
 pub mod failure;
 pub mod gremlin;
-pub mod ids;
 pub mod keys;
 pub mod names;
 pub mod order;
@@ -40,3 +39,5 @@ pub mod signals;
 pub mod table;
 pub mod top;
 mod units;
+
+pub use kith_query::ids;

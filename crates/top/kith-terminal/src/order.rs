@@ -2,10 +2,7 @@
 //! earlier writes to an id that it names; a write also waits for earlier reads. Reads see the writes that they waited for.
 
 use kith_live::{Ticket, VISIBLE_AFTER};
-use kith_query::{
-    Operand,
-    line::{GREMLIN, Line},
-};
+use kith_query::line::{GREMLIN, Line};
 use memchr::memmem::Finder;
 use std::{
     collections::{BTreeSet, HashMap},
@@ -77,7 +74,7 @@ impl Order {
         match line {
             Line::Write(write) => Some(self.turn(&write.options.graph, &write.operation.ids(), true)),
             Line::Graph(question) => {
-                let ids = ids_of(&question.query().operand);
+                let ids = question.operation.ids();
                 Some(self.turn(&question.options.graph, &ids, false))
             }
             // A traversal may concern any id, so those of a graph keep their order among themselves.
@@ -125,25 +122,6 @@ impl Order {
             !is_old || lines.write.iter().chain(&lines.reads).any(runs)
         });
         self.sweep_at = 2 * self.ids.len();
-    }
-}
-
-/// Returns the ids of objects that a graph query names.
-fn ids_of(operand: &Operand) -> Vec<u64> {
-    match operand {
-        Operand::Connections { id }
-        | Operand::Entities { id, .. }
-        | Operand::Network { id, .. }
-        | Operand::Suggest { id, .. } => vec![*id],
-        Operand::Members { entity, .. } => vec![*entity],
-        Operand::Degree { ids, .. } => ids.clone(),
-        Operand::Objects { ids, .. } => ids.clone(),
-        Operand::Find(_) => Vec::new(),
-        Operand::Associations { id1, .. } => vec![*id1],
-        Operand::Edges(query) => vec![query.id],
-        Operand::Distance { from, to } => [*from].into_iter().chain(to.iter().copied()).collect(),
-        Operand::Path { from, to, .. } => vec![*from, *to],
-        Operand::Common { id, to, .. } => vec![*id, *to],
     }
 }
 

@@ -5,7 +5,6 @@ pub mod answer;
 pub mod compute;
 mod fit;
 pub mod graphs;
-mod live;
 pub mod plan;
 pub mod stores;
 pub mod values;

@@ -19,7 +19,7 @@ use kith_client::{CacheMode, QueryOptions, RouterClient, Service, TransportKind,
 use kith_net::endpoint;
 use kith_operators::{ListEntry, Operator, Value as Answer};
 use kith_query::{
-    GraphAnswer, GraphQuery, Operand, Want,
+    ConnectionsQuery, DistanceQuery, GraphAnswer, GraphQuery, NetworkQuery, NetworkReturn, Operation,
     convert::{operator_to_wire, value_from_wire},
 };
 use kith_schema::EdgeSelector;
@@ -93,21 +93,22 @@ impl Kith {
         Self { client, health: HealthClient::new(channel), parts }
     }
 
-    async fn ask(&self, operand: Operand, cache: CacheMode) -> GraphAnswer {
-        let query = GraphQuery { operand, edge_type: None, direction: None, workflow: Workflow::Interactive };
+    async fn ask(&self, operation: Operation, cache: CacheMode) -> GraphAnswer {
+        let query =
+            GraphQuery { operation, edge_type: None, direction: None, workflow: Workflow::Interactive };
         let options = QueryOptions { cache, ..QueryOptions::default() };
         self.client.query(GRAPH, &query, &options).await.expect("Kith answers").answer
     }
 
     async fn network(&self, id: u64, cache: CacheMode) -> (u64, u64) {
-        match self.ask(Operand::Network { id, want: Want::Size }, cache).await {
+        match self.ask(Operation::Network(NetworkQuery { id, returns: NetworkReturn::Size }), cache).await {
             GraphAnswer::Network(answer) => (answer.sizes.first, answer.sizes.first + answer.sizes.second),
             other => panic!("a network was answered by {other:?}"),
         }
     }
 
     async fn badges(&self, from: u64, to: &[u64]) -> Vec<Option<u8>> {
-        match self.ask(Operand::Distance { from, to: to.to_vec() }, CacheMode::Use).await {
+        match self.ask(Operation::Distance(DistanceQuery { from, to: to.to_vec() }), CacheMode::Use).await {
             GraphAnswer::Distances(distances) => distances,
             other => panic!("distances were answered by {other:?}"),
         }
@@ -319,7 +320,9 @@ async fn many_in_flight(framed: &Kith, grpc: &Kith, graph: &Edges, queries: usiz
     for block in members.chunks(BLOCK * 10) {
         for (side, kith) in [framed, grpc].into_iter().enumerate() {
             let before = cpu::now(&kith.parts);
-            let calls = block.iter().map(|id| kith.ask(Operand::Connections { id: *id }, CacheMode::Bypass));
+            let calls = block
+                .iter()
+                .map(|id| kith.ask(Operation::Connections(ConnectionsQuery { id: *id }), CacheMode::Bypass));
             stream::iter(calls).buffer_unordered(IN_FLIGHT).for_each(|_| std::future::ready(())).await;
             used[side].push((before, cpu::now(&kith.parts)));
         }

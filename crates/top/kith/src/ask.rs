@@ -18,7 +18,7 @@ pub async fn ask(target: &TargetFlags, format: Format, question: &GraphLine) -> 
     question.check()?;
     let service = connect::service(target).await?;
     let answer = answer(&*service, question).await?;
-    output::print(format, &answer, |answer| table::answer::render(question, answer))?;
+    output::print(format, &answer, table::answer::render)?;
     Ok(if answer.is_complete() { Exit::Done } else { Exit::Partial })
 }
 

@@ -304,8 +304,10 @@ fn manual(folder: &Path) -> anyhow::Result<Exit> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kith_live::{ListPlace, Select, Start};
-    use kith_query::Operand;
+    use kith_live::ListPlace;
+    use kith_query::{
+        AssocCountQuery, AssocGetQuery, AssocRangeQuery, AssocTimeRangeQuery, ObjectGetQuery, Operation,
+    };
 
     #[test]
     fn the_command_line_is_well_formed() {
@@ -324,30 +326,53 @@ mod tests {
     #[test]
     fn reads_of_live_graphs_are_commands_of_their_own() {
         let parse = |line: &str| Cli::try_parse_from(line.split(' ')).unwrap().command;
-        let operand = |line: &str| match parse(line) {
-            Command::Object(LiveCommand::Read(question)) => question.line.query().operand,
-            Command::Assoc(LiveCommand::Read(question)) => question.line.query().operand,
-            Command::Explain(flags) => flags.command.expect("a query").line().query().operand,
+        let operation = |line: &str| match parse(line) {
+            Command::Object(LiveCommand::Read(question)) => question.line.query().operation,
+            Command::Assoc(LiveCommand::Read(question)) => question.line.query().operation,
+            Command::Explain(flags) => flags.command.expect("a query").line().query().operation,
             _ => panic!("{line}"),
         };
-        let objects = |ids: &[u64], is_single| Operand::Objects { ids: ids.to_vec(), is_single };
-        assert_eq!(operand("kith object get 5 -g v"), objects(&[5], true));
-        assert_eq!(operand("kith object get 5 7 -g v --critical --group 1"), objects(&[5, 7], false));
-        assert_eq!(operand("kith explain object get 5 -g v"), objects(&[5], true));
-        let read = |line: &str| match operand(line) {
-            Operand::Associations { id1: 5, read } => read,
-            other => panic!("{other:?}"),
+        let objects =
+            |ids: &[u64], is_single| Operation::ObjectGet(ObjectGetQuery { ids: ids.to_vec(), is_single });
+        assert_eq!(operation("kith object get 5 -g v"), objects(&[5], true));
+        assert_eq!(operation("kith object get 5 7 -g v --critical --group 1"), objects(&[5, 7], false));
+        assert_eq!(operation("kith explain object get 5 -g v"), objects(&[5], true));
+        let kind = || "likes".to_owned();
+        let get = AssocGetQuery {
+            id1: 5,
+            kind: kind(),
+            ids: vec![3, 4],
+            high: Some(9),
+            low: None,
+            with_data: true,
+            with_versions: true,
         };
-        let get =
-            read("kith assoc get --id1 5 --type likes --ids 3,4 --high 9 --with-data --with-versions -g v");
-        assert_eq!(get.select, Select::Ids { ids: vec![3, 4], high: Some(9), low: None });
-        assert!(get.with_data && get.with_versions && get.kind == "likes");
-        assert_eq!(read("kith assoc count --id1 5 --type likes -g v").select, Select::Count);
-        let after = Start::After(ListPlace { time: 90, id2: 4 });
-        let range = read("kith assoc range --id1 5 --type likes --after 90,4 --limit 2 -g v");
-        assert_eq!(range.select, Select::Range { start: after, limit: Some(2) });
-        let times = read("kith explain assoc time-range --id1 5 --type likes --low 1 -g v");
-        assert_eq!(times.select, Select::Times { high: None, low: Some(1), limit: None });
+        let line = "kith assoc get --id1 5 --type likes --ids 3,4 --high 9 --with-data --with-versions -g v";
+        assert_eq!(operation(line), get.into());
+        let count = AssocCountQuery { id1: 5, kind: kind() };
+        assert_eq!(operation("kith assoc count --id1 5 --type likes -g v"), count.into());
+        let range = AssocRangeQuery {
+            id1: 5,
+            kind: kind(),
+            pos: None,
+            with_data: false,
+            with_versions: false,
+            limit: Some(2),
+            after: Some(ListPlace { time: 90, id2: 4 }),
+        };
+        let line = "kith assoc range --id1 5 --type likes --after 90,4 --limit 2 -g v";
+        assert_eq!(operation(line), range.into());
+        let times = AssocTimeRangeQuery {
+            id1: 5,
+            kind: kind(),
+            high: None,
+            low: Some(1),
+            with_data: false,
+            with_versions: false,
+            limit: None,
+        };
+        let line = "kith explain assoc time-range --id1 5 --type likes --low 1 -g v";
+        assert_eq!(operation(line), times.into());
     }
 
     #[test]

@@ -9,7 +9,9 @@ use crate::{
     table,
 };
 use clap::{Args, Subcommand};
-use kith_query::line::{AssocOperation, GraphLine, ObjectOperation, Operation, ReadCommand, ReadOptions};
+use kith_query::line::{
+    AssocOperation, GraphLine, GraphOperation, ObjectOperation, ReadCommand, ReadOptions,
+};
 
 /// The query to explain: a command, or a traversal.
 #[derive(Debug, Args)]
@@ -32,13 +34,13 @@ pub struct ExplainFlags {
 pub enum ExplainCommand {
     /// Explain a query of a graph.
     #[command(flatten)]
-    Graph(Box<ReadCommand<Operation>>),
+    Graph(Box<ReadCommand<GraphOperation>>),
     /// Explain a read of objects of a live graph
     #[command(subcommand)]
-    Object(ReadCommand<ObjectOperation>),
+    Object(Box<ReadCommand<ObjectOperation>>),
     /// Explain a read of associations of a live graph
     #[command(subcommand)]
-    Assoc(ReadCommand<AssocOperation>),
+    Assoc(Box<ReadCommand<AssocOperation>>),
 }
 
 impl ExplainCommand {

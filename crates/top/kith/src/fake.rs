@@ -5,11 +5,12 @@ use kith_client::{
     Answered, BatchAnswer, BatchKeys, BatchPiece, BatchStream, QueryError, QueryOptions, Question, Reply,
     Request, Service, StoreShape, StreamFailure, StreamFooter, StreamItem, StreamStatus,
 };
-use kith_live::{AssociationRead, Done, ListedAssociation, ObjectAnswer, Select, Ticket};
+use kith_live::{Done, ListedAssociation, ObjectAnswer, Ticket};
 use kith_operators::{EdgePosition, Network, RecordsOver};
 use kith_query::{
-    AssociationsAnswer, CommonAnswer, EdgeColumn, EdgeCursor, EdgesAnswer, EdgesQuery, GraphAnswer,
-    GraphQuery, NetworkAnswer, Operand, OperationError, Outlet, PathAnswer, Served, ServedState, Want,
+    AssociationsAnswer, CommonAnswer, CommonQuery, ConnectionsQuery, DegreeQuery, DistanceQuery, EdgeColumn,
+    EdgeCursor, EdgesAnswer, EdgesQuery, GraphAnswer, GraphQuery, NetworkAnswer, NetworkQuery, NetworkReturn,
+    ObjectGetQuery, Operation, OperationError, Outlet, PathAnswer, PathQuery, Served, ServedState, Want,
     Written, driven,
 };
 use kith_schema::ColumnNumber;
@@ -34,7 +35,7 @@ impl Fake {
             );
         }
         let missing = if options.partial { vec![3, 7] } else { Vec::new() };
-        let mut answer = answer(&query.operand)?;
+        let mut answer = answer(&query.operation)?;
         if let GraphAnswer::Ids(ids) | GraphAnswer::Common(CommonAnswer::Ids(ids)) = &mut answer {
             options.page.cut(ids);
         }
@@ -78,56 +79,64 @@ fn objects(ids: &[u64], is_single: bool) -> GraphAnswer {
     }
 }
 
-/// A list of three associations, at most `limit` of them.
-fn associations(read: &AssociationRead) -> GraphAnswer {
-    let limit = match &read.select {
-        Select::Count => return GraphAnswer::AssociationCount(Some(3)),
-        Select::Ids { .. } => None,
-        Select::Range { limit, .. } | Select::Times { limit, .. } => {
-            Some(limit.map_or(3, |limit| limit.min(3)))
-        }
-    };
-    let data = || read.with_data.then(|| r#"{"note":"a"}"#.to_owned());
-    let version = |id2| read.with_versions.then_some(10 * id2);
+/// A list of three associations, at most `limit` of them, which makes it a page.
+fn associations(limit: Option<u32>, with_data: bool, with_versions: bool) -> GraphAnswer {
+    let data = || with_data.then(|| r#"{"note":"a"}"#.to_owned());
+    let version = |id2| with_versions.then_some(10 * id2);
     let out = [(7, u64::MAX), (2, 30), (5, 30)];
     let out = out.map(|(id2, time)| ListedAssociation { id2, time, data: data(), version: version(id2) });
+    let limit = limit.map(|limit| limit.min(3));
     let out = out[..limit.unwrap_or(3) as usize].to_vec();
     GraphAnswer::Associations(AssociationsAnswer { out, more: limit.map(|limit| limit < 3) })
 }
 
-fn answer(operand: &Operand) -> Result<GraphAnswer, QueryError> {
-    Ok(match operand {
-        Operand::Connections { id } if STRANGER < *id => {
+fn answer(operation: &Operation) -> Result<GraphAnswer, QueryError> {
+    Ok(match operation {
+        Operation::Connections(ConnectionsQuery { id }) if STRANGER < *id => {
             return Err(OperationError::MemberNotFound { id: *id }.into());
         }
-        Operand::Connections { .. } => GraphAnswer::Ids(vec![2, 3, 5, 8]),
-        Operand::Entities { .. } => GraphAnswer::Ids(vec![11, 12]),
-        Operand::Members { .. } => GraphAnswer::Ids(vec![]),
-        Operand::Find(_) => GraphAnswer::Ids(vec![5, 7]),
-        Operand::Degree { ids, .. } => {
+        Operation::Connections(_) => GraphAnswer::Ids(vec![2, 3, 5, 8]),
+        Operation::Entities(_) => GraphAnswer::Ids(vec![11, 12]),
+        Operation::Members(_) => GraphAnswer::Ids(vec![]),
+        Operation::ObjectFind(_) => GraphAnswer::Ids(vec![5, 7]),
+        Operation::Degree(DegreeQuery { ids, .. }) => {
             GraphAnswer::Degrees(ids.iter().map(|id| (*id < STRANGER).then_some(*id % 7)).collect())
         }
-        Operand::Edges(query) => edges(query),
-        Operand::Objects { ids, is_single } => objects(ids, *is_single),
-        Operand::Associations { read, .. } => associations(read),
-        Operand::Network { id, want } => {
+        Operation::Edges(query) => edges(query),
+        Operation::ObjectGet(ObjectGetQuery { ids, is_single }) => objects(ids, *is_single),
+        Operation::AssocCount(_) => GraphAnswer::AssociationCount(Some(3)),
+        Operation::AssocGet(query) => associations(None, query.with_data, query.with_versions),
+        Operation::AssocRange(query) => {
+            associations(Some(query.limit.unwrap_or(3)), query.with_data, query.with_versions)
+        }
+        Operation::AssocTimeRange(query) => {
+            associations(Some(query.limit.unwrap_or(3)), query.with_data, query.with_versions)
+        }
+        Operation::Network(NetworkQuery { id, returns }) => {
             let union = BTreeSet::from([1, 2, *id, 7_000, 9_000]);
             let network = Network::new(*id, vec![1, 9], &Vec::from_iter(union));
             let sizes = network.sizes();
-            let network = (*want == Want::Ids).then(|| Arc::new(network));
+            let network = (*returns != NetworkReturn::Size).then(|| Arc::new(network));
             GraphAnswer::Network(NetworkAnswer { id: *id, sizes, network })
         }
-        Operand::Distance { to, .. } => {
+        Operation::Distance(DistanceQuery { to, .. }) => {
             GraphAnswer::Distances(to.iter().map(|id| (*id < STRANGER).then_some((*id % 4) as u8)).collect())
         }
-        Operand::Path { to, .. } if *to == STRANGER => GraphAnswer::Path(PathAnswer::default()),
-        Operand::Path { from, to, .. } => GraphAnswer::Path(PathAnswer { members: vec![*from, 4, *to] }),
-        Operand::Common { to, want, .. } => GraphAnswer::Common(match want {
+        Operation::Path(PathQuery { to, .. }) if *to == STRANGER => GraphAnswer::Path(PathAnswer::default()),
+        Operation::Path(PathQuery { from, to, .. }) => {
+            GraphAnswer::Path(PathAnswer { members: vec![*from, 4, *to] })
+        }
+        Operation::Common(CommonQuery { to, returns, .. }) => GraphAnswer::Common(match returns {
             Want::Ids => CommonAnswer::Ids(vec![4, 6, 9]),
             Want::Size => CommonAnswer::Size(3),
             Want::Exists => CommonAnswer::Exists(*to != STRANGER),
         }),
-        Operand::Suggest { .. } => GraphAnswer::Suggestions(vec![(7, 4), (2, 1), (8, 1)]),
+        Operation::Suggest(_) => GraphAnswer::Suggestions(vec![(7, 4), (2, 1), (8, 1)]),
+        #[allow(unreachable_patterns, reason = "an operation can be added without an answer of this fake")]
+        other => {
+            let detail = format!("the fake service cannot answer {}", other.name().name());
+            return Err(QueryError::BadRequest { detail });
+        }
     })
 }
 

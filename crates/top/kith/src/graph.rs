@@ -13,7 +13,7 @@ use crate::{
 use anyhow::Context;
 use clap::Subcommand;
 use kith_client::RouterClient;
-use kith_query::line::{Operation, ReadCommand};
+use kith_query::line::{GraphOperation, ReadCommand};
 use kith_topology::LookupError;
 use kith_wire::v1::{self, schema_command::Command as Schema, store_request::Command};
 use serde::Serialize;
@@ -22,7 +22,7 @@ use serde::Serialize;
 pub enum GraphCommand {
     /// Ask a graph.
     #[command(flatten)]
-    Ask(Box<ReadCommand<Operation>>),
+    Ask(Box<ReadCommand<GraphOperation>>),
     /// List the graphs
     List,
     /// Show a loaded graph's edge types and entity kinds, or a live graph's types and storage

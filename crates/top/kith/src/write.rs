@@ -74,7 +74,7 @@ impl WriteReply {
 #[derive(Debug, Subcommand)]
 pub enum LiveCommand<R: Operations, W: Subcommand + Into<WriteOperation>> {
     #[command(flatten)]
-    Read(ReadCommand<R>),
+    Read(Box<ReadCommand<R>>),
     #[command(flatten)]
     Write(WriteCommand<W>),
 }

@@ -2,80 +2,29 @@
 
 use strum::IntoStaticStr;
 
-/// The operation of a query, with the name that users write: `op` of a request line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr)]
-#[strum(serialize_all = "snake_case")]
-pub enum OperationName {
-    /// The members that a member is connected to.
-    Connections,
-    /// The entities that a member has edges to.
-    Entities,
-    /// The members that have edges to an entity.
-    Members,
-    /// The number of connections of members.
-    Degree,
-    /// The edges of a member with their columns.
-    Edges,
-    /// Objects of a live graph.
-    ObjectGet,
-    /// The ids of objects of a live graph that have a value in a field with an index.
-    ObjectFind,
-    /// Associations of a live graph between two objects.
-    AssocGet,
-    /// The length of an association list.
-    AssocCount,
-    /// Associations of a list, beginning at an index.
-    AssocRange,
-    /// Associations of a list whose time lies in a range.
-    AssocTimeRange,
-    /// The first and second degree of a member.
-    Network,
-    /// The distances of members.
-    Distance,
-    /// A shortest path.
-    Path,
-    /// The common connections or entities of two members.
-    Common,
-    /// People that a member may know.
-    Suggest,
-    /// Values of a store by key.
-    Mget,
-    /// Results of a plan for records.
-    Compute,
-    /// Counts over records.
-    Aggregate,
-    /// A traversal in Gremlin.
-    Gremlin,
-}
+/// The name of the operation of a query, which users write as `op` of a request line and in selectors of controllers. The
+/// crate `kith-query` lists the operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct OperationName(&'static str);
 
 impl OperationName {
-    /// Every operation, in the order of declaration.
-    pub const ALL: [OperationName; 20] = [
-        OperationName::Connections,
-        OperationName::Entities,
-        OperationName::Members,
-        OperationName::Degree,
-        OperationName::Edges,
-        OperationName::ObjectGet,
-        OperationName::ObjectFind,
-        OperationName::AssocGet,
-        OperationName::AssocCount,
-        OperationName::AssocRange,
-        OperationName::AssocTimeRange,
-        OperationName::Network,
-        OperationName::Distance,
-        OperationName::Path,
-        OperationName::Common,
-        OperationName::Suggest,
-        OperationName::Mget,
-        OperationName::Compute,
-        OperationName::Aggregate,
-        OperationName::Gremlin,
-    ];
+    /// Values of a store by key.
+    pub const MGET: Self = Self("mget");
+    /// Results of a plan for records.
+    pub const COMPUTE: Self = Self("compute");
+    /// Counts over records.
+    pub const AGGREGATE: Self = Self("aggregate");
+    /// A traversal in Gremlin.
+    pub const GREMLIN: Self = Self("gremlin");
 
-    /// The name that users type in requests and configuration.
-    pub fn name(self) -> &'static str {
-        self.into()
+    /// The name of an operation.
+    pub const fn new(name: &'static str) -> Self {
+        Self(name)
+    }
+
+    /// The name as text.
+    pub const fn name(self) -> &'static str {
+        self.0
     }
 }
 
@@ -195,6 +144,6 @@ mod tests {
 
     #[test]
     fn lists_of_all_are_in_the_order_of_declaration() {
-        assert!(OperationName::ALL.is_sorted() && FanOutKind::ALL.is_sorted() && Workflow::ALL.is_sorted());
+        assert!(FanOutKind::ALL.is_sorted() && Workflow::ALL.is_sorted());
     }
 }

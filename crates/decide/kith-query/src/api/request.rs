@@ -103,15 +103,22 @@ impl Question {
         }
     }
 
+    /// The names of all operations that a question can have.
+    pub fn operations() -> Vec<OperationName> {
+        let others =
+            [OperationName::MGET, OperationName::COMPUTE, OperationName::AGGREGATE, OperationName::GREMLIN];
+        crate::Operation::NAMES.iter().copied().chain(others).collect()
+    }
+
     /// The operation, for metrics, records and controllers. `None` for plans, writes, shapes and schemas, which are not
     /// queries.
     pub fn operation(&self) -> Option<OperationName> {
         match self {
-            Question::Graph { query, .. } => Some(query.operand.operation()),
-            Question::Gremlin { .. } => Some(OperationName::Gremlin),
-            Question::Values { .. } => Some(OperationName::Mget),
-            Question::Compute { .. } => Some(OperationName::Compute),
-            Question::Aggregate { .. } => Some(OperationName::Aggregate),
+            Question::Graph { query, .. } => Some(query.operation.name()),
+            Question::Gremlin { .. } => Some(OperationName::GREMLIN),
+            Question::Values { .. } => Some(OperationName::MGET),
+            Question::Compute { .. } => Some(OperationName::COMPUTE),
+            Question::Aggregate { .. } => Some(OperationName::AGGREGATE),
             Question::Explain { .. }
             | Question::Write { .. }
             | Question::Shape { .. }

@@ -1,38 +1,12 @@
-//! Edges with their columns on the wire: queries, plans for nodes, parts of nodes, and answers.
+//! Edges with their columns on the wire: filters, plans for nodes, and parts of nodes.
 
 use super::ConvertError;
-use crate::{ColumnFilter, EdgeColumn, EdgesAnswer, EdgesQuery};
+use crate::ColumnFilter;
 use kith_operators::{EdgePage, EdgePosition, EdgesEntry, EdgesPlan};
 use kith_schema::ColumnNumber;
 use kith_wire::v1::{self, column_number::Number};
 
-pub(super) fn query_to_wire(query: &EdgesQuery) -> v1::EdgesOperand {
-    v1::EdgesOperand {
-        id: query.id,
-        all_columns: query.columns.is_none(),
-        columns: query.columns.clone().unwrap_or_default(),
-        order_by: query.order_by.clone(),
-        descending: query.descending,
-        filter: query.filter.as_ref().map(filter_to_wire),
-        limit: query.limit,
-        after: query.after.map(|cursor| cursor.to_string()),
-    }
-}
-
-pub(super) fn query_from_wire(wire: v1::EdgesOperand) -> Result<EdgesQuery, ConvertError> {
-    let after = wire.after.map(|after| after.parse()).transpose();
-    Ok(EdgesQuery {
-        id: wire.id,
-        columns: (!wire.all_columns).then_some(wire.columns),
-        order_by: wire.order_by,
-        descending: wire.descending,
-        filter: wire.filter.map(filter_from_wire).transpose()?,
-        limit: wire.limit,
-        after: after.map_err(ConvertError::Cursor)?,
-    })
-}
-
-pub(super) fn filter_to_wire(filter: &ColumnFilter) -> v1::ColumnFilter {
+pub(crate) fn filter_to_wire(filter: &ColumnFilter) -> v1::ColumnFilter {
     v1::ColumnFilter {
         column: filter.column.clone(),
         low: filter.low.map(number_to_wire),
@@ -40,7 +14,7 @@ pub(super) fn filter_to_wire(filter: &ColumnFilter) -> v1::ColumnFilter {
     }
 }
 
-pub(super) fn filter_from_wire(wire: v1::ColumnFilter) -> Result<ColumnFilter, ConvertError> {
+pub(crate) fn filter_from_wire(wire: v1::ColumnFilter) -> Result<ColumnFilter, ConvertError> {
     let number = |wire: Option<v1::ColumnNumber>| wire.map(number_from_wire).transpose();
     Ok(ColumnFilter { column: wire.column, low: number(wire.low)?, high: number(wire.high)? })
 }
@@ -119,44 +93,4 @@ pub(super) fn entries_from_wire(wire: v1::EdgesOfKeys) -> Result<Vec<EdgesEntry>
         Ok(EdgesEntry::Page(EdgePage { ids: wire.ids, columns, next }))
     };
     wire.entries.into_iter().map(entry).collect()
-}
-
-pub(super) fn answer_to_wire(answer: &EdgesAnswer) -> v1::EdgesReply {
-    let column = |column: &EdgeColumn| {
-        let mut wire =
-            v1::EdgeColumn { name: column.name.clone(), times: column.is_time, ..Default::default() };
-        for number in &column.numbers {
-            match *number {
-                ColumnNumber::U64(number) => wire.unsigned.push(number),
-                ColumnNumber::I64(number) => wire.signed.push(number),
-                ColumnNumber::F64(number) => wire.floating.push(number),
-            }
-        }
-        wire
-    };
-    v1::EdgesReply {
-        ids: answer.ids.clone(),
-        columns: answer.columns.iter().map(column).collect(),
-        after: answer.after.map(|cursor| cursor.to_string()),
-    }
-}
-
-pub(super) fn answer_from_wire(wire: v1::EdgesReply) -> Result<EdgesAnswer, ConvertError> {
-    let edges = wire.ids.len();
-    let column = |wire: v1::EdgeColumn| {
-        let unsigned = wire.unsigned.into_iter().map(ColumnNumber::U64);
-        let signed = wire.signed.into_iter().map(ColumnNumber::I64);
-        let floating = wire.floating.into_iter().map(ColumnNumber::F64);
-        let numbers: Vec<ColumnNumber> = unsigned.chain(signed).chain(floating).collect();
-        let is_whole = numbers.len() == edges;
-        is_whole
-            .then_some(EdgeColumn { name: wire.name, is_time: wire.times, numbers })
-            .ok_or(ConvertError::Missing("edges.columns"))
-    };
-    let after = wire.after.map(|after| after.parse()).transpose();
-    Ok(EdgesAnswer {
-        ids: wire.ids,
-        columns: wire.columns.into_iter().map(column).collect::<Result<_, _>>()?,
-        after: after.map_err(ConvertError::Cursor)?,
-    })
 }

@@ -11,17 +11,17 @@ use kith_wire::v1::{
     associations_range::Start as WireStart,
 };
 
-pub(super) fn find_to_wire(find: &ObjectFind) -> v1::ObjectFind {
+pub(crate) fn find_to_wire(find: &ObjectFind) -> v1::ObjectFind {
     let ObjectFind { kind, field, values, after, limit } = find.clone();
     v1::ObjectFind { r#type: kind, field, values, after, limit }
 }
 
-pub(super) fn find_from_wire(wire: v1::ObjectFind) -> ObjectFind {
+pub(crate) fn find_from_wire(wire: v1::ObjectFind) -> ObjectFind {
     let v1::ObjectFind { r#type: kind, field, values, after, limit } = wire;
     ObjectFind { kind, field, values, after, limit }
 }
 
-pub(super) fn read_to_wire(read: &AssociationRead) -> v1::AssociationRead {
+pub(crate) fn read_to_wire(read: &AssociationRead) -> v1::AssociationRead {
     let select = match &read.select {
         Select::Ids { ids, high, low } => {
             WireSelect::To(v1::AssociationsTo { ids: ids.clone(), high: *high, low: *low })
@@ -46,7 +46,7 @@ pub(super) fn read_to_wire(read: &AssociationRead) -> v1::AssociationRead {
     }
 }
 
-pub(super) fn read_from_wire(wire: &v1::AssociationRead) -> Result<AssociationRead, ConvertError> {
+pub(crate) fn read_from_wire(wire: &v1::AssociationRead) -> Result<AssociationRead, ConvertError> {
     let select = match wire.select.as_ref().ok_or(ConvertError::Missing("associations.select"))? {
         WireSelect::To(to) => Select::Ids { ids: to.ids.clone(), high: to.high, low: to.low },
         WireSelect::Count(_) => Select::Count,
@@ -70,7 +70,7 @@ pub(super) fn read_from_wire(wire: &v1::AssociationRead) -> Result<AssociationRe
     })
 }
 
-pub(super) fn object_to_wire(object: Option<&ObjectAnswer>) -> v1::ObjectReply {
+pub(crate) fn object_to_wire(object: Option<&ObjectAnswer>) -> v1::ObjectReply {
     let object = object.map(|object| v1::Object {
         id: object.id,
         r#type: object.kind.clone(),
@@ -80,16 +80,16 @@ pub(super) fn object_to_wire(object: Option<&ObjectAnswer>) -> v1::ObjectReply {
     v1::ObjectReply { object }
 }
 
-pub(super) fn object_from_wire(wire: v1::ObjectReply) -> Option<ObjectAnswer> {
+pub(crate) fn object_from_wire(wire: v1::ObjectReply) -> Option<ObjectAnswer> {
     let v1::Object { id, r#type, version, data } = wire.object?;
     Some(ObjectAnswer { id, kind: r#type, version, data })
 }
 
-pub(super) fn objects_to_wire(objects: &[Option<ObjectAnswer>]) -> v1::ObjectsReply {
+pub(crate) fn objects_to_wire(objects: &[Option<ObjectAnswer>]) -> v1::ObjectsReply {
     v1::ObjectsReply { objects: objects.iter().map(|object| object_to_wire(object.as_ref())).collect() }
 }
 
-pub(super) fn objects_from_wire(wire: v1::ObjectsReply) -> Vec<Option<ObjectAnswer>> {
+pub(crate) fn objects_from_wire(wire: v1::ObjectsReply) -> Vec<Option<ObjectAnswer>> {
     wire.objects.into_iter().map(object_from_wire).collect()
 }
 
@@ -138,11 +138,11 @@ pub(super) fn association_entries_from_wire(
     wire.entries.into_iter().map(entry).collect()
 }
 
-pub(super) fn associations_to_wire(answer: &AssociationsAnswer) -> v1::AssociationsReply {
+pub(crate) fn associations_to_wire(answer: &AssociationsAnswer) -> v1::AssociationsReply {
     v1::AssociationsReply { list: Some(list_to_wire(&answer.out)), more: answer.more }
 }
 
-pub(super) fn associations_from_wire(
+pub(crate) fn associations_from_wire(
     wire: v1::AssociationsReply,
 ) -> Result<AssociationsAnswer, ConvertError> {
     Ok(AssociationsAnswer { out: list_from_wire(wire.list.unwrap_or_default())?, more: wire.more })

@@ -18,7 +18,13 @@ pub use compute::{
     aggregate_answer_from_wire, aggregate_answer_to_wire, aggregate_from_wire, aggregate_to_wire,
     compute_answer_from_wire, compute_answer_to_wire, compute_from_wire, compute_to_wire,
 };
+pub(crate) use edges::{filter_from_wire, filter_to_wire};
 pub use gremlin::{gremlin_answer_from_wire, gremlin_answer_to_wire, gremlin_from_wire, gremlin_to_wire};
+pub(crate) use live::{
+    associations_from_wire, associations_to_wire, find_from_wire, find_to_wire, object_from_wire,
+    object_to_wire, objects_from_wire, objects_to_wire, read_from_wire as association_read_from_wire,
+    read_to_wire as association_read_to_wire,
+};
 pub use operator::{operator_from_wire, operator_to_wire};
 pub use query::{
     answer_from_wire, answer_to_wire, answered_from_wire, answered_to_wire, query_from_wire, query_to_wire,

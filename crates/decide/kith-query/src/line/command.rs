@@ -8,6 +8,10 @@ pub trait FromCommand<O> {
     /// The options that every operation has.
     type Options: Args;
 
+    /// Operations that help lists after another one, because they are short forms of it: the name of each, and that of the
+    /// other.
+    const SHORT_FORMS: &'static [(&'static str, &'static str)] = &[];
+
     /// Adds the options to the flags of an operation.
     fn add_options(operation: Command) -> Command {
         Self::Options::augment_args(operation)
@@ -28,11 +32,13 @@ pub struct CommandLine<O, L> {
 impl<O: Subcommand, L: FromCommand<O>> Subcommand for CommandLine<O, L> {
     fn augment_subcommands(command: Command) -> Command {
         let operations = O::augment_subcommands(Command::new("operations"));
-        let names = operations.get_subcommands().map(|operation| operation.get_name().to_owned());
-        names.fold(O::augment_subcommands(command), |command, name| {
+        let names = operations.get_subcommands().map(|operation| operation.get_name());
+        let names = in_order(names.collect(), L::SHORT_FORMS);
+        names.iter().enumerate().fold(O::augment_subcommands(command), |command, (index, name)| {
             command.mut_subcommand(name, |operation| {
                 let about = operation.get_about().cloned().unwrap_or_default();
-                L::add_options(operation).about(about).long_about(None)
+                let operation = L::add_options(operation).about(about).long_about(None);
+                if L::SHORT_FORMS.is_empty() { operation } else { operation.display_order(index) }
             })
         })
     }
@@ -44,6 +50,19 @@ impl<O: Subcommand, L: FromCommand<O>> Subcommand for CommandLine<O, L> {
     fn has_subcommand(name: &str) -> bool {
         O::has_subcommand(name)
     }
+}
+
+/// Moves each short form behind the operation that it stands for.
+fn in_order<'a>(mut names: Vec<&'a str>, short_forms: &[(&str, &str)]) -> Vec<&'a str> {
+    for (short, whole) in short_forms {
+        let at = |names: &[&str], name: &str| names.iter().position(|known| *known == name);
+        if let Some(from) = at(&names, short) {
+            let moved = names.remove(from);
+            let to = at(&names, whole).map_or(names.len(), |whole| whole + 1);
+            names.insert(to, moved);
+        }
+    }
+    names
 }
 
 impl<O: Subcommand, L: FromCommand<O>> FromArgMatches for CommandLine<O, L> {

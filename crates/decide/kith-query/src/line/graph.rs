@@ -1,17 +1,16 @@
 //! An operation of graphs with its options. [`ReadCommand`] provides them as arguments of a command.
 
 use crate::{
-    GraphQuery, Operand, QueryOptions,
+    After, AnswerPage, GraphQuery, Operation, Pages, QueryOptions,
     line::{
-        Operation, Operations, Shape,
+        Operations,
         command::{CommandLine, FromCommand},
         error::LineError,
         live::check_tickets,
-        options::{After, GraphOptions, ReadOptions},
+        options::{GraphOptions, ReadOptions},
     },
 };
 use clap::{Args, Command};
-use kith_live::{Select, Start};
 
 /// A query of a graph.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,72 +30,42 @@ impl GraphLine {
     /// Returns `bad_request` for such an option.
     pub fn check(&self) -> Result<(), LineError> {
         check_tickets(&self.options.ticket)?;
-        self.check_live()?;
-        let paged = self.options.limit.is_some() || self.options.after.is_some();
-        match (self.operation.shape(), self.options.after) {
-            (Shape::Ids | Shape::Entities, Some(After::Cursor(_) | After::Place(_))) => {
+        let page = self.options.page();
+        if let Some(reason) = self.operation.conflict(&page) {
+            return Err(LineError::bad_request(reason));
+        }
+        let follows_edges = self.options.edge_type.is_some() || self.options.direction.is_some();
+        if self.operation.needs_live_graph() && follows_edges {
+            return Err(LineError::bad_request(
+                "this operation has no `edge_type` and no `direction`: they are for queries that follow edges",
+            ));
+        }
+        match (self.operation.pages(), page.after) {
+            (Pages::Ids, Some(After::Cursor(_) | After::Place(_))) => {
                 Err(LineError::bad_request("`after` is the last id of the previous page"))
             }
-            (Shape::Edges, Some(After::Id(_) | After::Place(_))) => {
+            (Pages::Edges, Some(After::Id(_) | After::Place(_))) => {
                 Err(LineError::bad_request("`after` is the cursor of the previous page"))
             }
-            (Shape::Range, Some(After::Id(_) | After::Cursor(_))) => Err(LineError::bad_request(
+            (Pages::Associations, Some(After::Id(_) | After::Cursor(_))) => Err(LineError::bad_request(
                 "`after` is the last association of the previous page: [time, id2]",
             )),
-            (Shape::TimeRange, Some(_)) => Err(LineError::bad_request(
+            (Pages::Times, Some(_)) => Err(LineError::bad_request(
                 "this operation has no `after`: give the last time of the previous page as `high`",
             )),
-            (Shape::Ids | Shape::Entities | Shape::Edges | Shape::Range | Shape::TimeRange, _) => Ok(()),
-            _ if paged => Err(LineError::bad_request(
+            (Pages::None, _) if page != AnswerPage::default() => Err(LineError::bad_request(
                 "`limit` and `after` need an answer that has pages: a set of ids, edges or associations",
             )),
             _ => Ok(()),
         }
     }
 
-    /// Refuses options and fields that do not apply to reads of objects and associations.
-    fn check_live(&self) -> Result<(), LineError> {
-        match &self.operation {
-            Operation::ObjectGet(get) => get.check()?,
-            Operation::ObjectFind(find) => find.check()?,
-            Operation::AssocRange(range) if range.has_pos() && self.options.place().is_some() => {
-                return Err(LineError::bad_request("give `pos` or `after`, not both"));
-            }
-            Operation::AssocGet(_)
-            | Operation::AssocCount(_)
-            | Operation::AssocRange(_)
-            | Operation::AssocTimeRange(_) => {}
-            _ => return Ok(()),
-        }
-        if self.options.edge_type.is_some() || self.options.direction.is_some() {
-            return Err(LineError::bad_request(
-                "this operation has no `edge_type` and no `direction`: they are for queries that follow edges",
-            ));
-        }
-        Ok(())
-    }
-
     /// Converts it to the query type of the client library.
     pub fn query(&self) -> GraphQuery {
-        let mut operand = self.operation.operand();
-        let limit = self.options.limit.map(|limit| u32::try_from(limit).unwrap_or(u32::MAX));
-        match &mut operand {
-            Operand::Edges(edges) => {
-                (edges.limit, edges.after) = (self.options.limit, self.options.cursor());
-            }
-            Operand::Find(find) => (find.limit, find.after) = (self.options.limit, self.options.after_id()),
-            Operand::Associations { read, .. } => match &mut read.select {
-                Select::Range { start, limit: most } => {
-                    *most = limit;
-                    *start = self.options.place().map_or(*start, Start::After);
-                }
-                Select::Times { limit: most, .. } => *most = limit,
-                Select::Ids { .. } | Select::Count => {}
-            },
-            _ => {}
-        }
+        let mut operation = self.operation.clone();
+        operation.set_page(self.options.page());
         GraphQuery {
-            operand,
+            operation,
             edge_type: self.options.edge_type.clone(),
             direction: self.options.direction(),
             workflow: self.read.workflow(),
@@ -123,6 +92,7 @@ pub struct QueryFlags {
 
 impl<O: Operations> FromCommand<O> for GraphLine {
     type Options = QueryFlags;
+    const SHORT_FORMS: &'static [(&'static str, &'static str)] = O::SHORT_FORMS;
 
     fn add_options(operation: Command) -> Command {
         let mut operation = QueryFlags::augment_args(operation);

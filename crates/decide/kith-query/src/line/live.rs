@@ -1,146 +1,36 @@
-//! Reads of live graphs: their fields, the tickets that every query of a graph may carry, and the commands `kith object` and
+//! Reads of live graphs: the tickets that every query of a graph may carry, and the commands `kith object` and
 //! `kith assoc`.
 
 use crate::{
-    Operand,
-    line::{Operation, Operations, error::LineError},
+    AssocCountQuery, AssocGetQuery, AssocRangeQuery, AssocTimeRangeQuery, ObjectFindQuery, ObjectGetQuery,
+    Operation,
+    line::{Operations, error::LineError},
 };
-use clap::{Args, Subcommand};
-use kith_live::{AssociationRead, Select, Start, Ticket};
+use clap::Subcommand;
+use kith_live::Ticket;
 use kith_types::ErrorCode;
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
-use serde_json::Value;
+use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
 /// The operations of `kith object`.
 #[derive(Clone, Debug, PartialEq, Subcommand)]
 pub enum ObjectOperation {
     /// Print objects by their ids
-    Get(ObjectGet),
+    Get(ObjectGetQuery),
     /// Print the ids of objects that have a value in a field with an index
-    Find(ObjectFind),
+    Find(ObjectFindQuery),
 }
 
 /// The operations of `kith assoc`.
 #[derive(Clone, Debug, PartialEq, Subcommand)]
 pub enum AssocOperation {
     /// Print the associations of an object that lead to certain objects
-    Get(AssocGet),
+    Get(AssocGetQuery),
     /// Print how many associations of a type leave an object
-    Count(AssocCount),
+    Count(AssocCountQuery),
     /// Print the associations of an object from a place in their list on, newest first
-    Range(AssocRange),
+    Range(AssocRangeQuery),
     /// Print the associations of an object whose time lies in a range, newest first
-    TimeRange(AssocTimeRange),
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Args, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ObjectGet {
-    #[arg(skip)]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    id: Option<u64>,
-    /// The objects
-    #[arg(required = true, value_name = "ID")]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    ids: Option<Vec<u64>>,
-}
-
-#[derive(Clone, Debug, PartialEq, Args, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ObjectFind {
-    /// The object type
-    #[arg(long = "type", value_name = "TYPE")]
-    #[serde(rename = "type")]
-    kind: String,
-    /// A field that has an index
-    #[arg(long, value_name = "FIELD")]
-    field: String,
-    /// The value as JSON; a text that is not JSON needs no quotes
-    #[arg(long, value_name = "VALUE", value_parser = json_or_text, required = true)]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    value: Option<Value>,
-    #[arg(skip)]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    values: Option<Vec<Value>>,
-}
-
-/// Fields of a read of one list of associations: which list it is, and the fields of the read itself.
-macro_rules! of_list {
-    (pub struct $name:ident { $($fields:tt)* }) => {
-        #[derive(Clone, Debug, PartialEq, Args, Serialize, Deserialize)]
-        #[serde(deny_unknown_fields)]
-        pub struct $name {
-            /// The object that the associations leave
-            #[arg(long, value_name = "ID")]
-            id1: u64,
-            /// The association type
-            #[arg(long = "type", value_name = "TYPE")]
-            #[serde(rename = "type")]
-            kind: String,
-            $($fields)*
-        }
-    };
-}
-
-/// The same for a read that returns entries: also what is returned of each.
-macro_rules! of_entries {
-    (pub struct $name:ident { $($fields:tt)* }) => {
-        of_list! {
-            pub struct $name {
-                $($fields)*
-                /// Print their fields too
-                #[arg(long)]
-                #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-                with_data: bool,
-                /// Print their versions too, for `--if-version` of writes
-                #[arg(long)]
-                #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-                with_versions: bool,
-            }
-        }
-    };
-}
-
-of_entries! {
-    pub struct AssocGet {
-        /// The objects that they lead to, separated by commas
-        #[arg(long, required = true, value_name = "ID,ID", value_delimiter = ',')]
-        ids: Vec<u64>,
-        /// Only those whose time is not above this one
-        #[arg(long, value_name = "TIME")]
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        high: Option<u64>,
-        /// Only those whose time is not below this one
-        #[arg(long, value_name = "TIME")]
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        low: Option<u64>,
-    }
-}
-
-of_list! {
-    pub struct AssocCount {}
-}
-
-of_entries! {
-    pub struct AssocRange {
-        /// How many of the newest associations to skip [default: 0]
-        #[arg(long, value_name = "N")]
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pos: Option<u64>,
-    }
-}
-
-of_entries! {
-    pub struct AssocTimeRange {
-        /// Only those whose time is not above this one
-        #[arg(long, value_name = "TIME")]
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        high: Option<u64>,
-        /// Only those whose time is not below this one
-        #[arg(long, value_name = "TIME")]
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        low: Option<u64>,
-    }
+    TimeRange(AssocTimeRangeQuery),
 }
 
 impl Operations for ObjectOperation {
@@ -154,10 +44,9 @@ impl Operations for AssocOperation {
 impl From<ObjectOperation> for Operation {
     fn from(operation: ObjectOperation) -> Self {
         match operation {
-            ObjectOperation::Get(ObjectGet { ids, .. }) => {
-                let ids = ids.unwrap_or_default();
+            ObjectOperation::Get(ObjectGetQuery { ids, .. }) => {
                 let is_single = ids.len() == 1;
-                Operation::ObjectGet(ObjectGet::of(ids, is_single))
+                Operation::ObjectGet(ObjectGetQuery { ids, is_single })
             }
             ObjectOperation::Find(find) => Operation::ObjectFind(find),
         }
@@ -172,125 +61,6 @@ impl From<AssocOperation> for Operation {
             AssocOperation::Range(range) => Operation::AssocRange(range),
             AssocOperation::TimeRange(range) => Operation::AssocTimeRange(range),
         }
-    }
-}
-
-/// Returns the operation that reads associations like this. The page is among the options, not in the operation.
-pub(crate) fn operation(id1: u64, read: AssociationRead) -> Operation {
-    let AssociationRead { kind, select, with_data, with_versions } = read;
-    match select {
-        Select::Ids { ids, high, low } => {
-            Operation::AssocGet(AssocGet { id1, kind, ids, high, low, with_data, with_versions })
-        }
-        Select::Count => Operation::AssocCount(AssocCount { id1, kind }),
-        Select::Range { start, .. } => {
-            let pos = match start {
-                Start::Index(0) | Start::After(_) => None,
-                Start::Index(index) => Some(index),
-            };
-            Operation::AssocRange(AssocRange { id1, kind, pos, with_data, with_versions })
-        }
-        Select::Times { high, low, .. } => {
-            Operation::AssocTimeRange(AssocTimeRange { id1, kind, high, low, with_data, with_versions })
-        }
-    }
-}
-
-impl ObjectGet {
-    pub(crate) fn of(ids: Vec<u64>, is_single: bool) -> Self {
-        match (is_single, ids.as_slice()) {
-            (true, &[id]) => Self { id: Some(id), ids: None },
-            _ => Self { id: None, ids: Some(ids) },
-        }
-    }
-
-    /// Refuses a read that names no object, or names them in two ways.
-    pub(crate) fn check(&self) -> Result<(), LineError> {
-        match (&self.id, &self.ids) {
-            (None, None) => Err(LineError::bad_request("missing field `id` or `ids`")),
-            (Some(_), Some(_)) => Err(LineError::bad_request("give `id` or `ids`, not both")),
-            _ => Ok(()),
-        }
-    }
-
-    pub(crate) fn operand(self) -> Operand {
-        match self.id {
-            Some(id) => Operand::Objects { ids: vec![id], is_single: true },
-            None => Operand::Objects { ids: self.ids.unwrap_or_default(), is_single: false },
-        }
-    }
-}
-
-impl ObjectFind {
-    pub(crate) fn of(find: kith_live::ObjectFind) -> Self {
-        let kith_live::ObjectFind { kind, field, values, .. } = find;
-        // Requests of programs may have values that are not JSON, which nodes refuse.
-        let value = |text: &String| serde_json::from_str(text).unwrap_or_else(|_| Value::from(text.as_str()));
-        let mut values: Vec<Value> = values.iter().map(value).collect();
-        match values.len() {
-            1 => Self { kind, field, value: values.pop(), values: None },
-            _ => Self { kind, field, value: None, values: Some(values) },
-        }
-    }
-
-    /// Refuses a read that has no value, or has values in two ways.
-    pub(crate) fn check(&self) -> Result<(), LineError> {
-        match (&self.value, &self.values) {
-            (None, None) => {
-                Err(LineError::bad_request("missing field `value` or `values`, and null cannot be looked up"))
-            }
-            (Some(_), Some(_)) => Err(LineError::bad_request("give `value` or `values`, not both")),
-            _ => Ok(()),
-        }
-    }
-
-    pub(crate) fn operand(self) -> Operand {
-        let Self { kind, field, value, values } = self;
-        let values = value.into_iter().chain(values.into_iter().flatten());
-        let values = values.map(|value| value.to_string()).collect();
-        Operand::Find(kith_live::ObjectFind { kind, field, values, after: None, limit: None })
-    }
-}
-
-/// Reads a value of the command line.
-fn json_or_text(text: &str) -> Result<Value, std::convert::Infallible> {
-    Ok(serde_json::from_str(text).unwrap_or_else(|_| Value::from(text)))
-}
-
-impl AssocGet {
-    pub(crate) fn operand(self) -> Operand {
-        let Self { id1, kind, ids, high, low, with_data, with_versions } = self;
-        let select = Select::Ids { ids, high, low };
-        Operand::Associations { id1, read: AssociationRead { kind, select, with_data, with_versions } }
-    }
-}
-
-impl AssocCount {
-    pub(crate) fn operand(self) -> Operand {
-        let Self { id1, kind } = self;
-        let read = AssociationRead { kind, select: Select::Count, with_data: false, with_versions: false };
-        Operand::Associations { id1, read }
-    }
-}
-
-impl AssocRange {
-    /// Whether the read specifies the index to begin with.
-    pub(crate) fn has_pos(&self) -> bool {
-        self.pos.is_some()
-    }
-
-    pub(crate) fn operand(self) -> Operand {
-        let Self { id1, kind, pos, with_data, with_versions } = self;
-        let select = Select::Range { start: Start::Index(pos.unwrap_or(0)), limit: None };
-        Operand::Associations { id1, read: AssociationRead { kind, select, with_data, with_versions } }
-    }
-}
-
-impl AssocTimeRange {
-    pub(crate) fn operand(self) -> Operand {
-        let Self { id1, kind, high, low, with_data, with_versions } = self;
-        let select = Select::Times { high, low, limit: None };
-        Operand::Associations { id1, read: AssociationRead { kind, select, with_data, with_versions } }
     }
 }
 

@@ -8,26 +8,23 @@
 //! crate::Request ──► write ──► the same line, for the query record and the slow-query log
 //! ```
 //!
-//! - `operation`: the operations of graphs, with the fields of each; [`Operation`] is the one place that names them.
-//! - `live`, `mutation`: reads and writes of objects and associations.
+//! - `operation`, `live`: the operations of graphs ([`crate::Operation`]) as subcommands.
+//! - `mutation`: writes of objects and associations.
 //! - `store`, `compute`, `gremlin`: requests about keys, about records, and traversals.
-//! - `options`, `choices`, `filter`: fields that several operations have.
+//! - `options`: fields that several operations have.
 //! - `parse`, `json`, `error`, `names`: parsing, and errors that name the nearest known word.
 //! - `command`: operations as subcommands. `write`: a request as a line.
 //!
 //! Every field is described once, for JSON and for flags, and its name is a contract (`docs/queries.md`). An unknown or
 //! repeated field is refused, never ignored.
 //!
-//! To add an operation, write a struct of its fields and a variant of [`Operation`]; the JSON form, the subcommand,
-//! completions and hints follow from it.
+//! The JSON form, the subcommand, completions and hints of an operation follow from its fields and its line in the registry.
 
 #![allow(missing_docs, reason = "docs/queries.md describes every field, and a test holds it against them")]
 
-mod choices;
 mod command;
 mod compute;
 mod error;
-mod filter;
 #[cfg(test)]
 #[path = "../../../../../testdata/formats/golden.rs"]
 mod golden;
@@ -53,7 +50,7 @@ pub use graph::{GraphLine, QueryFlags, ReadCommand};
 pub use gremlin::{GREMLIN, GremlinFields, GremlinLine};
 pub use live::{AssocOperation, ObjectOperation};
 pub use mutation::{AssocWrite, ObjectWrite, WriteCommand, WriteLine, WriteOperation, WriteOptions};
-pub use operation::{Operation, Operations, Shape};
+pub use operation::{GraphOperation, Operations};
 pub use options::{GraphOptions, ReadOptions};
 pub use parse::{Line, parse};
 pub use store::{BatchFields, KeyEncoding, StoreKeys, StoreLine};
@@ -63,13 +60,14 @@ pub use write::{request_json, summary_json};
 mod tests {
     use super::{
         AggregateFields, ByBucketFields, ComputeFields, GREMLIN, GraphOptions, GremlinFields, Line,
-        Operation, ReadOptions, StoreKeys, VectorFields,
+        ReadOptions, StoreKeys, VectorFields,
         compute::{AGGREGATE, COMPUTE, PredicateFields},
         names::{fields_of_variant, names_of},
         parse,
         store::MGET,
     };
-    use kith_types::OperationName;
+    use crate::{Operation, Question};
+    use kith_routing::fan_out::Selector;
     use std::{fs, path::Path};
 
     /// These golden bytes are written by `write.rs`.
@@ -92,9 +90,18 @@ mod tests {
 
     #[test]
     fn operations_are_those_that_controllers_are_chosen_by() {
-        let asked: Vec<&str> =
+        let lines: Vec<&str> =
             names_of::<Operation>().iter().chain(&[MGET, COMPUTE, AGGREGATE, GREMLIN]).copied().collect();
-        assert_eq!(asked, OperationName::ALL.map(OperationName::name));
+        let operations = Question::operations();
+        assert_eq!(lines, operations.iter().map(|operation| operation.name()).collect::<Vec<_>>());
+        for operation in &operations {
+            let selector = Selector::parse(operation.name(), &operations).expect("a known name");
+            assert_eq!(
+                (selector.operation, selector.kind),
+                (Some(*operation), None),
+                "not a kind of fan-out"
+            );
+        }
     }
 
     #[test]

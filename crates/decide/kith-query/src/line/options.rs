@@ -1,12 +1,12 @@
 //! Options of requests: as flags of a command, and as fields of a line.
 
-use crate::{CacheMode, EdgeCursor, GraphQuery, NotACursor, Operand, Page, QueryOptions, line::live};
+use crate::{After, AnswerPage, CacheMode, GraphQuery, Page, QueryOptions, line::live};
 use clap::{Args, ValueEnum};
-use kith_live::{AssociationRead, ListPlace, Select, Start, Ticket};
+use kith_live::Ticket;
 use kith_routing::{FanOutLimits, load::Hedging};
 use kith_types::{Direction, Workflow};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
-use std::{num::NonZeroU32, str::FromStr, time::Duration};
+use std::{num::NonZeroU32, time::Duration};
 
 /// Options of any query of a graph. Field names are a contract: `docs/queries.md`.
 #[derive(Clone, Debug, PartialEq, Args, Serialize, Deserialize)]
@@ -54,61 +54,6 @@ pub struct GraphOptions {
     #[arg(long, value_name = "N")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<u32>,
-}
-
-/// The end of the previous page.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum After {
-    /// At an id of a set of ids.
-    Id(u64),
-    /// At an edge.
-    Cursor(EdgeCursor),
-    /// At an association.
-    Place(ListPlace),
-}
-
-impl FromStr for After {
-    type Err = NotACursor;
-
-    fn from_str(text: &str) -> Result<Self, NotACursor> {
-        let place = text.split_once(',').and_then(|(time, id2)| {
-            Some(ListPlace { time: time.trim().parse().ok()?, id2: id2.trim().parse().ok()? })
-        });
-        match place {
-            Some(place) => Ok(After::Place(place)),
-            None => text.parse().map(After::Id).or_else(|_| text.parse().map(After::Cursor)),
-        }
-    }
-}
-
-impl Serialize for After {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            After::Id(id) => serializer.serialize_u64(*id),
-            After::Cursor(cursor) => serializer.collect_str(cursor),
-            After::Place(place) => (place.time, place.id2).serialize(serializer),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for After {
-    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(
-            untagged,
-            expecting = "expected an id, the cursor of an answer, or a list of a time and an id"
-        )]
-        enum Given {
-            Id(u64),
-            Cursor(String),
-            Place(u64, u64),
-        }
-        match Given::deserialize(input)? {
-            Given::Id(id) => Ok(After::Id(id)),
-            Given::Place(time, id2) => Ok(After::Place(ListPlace { time, id2 })),
-            Given::Cursor(text) => text.parse().map(After::Cursor).map_err(D::Error::custom),
-        }
-    }
 }
 
 /// Options of any read, of a graph or of a store. Field names are a contract: `docs/queries.md`.
@@ -281,12 +226,8 @@ impl HedgeName {
 impl GraphOptions {
     /// Converts a query of a graph.
     pub fn of(graph: &str, query: &GraphQuery, options: &QueryOptions) -> Self {
-        let (limit, after) = match &query.operand {
-            Operand::Edges(edges) => (edges.limit, edges.after.map(After::Cursor)),
-            Operand::Find(find) => (find.limit, find.after.map(After::Id)),
-            Operand::Associations { read: AssociationRead { select, .. }, .. } => page_of(select),
-            _ => (options.page.limit, options.page.after.map(After::Id)),
-        };
+        let of_ids = || AnswerPage::after_id(options.page.limit, options.page.after);
+        let AnswerPage { limit, after } = query.operation.page().unwrap_or_else(of_ids);
         Self {
             graph: graph.to_owned(),
             edge_type: query.edge_type.clone(),
@@ -305,52 +246,21 @@ impl GraphOptions {
         self.direction.map(DirectionName::inner)
     }
 
-    pub(crate) fn after_id(&self) -> Option<u64> {
-        match self.after {
-            Some(After::Id(id)) => Some(id),
-            Some(After::Cursor(_) | After::Place(_)) | None => None,
-        }
-    }
-
-    /// Returns the cursor with which the previous page ended.
-    pub(crate) fn cursor(&self) -> Option<EdgeCursor> {
-        match self.after {
-            Some(After::Cursor(cursor)) => Some(cursor),
-            Some(After::Id(_) | After::Place(_)) | None => None,
-        }
-    }
-
-    /// Returns the place in an association list at which the previous page ended.
-    pub(crate) fn place(&self) -> Option<ListPlace> {
-        match self.after {
-            Some(After::Place(place)) => Some(place),
-            Some(After::Id(_) | After::Cursor(_)) | None => None,
-        }
+    /// The page of the answer.
+    pub fn page(&self) -> AnswerPage {
+        AnswerPage { limit: self.limit, after: self.after }
     }
 
     /// Adds these options to those that every read has.
     pub fn query_options(&self, read: &ReadOptions) -> QueryOptions {
         QueryOptions {
             cache: self.cache.inner(),
-            page: Page { after: self.after_id(), limit: self.limit },
+            page: Page { after: self.page().id(), limit: self.limit },
             ticket: live::merged(&self.ticket),
             critical: self.critical,
             group: self.group,
             ..read.query_options()
         }
-    }
-}
-
-/// Returns the page of an association list that a read asks for.
-fn page_of(select: &Select) -> (Option<u64>, Option<After>) {
-    match select {
-        Select::Range { start: Start::After(place), limit } => {
-            (limit.map(u64::from), Some(After::Place(*place)))
-        }
-        Select::Range { start: Start::Index(_), limit } | Select::Times { limit, .. } => {
-            (limit.map(u64::from), None)
-        }
-        Select::Ids { .. } | Select::Count => (None, None),
     }
 }
 

@@ -1,7 +1,8 @@
 //! Reads one request line. Operations and fields that this release does not have are refused, and the error names them.
 
+use crate::Operation;
 use crate::line::{
-    AggregateFields, BatchFields, ComputeFields, GraphLine, Operation, ReadOptions, StoreLine, WriteLine,
+    AggregateFields, BatchFields, ComputeFields, GraphLine, ReadOptions, StoreLine, WriteLine,
     WriteOperation, WriteOptions,
     compute::{AGGREGATE, COMPUTE},
     error::{LineError, near_miss},

@@ -4,7 +4,7 @@
 use crate::{
     BatchKeys, GraphQuery, QueryOptions, Question, Request,
     line::{
-        AggregateFields, BatchFields, ComputeFields, Operation, ReadOptions, WriteLine,
+        AggregateFields, BatchFields, ComputeFields, ReadOptions, WriteLine,
         compute::{AGGREGATE, COMPUTE},
         gremlin,
         json::members,
@@ -63,7 +63,7 @@ fn query_json(graph: &str, query: &GraphQuery, options: &QueryOptions) -> Value 
     if query.workflow == Workflow::Background {
         read.workflow = WorkflowName::Background;
     }
-    let mut line = operation(&Operation::of(&query.operand));
+    let mut line = operation(&query.operation);
     line.extend(members(&GraphOptions::of(graph, query, options)));
     line.extend(members(&read));
     Value::Object(line)
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
     use crate::line::{Line, parse};
     use crate::{AggregateQuery, ComputeAt, ComputeQuery};
-    use crate::{Operand, Want};
+    use crate::{NetworkQuery, NetworkReturn};
     use kith_schema::compute::{
         AggregatePlan, Bucket, Comparison, ComputeFunction, ComputePlan, GroupBy, Operand as Compared,
         Predicate, TopK,
@@ -123,7 +123,7 @@ mod tests {
             ..QueryOptions::default()
         };
         let network = GraphQuery {
-            operand: Operand::Network { id: 42, want: Want::Size },
+            operation: NetworkQuery { id: 42, returns: NetworkReturn::Size }.into(),
             edge_type: Some("follows".to_owned()),
             direction: Some(Direction::Out),
             workflow: Workflow::Background,

@@ -66,6 +66,14 @@ pub(super) fn set_of(input: Input) -> Result<Vec<u64>, OperationError> {
     }
 }
 
+/// The ids, ascending, each once.
+pub(super) fn distinct(ids: &[u64]) -> Vec<u64> {
+    let mut distinct = ids.to_vec();
+    distinct.sort_unstable();
+    distinct.dedup();
+    distinct
+}
+
 /// The list of a key that is in the graph.
 pub(super) enum List {
     Ids(Vec<u64>),

@@ -1,6 +1,9 @@
 //! Single-key look-ups (Moolle §II-C): connections, entities of a member, members of an entity.
 
-use super::ask::{FIRST_DEGREE, ask_list, list_of};
+use super::{
+    Machine,
+    ask::{FIRST_DEGREE, ask_list, list_of},
+};
 use crate::{GraphAnswer, Input, OperationError, OperationStep, Outline};
 use kith_schema::EdgeSelector;
 use kith_types::FanOutKind;
@@ -27,8 +30,10 @@ impl FirstDegree {
     pub(super) fn members(entity: u64, edge: EdgeSelector) -> Self {
         Self { id: entity, edge, purpose: "members", of_entity: true }
     }
+}
 
-    pub(super) fn step(&mut self, input: Input) -> Result<OperationStep, OperationError> {
+impl Machine for FirstDegree {
+    fn step(&mut self, input: Input) -> Result<OperationStep, OperationError> {
         if input == Input::Start {
             return Ok(ask_list(self.purpose, self.id, &self.edge));
         }
@@ -40,7 +45,7 @@ impl FirstDegree {
         }
     }
 
-    pub(super) fn outline(&self) -> Vec<Outline> {
+    fn outline(&self) -> Vec<Outline> {
         let reach = if self.of_entity { "the entity" } else { "the member" };
         vec![Outline { purpose: self.purpose, kind: Some(FanOutKind::SingleKey), reach, when: "" }]
     }

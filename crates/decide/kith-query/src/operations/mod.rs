@@ -1,173 +1,142 @@
-//! The operations, one file each, as state machines without side effects.
+//! The operations of graphs. Each has a folder: its fields, which are the JSON line, the flags and the message; its state
+//! machine without side effects; its answer as a message, as JSON and as text for people; and its twin for tests.
 //!
-//! To add an operation, write a file with its machine, a variant of `Machine`, and a twin in `naive`.
+//! The lists of operations and of kinds of answers are at the end of this file. The other files hold what several operations
+//! share. To add an operation, see `CONTRIBUTING.md`.
 
-mod answer;
-mod any_common;
+mod registry;
+
 mod ask;
+mod assoc_count;
+mod assoc_get;
+mod assoc_range;
+mod assoc_time_range;
+mod associations;
 mod common;
+mod connections;
 mod cursor;
 mod degree;
 mod distance;
 mod edges;
+mod entities;
 mod error;
+mod fields;
+mod filter;
 mod first_degree;
+pub mod ids;
 mod limits;
-mod live;
+mod machine;
+mod members;
 mod network;
-mod operation;
+mod object_find;
+mod object_get;
+mod page;
 mod path;
 mod query;
+mod query_machine;
 mod resolve;
 mod search;
 mod suggest;
 mod trace;
+#[cfg(test)]
+mod twin;
+mod view;
 
-pub use answer::{
-    AssociationsAnswer, CommonAnswer, EdgeColumn, EdgesAnswer, GraphAnswer, NetworkAnswer, PathAnswer,
-};
+pub use associations::{AssociationView, AssociationsAnswer, AssociationsView};
+pub use common::{CommonAnswer, CommonPlan, Want};
 pub use cursor::{EdgeCursor, NotACursor};
-pub use edges::EdgesQuery;
+pub use edges::{EdgeColumn, EdgesAnswer};
 pub use error::OperationError;
+pub use filter::ColumnFilter;
 pub use limits::{
     ASSOCIATION_IDS_MAX, COMMON_FETCH_MAX, DEGREE_IDS_MAX, DISTANCE_TARGETS_MAX, EDGES_MAX, FIND_IDS_MAX,
     FIND_VALUES_MAX, OBJECT_IDS_MAX, PATH_LENGTH_MAX, SUGGESTIONS_MAX,
 };
-pub use operation::{FanOut, Input, Operation, OperationStep, Outline, Scope};
-pub use query::{ColumnFilter, CommonPlan, GraphQuery, NetworkPlan, Operand, Want};
+pub use network::{NetworkAnswer, NetworkPlan, NetworkReturn};
+pub use object_get::ObjectView;
+pub use page::{After, AnswerPage, Pages};
+pub use path::PathAnswer;
+pub use query::GraphQuery;
+pub use query_machine::{FanOut, Input, OperationStep, Outline, QueryMachine, Scope};
+pub use view::{Block, Cell, Column, IdsView, WrongAnswer};
 
-use any_common::AnyCommon;
-use common::Common;
-use degree::Degree;
-use distance::Distance;
-use edges::Edges;
-use first_degree::FirstDegree;
-use kith_operators::NetworkKey;
-use kith_schema::{EdgeSelector, GraphSchema};
-use kith_types::{Direction, Workflow};
-use live::{Associations, Find, Objects};
-use network::{NetworkFetch, NetworkQuery};
-use path::Path;
-use resolve::Resolver;
-use suggest::Suggest;
+use crate::convert::ConvertError;
+use fields::{AnswerKind, Decoded, Fields, Viewed};
+use kith_live::ObjectAnswer;
+use kith_types::OperationName;
+use kith_wire::v1::{query_reply::Answer as AnswerMessage, query_request::Operand};
+use machine::Machine;
+use serde::{Deserialize, Serialize};
+use view::Printed;
 
-/// The state machine of an operation.
-#[derive(Clone, Debug)]
-pub(crate) enum Machine {
-    FirstDegree(FirstDegree),
-    Degree(Degree),
-    Edges(Box<Edges>),
-    Objects(Objects),
-    Find(Find),
-    Associations(Associations),
-    NetworkQuery(NetworkQuery),
-    NetworkFetch(NetworkFetch),
-    Distance(Distance),
-    Path(Box<Path>),
-    Common(Common),
-    AnyCommon(AnyCommon),
-    Suggest(Suggest),
+// One line for each operation.
+registry::operations! {
+    /// The members that a member is connected to
+    Connections(connections::ConnectionsQuery) = "connections";
+    /// A member's entities of one kind, such as its schools or companies
+    Entities(entities::EntitiesQuery) = "entities";
+    /// The members of an entity
+    Members(members::MembersQuery) = "members";
+    /// How many connections members have
+    Degree(degree::DegreeQuery) = "degree";
+    /// The edges of a member with their columns, sorted, page by page
+    Edges(edges::EdgesQuery) = "edges";
+    /// Objects by their ids
+    #[cfg_attr(feature = "flags", command(skip))]
+    ObjectGet(object_get::ObjectGetQuery) = "object_get";
+    /// The ids of objects that have a value in a field with an index
+    #[cfg_attr(feature = "flags", command(skip))]
+    ObjectFind(object_find::ObjectFindQuery) = "object_find";
+    /// The associations of an object that lead to certain objects
+    #[cfg_attr(feature = "flags", command(skip))]
+    AssocGet(assoc_get::AssocGetQuery) = "assoc_get";
+    /// How many associations of a type leave an object
+    #[cfg_attr(feature = "flags", command(skip))]
+    AssocCount(assoc_count::AssocCountQuery) = "assoc_count";
+    /// The associations of an object from a place in their list on, newest first
+    #[cfg_attr(feature = "flags", command(skip))]
+    AssocRange(assoc_range::AssocRangeQuery) = "assoc_range";
+    /// The associations of an object whose time lies in a range, newest first
+    #[cfg_attr(feature = "flags", command(skip))]
+    AssocTimeRange(assoc_time_range::AssocTimeRangeQuery) = "assoc_time_range";
+    /// First and second degree of a member
+    Network(network::NetworkQuery) = "network";
+    /// How far members are: 0, 1, 2, 3 or farther
+    Distance(distance::DistanceQuery) = "distance";
+    /// A shortest path between two members
+    Path(path::PathQuery) = "path";
+    /// What two members have in common
+    Common(common::CommonQuery) = "common";
+    /// People you may know: members at distance 2, most common connections first
+    Suggest(suggest::SuggestQuery) = "suggest";
 }
 
-impl Machine {
-    pub(crate) fn new(query: &GraphQuery, schema: &GraphSchema) -> Result<Self, OperationError> {
-        let names = Resolver { query, schema };
-        Ok(match &query.operand {
-            Operand::Connections { id } => Self::FirstDegree(FirstDegree::connections(*id, names.edge()?)),
-            Operand::Entities { id, kind } => {
-                Self::FirstDegree(FirstDegree::entities(*id, names.entity(kind, Direction::Out)?))
-            }
-            Operand::Members { kind, entity } => {
-                Self::FirstDegree(FirstDegree::members(*entity, names.entity(kind, Direction::In)?))
-            }
-            Operand::Degree { ids, filter } => {
-                Self::Degree(Degree::new(ids, names.filtered(names.edge()?, filter.as_ref())?)?)
-            }
-            Operand::Edges(query) => Self::Edges(Box::new(Edges::new(query, &names)?)),
-            Operand::Objects { ids, is_single } => Self::Objects(Objects::new(ids, *is_single)?),
-            Operand::Find(find) => Self::Find(Find::new(find)?),
-            Operand::Associations { id1, read } => Self::Associations(Associations::new(*id1, read)?),
-            Operand::Network { id, want } => Self::NetworkQuery(NetworkQuery::new(names.key(*id)?, *want)),
-            Operand::Distance { from, to } => {
-                let edge = names.edge()?;
-                names.two_sided(&edge, "a distance")?;
-                Self::Distance(Distance::new(names.key(*from)?, edge, to)?)
-            }
-            Operand::Path { from, to, max } => {
-                let edge = names.edge()?;
-                names.two_sided(&edge, "a path")?;
-                let path = Path::new(names.key(*from)?, edge, *to, *max, query.workflow)?;
-                Self::Path(Box::new(path))
-            }
-            Operand::Common { id, to, kind: None, want: Want::Exists, plan } if names.is_any_kind() => {
-                let queries = names.every_shared().into_iter().map(|(edge, shared)| {
-                    let plan = common_plan(*plan, &edge, &names).unwrap_or(CommonPlan::Fetch);
-                    Common::new([*id, *to], edge, shared, Want::Exists, plan)
-                });
-                Self::AnyCommon(AnyCommon::new(queries.collect()).ok_or(OperationError::NoEdgeType)?)
-            }
-            Operand::Common { id, to, kind, want, plan } => {
-                let (edge, shared) = names.shared(kind.as_deref())?;
-                let plan = common_plan(*plan, &edge, &names)?;
-                Self::Common(Common::new([*id, *to], edge, shared, *want, plan))
-            }
-            Operand::Suggest { id, k } => {
-                Self::Suggest(Suggest::new(*id, names.edge()?, *k, query.workflow)?)
-            }
-        })
-    }
-
-    pub(crate) fn network(key: NetworkKey, workflow: Workflow, plan: NetworkPlan) -> Self {
-        Self::NetworkFetch(NetworkFetch::new(key, workflow, plan))
-    }
-
-    pub(crate) fn step(&mut self, input: Input) -> Result<OperationStep, OperationError> {
-        match self {
-            Self::FirstDegree(machine) => machine.step(input),
-            Self::Degree(machine) => machine.step(input),
-            Self::Edges(machine) => machine.step(input),
-            Self::Objects(machine) => machine.step(input),
-            Self::Find(machine) => machine.step(input),
-            Self::Associations(machine) => machine.step(input),
-            Self::NetworkQuery(machine) => machine.step(input),
-            Self::NetworkFetch(machine) => machine.step(input),
-            Self::Distance(machine) => machine.step(input),
-            Self::Path(machine) => machine.step(input),
-            Self::Common(machine) => machine.step(input),
-            Self::AnyCommon(machine) => machine.step(input),
-            Self::Suggest(machine) => machine.step(input),
-        }
-    }
-
-    pub(crate) fn outline(&self) -> Vec<Outline> {
-        match self {
-            Self::FirstDegree(machine) => machine.outline(),
-            Self::Degree(_) => degree::outline(),
-            Self::Edges(_) => edges::outline(),
-            Self::Objects(machine) => machine.outline(),
-            Self::Find(_) => Find::outline(),
-            Self::Associations(machine) => machine.outline(),
-            Self::NetworkQuery(_) => vec![ask::NETWORK],
-            Self::NetworkFetch(machine) => machine.outline(),
-            Self::Distance(_) => distance::outline(),
-            Self::Path(machine) => machine.outline(),
-            Self::Common(machine) => machine.outline(),
-            Self::AnyCommon(machine) => machine.outline(),
-            Self::Suggest(machine) => machine.outline(),
-        }
-    }
-}
-
-/// The plan to intersect lists. One-sided edge types always fetch the lists.
-fn common_plan(
-    plan: CommonPlan,
-    edge: &EdgeSelector,
-    names: &Resolver<'_>,
-) -> Result<CommonPlan, OperationError> {
-    match plan {
-        CommonPlan::Fetch => Ok(plan),
-        CommonPlan::Auto if names.kind(edge)?.one_sided => Ok(CommonPlan::Fetch),
-        CommonPlan::Auto => Ok(plan),
-        CommonPlan::Push => names.two_sided(edge, "the plan \"push\"").map(|()| plan),
-    }
+// One line for each kind of answer.
+registry::answers! {
+    /// Sorted, distinct ids.
+    Ids(Vec<u64>);
+    /// For `degree`: the number of connections of each member. It is `None` if the member is not in the graph or, in a
+    /// partial answer, if no node answered for it.
+    Degrees(Vec<Option<u64>>);
+    /// For `edges`.
+    Edges(EdgesAnswer);
+    /// For `object_get` of a single id: `None` if the object does not exist or, in a partial answer, if no node answered for
+    /// it.
+    Object(Option<ObjectAnswer>);
+    /// For other `object_get`: the same as [`GraphAnswer::Object`] for each id.
+    Objects(Vec<Option<ObjectAnswer>>);
+    /// For `assoc_count`: the length of the list. `None` only in a partial answer, if no node answered.
+    AssociationCount(Option<u64>);
+    /// For the other reads of associations.
+    Associations(AssociationsAnswer);
+    /// For `network`.
+    Network(NetworkAnswer);
+    /// For `distance`: 0, 1, 2 or 3 at each target's index, or `None` if the target is farther or unreachable.
+    Distances(Vec<Option<u8>>);
+    /// For `path`.
+    Path(PathAnswer);
+    /// For `common`.
+    Common(CommonAnswer);
+    /// For `suggest`: (member, number of common connections), greatest numbers first, ties by ascending id.
+    Suggestions(Vec<(u64, u32)>);
 }

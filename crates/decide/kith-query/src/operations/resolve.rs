@@ -7,7 +7,7 @@ use kith_schema::{Column, ColumnNumber, ColumnRange, EdgeSelector, GraphSchema, 
 use kith_types::Direction;
 
 /// A query, with the schema that its names refer to.
-pub(super) struct Resolver<'a> {
+pub(crate) struct Resolver<'a> {
     pub(super) query: &'a GraphQuery,
     pub(super) schema: &'a GraphSchema,
 }

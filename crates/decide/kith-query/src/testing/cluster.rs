@@ -3,7 +3,7 @@
 
 use super::MemoryGraph;
 use crate::{
-    FanOut, GraphAnswer, GraphQuery, Input, NetworkPlan, Operation, OperationError, OperationStep, Scope,
+    FanOut, GraphAnswer, GraphQuery, Input, NetworkPlan, OperationError, OperationStep, QueryMachine, Scope,
 };
 use kith_operators::{Missing, Network, NetworkKey, Part, Scratch, Share, Value, evaluate};
 use kith_schema::{EdgeList, EdgeSelector, NeighbourSource, SourceError};
@@ -68,20 +68,20 @@ impl LocalCluster {
     /// Those of the operation.
     pub fn trace(&self, query: &GraphQuery) -> Result<(GraphAnswer, Vec<FanOut>), OperationError> {
         let mut fan_outs = Vec::new();
-        let operation = Operation::new(query, self.graph.schema())?;
-        let answer = self.drive(operation, query.workflow, &mut fan_outs)?;
+        let machine = QueryMachine::new(query, self.graph.schema())?;
+        let answer = self.drive(machine, query.workflow, &mut fan_outs)?;
         Ok((answer, fan_outs))
     }
 
     fn drive(
         &self,
-        mut operation: Operation,
+        mut machine: QueryMachine,
         workflow: Workflow,
         fan_outs: &mut Vec<FanOut>,
     ) -> Result<GraphAnswer, OperationError> {
         let mut input = Input::Start;
         loop {
-            input = match operation.step(input)? {
+            input = match machine.step(input)? {
                 OperationStep::Done(answer) => return Ok(answer),
                 OperationStep::FanOut(fan_out) => {
                     let value = self.run(&fan_out);
@@ -99,7 +99,7 @@ impl LocalCluster {
         workflow: Workflow,
         fan_outs: &mut Vec<FanOut>,
     ) -> Result<Arc<Network>, OperationError> {
-        match self.drive(Operation::network(key, workflow, self.networks), workflow, fan_outs)? {
+        match self.drive(QueryMachine::network(key, workflow, self.networks), workflow, fan_outs)? {
             GraphAnswer::Network(answer) => answer.network.ok_or(OperationError::WrongValue),
             _ => Err(OperationError::WrongValue),
         }

@@ -14,8 +14,8 @@ use kith_live::Write;
 use kith_net::Unwritten;
 use kith_query::{
     AggregateAnswer, AggregateQuery, Answered, BatchAnswer, BatchKeys, BatchStream, ComputeAnswer, ComputeAt,
-    ComputeQuery, GraphQuery, GremlinAnswer, GremlinQuery, Operand, Outlet, Proofs, QueryError, QueryOptions,
-    Question, Reply, Request, Service, StoreShape, Want, Written,
+    ComputeQuery, GraphQuery, GremlinAnswer, GremlinQuery, Outlet, Proofs, QueryError, QueryOptions,
+    Question, Reply, Request, Service, StoreShape, Written,
     convert::{
         aggregate_answer_from_wire, aggregate_to_wire, answered_from_wire, batch_answer_from_wire,
         batch_to_wire, compute_answer_from_wire, compute_to_wire, gremlin_answer_from_wire, gremlin_to_wire,
@@ -74,7 +74,7 @@ impl RouterClient {
         query: &GraphQuery,
         options: &QueryOptions,
     ) -> Result<Answered, QueryError> {
-        let ids_wanted = wants_ids(&query.operand);
+        let ids_wanted = query.operation.wants_ids();
         let request = query_to_wire(graph, query, options);
         let patience = patience(options);
         let reply = match tokio::time::timeout(patience, self.ask(request, ids_wanted)).await {
@@ -274,23 +274,5 @@ impl RouterClient {
             Ok(reply.map_err(|status| self.error(&status))?.into_inner().schema)
         };
         self.schemas.get(store, version, id, fetch).await
-    }
-}
-
-/// Whether the answer can be too large for one message.
-fn wants_ids(operand: &Operand) -> bool {
-    match operand {
-        Operand::Network { want, .. } | Operand::Common { want, .. } => *want == Want::Ids,
-        Operand::Connections { .. }
-        | Operand::Entities { .. }
-        | Operand::Members { .. }
-        | Operand::Find(_) => true,
-        Operand::Degree { .. }
-        | Operand::Edges(_)
-        | Operand::Objects { .. }
-        | Operand::Associations { .. }
-        | Operand::Distance { .. }
-        | Operand::Path { .. }
-        | Operand::Suggest { .. } => false,
     }
 }

@@ -26,7 +26,7 @@ use kith_net::{
         security::Security,
     },
 };
-use kith_query::{GraphAnswer, GraphQuery, Operand, QueryOptions, Service};
+use kith_query::{GraphAnswer, GraphQuery, Operation, QueryOptions, Service};
 use kith_types::{ErrorCode, Workflow};
 use kith_wire::{
     Message,

@@ -70,7 +70,7 @@ async fn a_reply_in_pieces_is_put_together() {
     let channel = endpoint(&server.addr).unwrap().connect_lazy();
     let client = RouterClient::over(server.addr.clone(), channel);
     let query = GraphQuery {
-        operand: Operand::Connections { id: 1 },
+        operation: Operation::Connections(kith_query::ConnectionsQuery { id: 1 }),
         edge_type: None,
         direction: None,
         workflow: Workflow::Interactive,

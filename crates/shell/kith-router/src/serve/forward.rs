@@ -6,7 +6,7 @@ use kith_cache::owner_of;
 use kith_client::RouterClient;
 use kith_cluster::topology::TopologyReceiver;
 use kith_net::security::Dialer;
-use kith_query::{CacheMode, Operand, QueryError, QueryOptions, Question, Reply, Request, Service};
+use kith_query::{CacheMode, QueryError, QueryOptions, Question, Reply, Request, Service};
 use kith_routing::{OwnerChoice, OwnerOutcome, OwnerVerdict, Owners};
 use kith_types::Timestamp;
 use parking_lot::{Mutex, MutexGuard};
@@ -71,7 +71,7 @@ impl Forwarder {
     /// itself, the request is not to be forwarded, or the owner does not answer.
     pub async fn forward(&self, request: &Request) -> Option<Result<Reply, QueryError>> {
         let Request { question: Question::Graph { graph, query }, options } = request else { return None };
-        let member = cached_member(&query.operand)?;
+        let member = query.operation.cached_member()?;
         // Networks of live graphs are not cached.
         let is_live = || self.topology.borrow().live.iter().any(|live| live.name == *graph);
         if options.forwarded || options.cache_mode() == CacheMode::Bypass || is_live() {
@@ -151,13 +151,4 @@ fn told_who(mut reply: Reply, addr: &str) -> Reply {
     }
     metrics::counter!("kith_router_forwarded_total").increment(1);
     reply
-}
-
-/// The member whose network the query reads through the cache, if it reads one.
-fn cached_member(operand: &Operand) -> Option<u64> {
-    match operand {
-        Operand::Network { id, .. } => Some(*id),
-        Operand::Distance { from, .. } => Some(*from),
-        _ => None,
-    }
 }

@@ -70,7 +70,7 @@ struct GraphTraversal<'a> {
 impl GraphTraversal<'_> {
     async fn loaded(&self) -> Result<GremlinAnswer, QueryError> {
         let &Self { session, graph, traversal, options } = self;
-        let (run, known) = session.begin(graph, OperationName::Gremlin, options)?;
+        let (run, known) = session.begin(graph, OperationName::GREMLIN, options)?;
         let run = run.after(traversal.took);
         if traversal.is_explained {
             return explained(&traversal.plan, &known, run);
@@ -98,7 +98,7 @@ impl GraphTraversal<'_> {
             };
             let identity = live.types.identity;
             let shown = self.showing_own_writes(identity);
-            let (run, known) = session.begin(graph, OperationName::Gremlin, &shown)?;
+            let (run, known) = session.begin(graph, OperationName::GREMLIN, &shown)?;
             let run = run.after(traversal.took);
             if traversal.is_explained {
                 return explained(&traversal.plan, &known, run);

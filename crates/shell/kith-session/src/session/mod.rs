@@ -15,7 +15,7 @@ use crate::{
     topology::WantedTypes,
 };
 use kith_client::Schemas;
-use kith_query::{Answered, EdgesQuery, GraphQuery, Operand, QueryError, QueryOptions};
+use kith_query::{Answered, EdgesQuery, GraphQuery, Operation, QueryError, QueryOptions};
 use kith_topology::{Graph, Pin, Pinned, Topology, Unread};
 use kith_types::{GroupId, OperationName, Workflow};
 use own_writes::OwnWrites;
@@ -190,14 +190,14 @@ impl Session {
         options: &'a QueryOptions,
     ) -> Result<(Run<'a>, Arc<Graph>), QueryError> {
         let topology = self.topology();
-        let graph = match &query.operand {
-            Operand::Edges(EdgesQuery { after: Some(cursor), .. }) => {
+        let graph = match &query.operation {
+            Operation::Edges(EdgesQuery { after: Some(cursor), .. }) => {
                 topology.graph_with(graph, query.edge_type.as_deref(), cursor.version)?
             }
             _ => Arc::clone(topology.graph(graph)?),
         };
         check_live(&graph, query)?;
-        Ok((self.begin_at(topology, &graph.pinned, query.operand.operation(), options)?, graph))
+        Ok((self.begin_at(topology, &graph.pinned, query.operation.name(), options)?, graph))
     }
 
     /// Begins a run that has pinned a version in `topology`.
@@ -252,7 +252,7 @@ impl Session {
 /// # Errors
 /// [`QueryError::LoadedGraph`].
 pub(crate) fn check_live(graph: &Graph, query: &GraphQuery) -> Result<(), QueryError> {
-    match (&graph.live, query.operand.needs_live_graph()) {
+    match (&graph.live, query.operation.needs_live_graph()) {
         (None, true) => Err(QueryError::LoadedGraph {
             name: graph.pinned.name.clone(),
             what: "only live graphs have objects and associations",

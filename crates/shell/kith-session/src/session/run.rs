@@ -8,8 +8,8 @@ use crate::{executor::Reached, profile::Trace};
 use kith_live::Ticket;
 use kith_operators::{NetworkKey, Records};
 use kith_query::{
-    Answered, BatchAnswer, CommonAnswer, GraphAnswer, GraphQuery, Input, NetworkPlan, Operation,
-    OperationError, OperationStep, QueryError, QueryOptions, Served, ServedState,
+    Answered, BatchAnswer, CommonAnswer, GraphAnswer, GraphQuery, Input, NetworkPlan, OperationError,
+    OperationStep, QueryError, QueryMachine, QueryOptions, Served, ServedState,
 };
 use kith_routing::execution::Failure;
 use kith_schema::SchemaId;
@@ -161,14 +161,14 @@ impl Run<'_> {
         query: &GraphQuery,
         graph: &Graph,
     ) -> Result<GraphAnswer, QueryError> {
-        let operation = Operation::new(query, &graph.schema_for(query.edge_type.as_deref()))?;
-        self.steps(operation, true).await
+        let machine = QueryMachine::new(query, &graph.schema_for(query.edge_type.as_deref()))?;
+        self.steps(machine, true).await
     }
 
-    async fn steps(&mut self, mut operation: Operation, networks: bool) -> Result<GraphAnswer, QueryError> {
+    async fn steps(&mut self, mut machine: QueryMachine, networks: bool) -> Result<GraphAnswer, QueryError> {
         let mut input = Input::Start;
         loop {
-            input = match operation.step(input).map_err(|error| self.error_of(error))? {
+            input = match machine.step(input).map_err(|error| self.error_of(error))? {
                 OperationStep::Done(answer) => return Ok(answer),
                 OperationStep::FanOut(fan_out) => Input::Value(self.round(&fan_out).await?),
                 OperationStep::Network(key) if networks => Input::Network(self.network(key).await?),

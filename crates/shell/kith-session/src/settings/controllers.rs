@@ -1,6 +1,7 @@
 //! The fan-out controllers that settings name, and those that a program adds.
 
 use super::{SessionSettings, SettingsError};
+use kith_query::Question;
 use kith_routing::{Controllers, FanOutController, Selector, fan_out::ControllerConfig};
 use kith_types::FanOutKind;
 use std::{collections::BTreeMap, sync::Arc};
@@ -37,7 +38,8 @@ impl SessionSettings {
         selector: &str,
         controller: Arc<dyn FanOutController>,
     ) -> Result<Self, SettingsError> {
-        let selector: Selector = selector.parse().map_err(SettingsError::Selector)?;
+        let selector: Selector =
+            Selector::parse(selector, &Question::operations()).map_err(SettingsError::Selector)?;
         self.own_controllers.0.insert(selector, controller);
         Ok(self)
     }
@@ -54,7 +56,8 @@ impl SessionSettings {
             }
         }
         for (selector, text) in &self.controllers {
-            let selects: Selector = selector.parse().map_err(SettingsError::Selector)?;
+            let selects: Selector =
+                Selector::parse(selector, &Question::operations()).map_err(SettingsError::Selector)?;
             let (text, controller) = self.controller(selector, text)?;
             controllers.choose(selects, &text, controller);
         }

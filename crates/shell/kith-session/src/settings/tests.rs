@@ -1,6 +1,7 @@
 //! Settings: the controllers that they choose, and the bounds that they refuse.
 
 use super::*;
+use kith_query::{NetworkQuery, PathQuery};
 use kith_routing::{Controllers, FanOutController, LoadSnapshot, QueryShape, fan_out::ControllerState};
 use kith_types::{FanOutKind, OperationName, Timestamp, Workflow};
 use std::sync::Arc;
@@ -17,7 +18,7 @@ fn query(operation: OperationName, kind: FanOutKind, workflow: Workflow) -> Quer
 /// The text of the controller of an interactive network query.
 fn shown(settings: &SessionSettings, kind: FanOutKind) -> String {
     let controllers = settings.controllers().unwrap();
-    let query = query(OperationName::Network, kind, Workflow::Interactive);
+    let query = query(NetworkQuery::NAME, kind, Workflow::Interactive);
     controllers.deciding(&query).text.to_owned()
 }
 
@@ -40,9 +41,9 @@ fn a_controller_is_chosen_by_operation_kind_and_workflow() {
     let controllers = settings.controllers().unwrap();
     let text = |operation, kind, workflow| controllers.deciding(&query(operation, kind, workflow)).text;
     let (single, union) = (FanOutKind::SingleKey, FanOutKind::AsyncUnion);
-    assert_eq!(text(OperationName::Network, union, Workflow::Background), "static(4)");
-    assert_eq!(text(OperationName::Network, single, Workflow::Background), "maximum", "the kind first");
-    assert_eq!(text(OperationName::Path, union, Workflow::Background), "async-union");
+    assert_eq!(text(NetworkQuery::NAME, union, Workflow::Background), "static(4)");
+    assert_eq!(text(NetworkQuery::NAME, single, Workflow::Background), "maximum", "the kind first");
+    assert_eq!(text(PathQuery::NAME, union, Workflow::Background), "async-union");
 }
 
 #[test]
@@ -52,7 +53,7 @@ fn controllers_steer_by_the_measured_numbers() {
     settings.steering.penalty_server = 0.25;
     assert!(shown(&settings, FanOutKind::EarlyTerminable).contains("node=1234"));
     let controllers = settings.controllers().unwrap();
-    let background = query(OperationName::Network, FanOutKind::AsyncUnion, Workflow::Background);
+    let background = query(NetworkQuery::NAME, FanOutKind::AsyncUnion, Workflow::Background);
     let by_default = controllers.deciding(&background).controller;
     assert!(format!("{by_default:?}").contains("server: 0.25"), "{by_default:?}");
 }

@@ -14,7 +14,7 @@ use anyhow::Context;
 use kith_client::{QueryOptions, Service};
 use kith_net::transport::{FramedTransport, Transport};
 use kith_operators::Operator;
-use kith_query::{GraphQuery, Operand, convert::operator_to_wire};
+use kith_query::{ConnectionsQuery, GraphQuery, Operation, convert::operator_to_wire};
 use kith_session::SessionSettings;
 use kith_types::{ErrorCode, PartitionCount, Workflow, partition_of_id};
 use kith_wire::{documents::TopologyDocument, v1};
@@ -42,9 +42,9 @@ pub async fn client(
     search(length, 0.0, move |index| {
         let (session, graph, id) = (Arc::clone(&session), Arc::clone(&graph), members[index % members.len()]);
         async move {
-            let operand = Operand::Connections { id };
+            let operation = Operation::Connections(ConnectionsQuery { id });
             let query =
-                GraphQuery { operand, edge_type: None, direction: None, workflow: Workflow::Interactive };
+                GraphQuery { operation, edge_type: None, direction: None, workflow: Workflow::Interactive };
             let options = QueryOptions { deadline: Some(TIMEOUT), ..QueryOptions::default() };
             session.query(&graph, &query, &options).await.is_ok()
         }

@@ -41,7 +41,7 @@ pub async fn run(target: &TargetFlags, format: Format, flags: &GraphBenchFlags) 
     if let Some(population) = &population {
         for (ask, index) in workload.pool.iter().zip(0..) {
             if answers.is_known(index)
-                && let Some(expected) = twin::expected(population, &ask.query.operand)?
+                && let Some(expected) = twin::expected(population, &ask.query.operation)?
             {
                 answers.expect(index, expected);
             }

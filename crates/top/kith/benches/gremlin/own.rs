@@ -13,7 +13,9 @@ use kith_gremlin::{
     graphbinary::{Items, counted},
     value::Value,
 };
-use kith_query::{GraphAnswer, GraphQuery, GremlinQuery, GremlinTraversal, Operand, Want};
+use kith_query::{
+    GraphAnswer, GraphQuery, GremlinQuery, GremlinTraversal, NetworkQuery, NetworkReturn, Operation,
+};
 use kith_types::Workflow;
 use std::{fs, time::Instant};
 use tokio::runtime::Runtime;
@@ -118,9 +120,9 @@ impl Asker {
 
     /// The number of members in the first degree, and the number within two steps, by Kith's own query.
     async fn network(&self, id: u64) -> (u64, u64) {
-        let operand = Operand::Network { id, want: Want::Size };
+        let operation = Operation::Network(NetworkQuery { id, returns: NetworkReturn::Size });
         let query = GraphQuery {
-            operand,
+            operation,
             edge_type: Some(LABEL.to_owned()),
             direction: None,
             workflow: Workflow::Interactive,

@@ -8,8 +8,7 @@ use super::{
 };
 use kith_client::{BatchKeys, QueryOptions, Service};
 use kith_engine::{KeyType, ValueType};
-use kith_live::{AssociationRead, Select, Start};
-use kith_query::{GraphAnswer, GraphQuery, Operand};
+use kith_query::{AssocRangeQuery, GraphAnswer, GraphQuery, Operation};
 use kith_types::Workflow;
 use std::time::Duration;
 
@@ -83,10 +82,16 @@ async fn ask(site: &Site, side: usize, id: u64) {
         );
         return;
     }
-    let select = Select::Range { start: Start::Index(0), limit: Some(LENGTH as u32) };
-    let read = AssociationRead { kind: "likes".to_owned(), select, with_data: false, with_versions: false };
-    let operand = Operand::Associations { id1: id, read };
-    let query = GraphQuery { operand, edge_type: None, direction: None, workflow: Workflow::Interactive };
+    let operation = Operation::AssocRange(AssocRangeQuery {
+        id1: id,
+        kind: "likes".to_owned(),
+        pos: None,
+        with_data: false,
+        with_versions: false,
+        limit: Some(LENGTH as u32),
+        after: None,
+    });
+    let query = GraphQuery { operation, edge_type: None, direction: None, workflow: Workflow::Interactive };
     let options = QueryOptions { deadline: Some(Duration::from_secs(5)), ..QueryOptions::default() };
     let answered = site.client.query(GRAPH, &query, &options).await.expect("an answer");
     let GraphAnswer::Associations(list) = answered.answer else { panic!("a list was asked for") };

@@ -7,7 +7,7 @@ use super::{
     support::{self, in_time},
 };
 use kith_client::{CacheMode, QueryOptions, Service};
-use kith_query::{GraphAnswer, GraphQuery, Operand, Want};
+use kith_query::{GraphAnswer, GraphQuery, NetworkQuery, NetworkReturn, Operation};
 use kith_types::Workflow;
 
 const SHAPE: [&str; 4] = ["--groups", "1", "--nodes", "3"];
@@ -83,10 +83,10 @@ pub async fn run() {
 
 /// Returns the number of members in the first degree, and the number within two steps.
 async fn network(site: &Site, graph: &str, id: u64) -> (u64, u64) {
-    let operand = Operand::Network { id, want: Want::Size };
+    let operation = Operation::Network(NetworkQuery { id, returns: NetworkReturn::Size });
     // The loaded graph has only one edge type.
     let edge_type = (graph == GRAPH).then(|| "friend".to_owned());
-    let query = GraphQuery { operand, edge_type, direction: None, workflow: Workflow::Interactive };
+    let query = GraphQuery { operation, edge_type, direction: None, workflow: Workflow::Interactive };
     let options = QueryOptions { cache: CacheMode::Bypass, ..QueryOptions::default() };
     match site.client.query(graph, &query, &options).await.expect("an answer").answer {
         GraphAnswer::Network(answer) => (answer.sizes.first, answer.sizes.first + answer.sizes.second),

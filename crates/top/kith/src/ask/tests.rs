@@ -27,7 +27,7 @@ fn outcome(line: &str) -> String {
     };
     format!(
         "{:?} of {:?}, edge type {:?}, direction {:?}\n{:?}\n{answer}",
-        query.operand,
+        query.operation,
         question.options.graph,
         query.edge_type,
         query.direction,

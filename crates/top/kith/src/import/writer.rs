@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use kith_build::rows::graph::{AssociationRow, ObjectRow};
 use kith_client::{QueryError, QueryOptions, Service};
 use kith_live::{Conditions, Mutation, ObjectAnswer, Ticket, Write, WriteId};
-use kith_query::{GraphAnswer, GraphQuery, Operand, Served};
+use kith_query::{GraphAnswer, GraphQuery, ObjectGetQuery, Operation, Served};
 use kith_types::{ErrorClass, ErrorCode, Workflow};
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
@@ -110,8 +110,9 @@ impl Writer {
 
     /// Returns the object as it is stored now.
     async fn find(&self, id: u64) -> Result<Option<ObjectAnswer>, QueryError> {
-        let operand = Operand::Objects { ids: vec![id], is_single: true };
-        let query = GraphQuery { operand, edge_type: None, direction: None, workflow: Workflow::Interactive };
+        let operation = Operation::ObjectGet(ObjectGetQuery { ids: vec![id], is_single: true });
+        let query =
+            GraphQuery { operation, edge_type: None, direction: None, workflow: Workflow::Interactive };
         let options = QueryOptions { deadline: Some(DEADLINE), critical: true, ..QueryOptions::default() };
         let answered = self.repeated(|| self.service.query(&self.graph, &query, &options)).await?;
         // The object may have been written a moment ago, by somebody else.

@@ -169,7 +169,7 @@ impl LiveGraph<'_> {
     }
 
     fn other_fan_outs<'o>(&'o self, options: &'o QueryOptions) -> Result<FanOuts<'o>, GremlinError> {
-        let begun = self.writes.session.begin(&self.writes.graph, OperationName::Gremlin, options);
+        let begun = self.writes.session.begin(&self.writes.graph, OperationName::GREMLIN, options);
         self.reads.checked(begun).map(|(run, _)| FanOuts::new(run.unpinned(), Arc::clone(&self.reads.meter)))
     }
 

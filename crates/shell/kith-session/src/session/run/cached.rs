@@ -7,7 +7,7 @@ use crate::{
 };
 use futures::{FutureExt, future::BoxFuture};
 use kith_operators::{Network, NetworkKey, Value};
-use kith_query::{FanOut, GraphAnswer, Operation, QueryError};
+use kith_query::{FanOut, GraphAnswer, NetworkQuery, QueryError, QueryMachine};
 use kith_topology::Pinned;
 use kith_types::OperationName;
 use std::sync::Arc;
@@ -59,7 +59,7 @@ impl Run<'_> {
                 if let Some(keeper) = keeper {
                     let session = self.session.clone();
                     let ask: Ask<Arc<Network>> = Box::new(|run| run.fetch_network(key));
-                    let operation = OperationName::Network;
+                    let operation = NetworkQuery::NAME;
                     refresh_in_background(session, Arc::clone(&self.pinned), operation, keeper, ask);
                 }
                 Ok(network)
@@ -93,7 +93,7 @@ impl Run<'_> {
     fn fetch_network(&mut self, key: NetworkKey) -> BoxFuture<'_, Result<Arc<Network>, QueryError>> {
         async move {
             let (plan, workflow) = (self.network_plan(&key), self.options.workflow);
-            match self.steps(Operation::network(key, workflow, plan), false).await? {
+            match self.steps(QueryMachine::network(key, workflow, plan), false).await? {
                 GraphAnswer::Network(answer) => answer.network.ok_or_else(|| QueryError::Internal {
                     detail: "a fetched network has no ids".to_owned(),
                 }),

@@ -1,0 +1,171 @@
+//! The operation `common`: the common connections or entities of two members (Moolle, Algorithm 3).
+
+mod answer;
+mod every_kind;
+mod machine;
+#[cfg(test)]
+pub(super) mod twin;
+
+pub use answer::CommonAnswer;
+pub(super) use machine::Shared;
+
+use super::{
+    Machine,
+    fields::{Decoded, Fields},
+    page::Pages,
+    resolve::Resolver,
+};
+use crate::{OperationError, convert::ConvertError};
+use every_kind::AnyCommon;
+use kith_schema::EdgeSelector;
+use kith_wire::v1::{self, query_request::Operand};
+use machine::Common;
+use serde::{Deserialize, Serialize};
+
+// Asks for what two members have in common. Without a kind that is the edge type of the query, but for `Want::Exists` in a
+// query that names neither an edge type nor a direction, it is every kind.
+#[allow(missing_docs, reason = "a doc line would replace that of the subcommand")]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "flags", derive(clap::Args))]
+#[serde(deny_unknown_fields)]
+pub struct CommonQuery {
+    /// One member
+    pub id: u64,
+    /// The other member
+    pub to: u64,
+    /// An edge type or an entity kind [default: the edge type that is followed; with --return exists, every one]
+    #[cfg_attr(feature = "flags", arg(long))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// What to return of the common ids
+    #[cfg_attr(feature = "flags", arg(long = "return", value_name = "WHAT", value_enum, default_value_t))]
+    #[serde(rename = "return", default)]
+    pub returns: Want,
+    /// How to find them
+    #[cfg_attr(feature = "flags", arg(long, value_enum, default_value_t))]
+    #[serde(default, skip_serializing_if = "CommonPlan::is_auto")]
+    pub plan: CommonPlan,
+}
+
+/// The requested form of a set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "flags", derive(clap::ValueEnum))]
+#[serde(rename_all = "lowercase")]
+pub enum Want {
+    /// The ids
+    #[default]
+    Ids,
+    /// Their number
+    Size,
+    /// Whether there is one
+    Exists,
+}
+
+/// The way to intersect two members' lists (Moolle §II-C).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "flags", derive(clap::ValueEnum))]
+#[serde(rename_all = "lowercase")]
+pub enum CommonPlan {
+    /// Choose by the lengths of the lists
+    #[default]
+    Auto,
+    /// Fetch both lists and intersect them at the caller
+    Fetch,
+    /// Ask the inverted index of every partition
+    Push,
+}
+
+impl CommonPlan {
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    fn is_auto(&self) -> bool {
+        *self == CommonPlan::Auto
+    }
+}
+
+impl Fields for CommonQuery {
+    fn to_message(&self) -> Operand {
+        Operand::Common(v1::CommonOperand {
+            id: self.id,
+            to: self.to,
+            kind: self.kind.clone().unwrap_or_default(),
+            want: match self.returns {
+                Want::Size => v1::Want::Size.into(),
+                Want::Ids => v1::Want::Ids.into(),
+                Want::Exists => v1::Want::Exists.into(),
+            },
+            plan: match self.plan {
+                CommonPlan::Auto => v1::CommonPlan::PlanAuto.into(),
+                CommonPlan::Fetch => v1::CommonPlan::Fetch.into(),
+                CommonPlan::Push => v1::CommonPlan::Push.into(),
+            },
+        })
+    }
+
+    fn from_message(operand: Operand) -> Decoded<Self, Operand> {
+        match operand {
+            Operand::Common(message) => Decoded::Here(fields_of(message)),
+            operand => Decoded::Elsewhere(operand),
+        }
+    }
+
+    fn machine(&self, names: &Resolver<'_>) -> Result<Box<dyn Machine>, OperationError> {
+        let pair = [self.id, self.to];
+        if self.kind.is_none() && self.returns == Want::Exists && names.is_any_kind() {
+            let queries = names.every_shared().into_iter().map(|(edge, shared)| {
+                let plan = plan_for(self.plan, &edge, names).unwrap_or(CommonPlan::Fetch);
+                Common::new(pair, edge, shared, Want::Exists, plan)
+            });
+            let machine = AnyCommon::new(queries.collect()).ok_or(OperationError::NoEdgeType)?;
+            return Ok(Box::new(machine));
+        }
+        let (edge, shared) = names.shared(self.kind.as_deref())?;
+        let plan = plan_for(self.plan, &edge, names)?;
+        Ok(Box::new(Common::new(pair, edge, shared, self.returns, plan)))
+    }
+
+    fn ids(&self) -> Vec<u64> {
+        vec![self.id, self.to]
+    }
+
+    fn pages(&self) -> Pages {
+        if self.returns == Want::Ids { Pages::Ids } else { Pages::None }
+    }
+
+    fn wants_ids(&self) -> bool {
+        self.returns == Want::Ids
+    }
+}
+
+fn fields_of(message: v1::CommonOperand) -> Result<CommonQuery, ConvertError> {
+    Ok(CommonQuery {
+        id: message.id,
+        to: message.to,
+        kind: (!message.kind.is_empty()).then_some(message.kind),
+        returns: match v1::Want::try_from(message.want) {
+            Ok(v1::Want::Size) => Want::Size,
+            Ok(v1::Want::Ids) => Want::Ids,
+            Ok(v1::Want::Exists) => Want::Exists,
+            Err(_) => return Err(ConvertError::Unknown { field: "want", got: message.want }),
+        },
+        plan: match v1::CommonPlan::try_from(message.plan) {
+            Ok(v1::CommonPlan::PlanAuto) => CommonPlan::Auto,
+            Ok(v1::CommonPlan::Fetch) => CommonPlan::Fetch,
+            Ok(v1::CommonPlan::Push) => CommonPlan::Push,
+            Err(_) => return Err(ConvertError::Unknown { field: "plan", got: message.plan }),
+        },
+    })
+}
+
+/// The plan to intersect lists. One-sided edge types always fetch the lists.
+fn plan_for(
+    plan: CommonPlan,
+    edge: &EdgeSelector,
+    names: &Resolver<'_>,
+) -> Result<CommonPlan, OperationError> {
+    match plan {
+        CommonPlan::Fetch => Ok(plan),
+        CommonPlan::Auto if names.kind(edge)?.one_sided => Ok(CommonPlan::Fetch),
+        CommonPlan::Auto => Ok(plan),
+        CommonPlan::Push => names.two_sided(edge, "the plan \"push\"").map(|()| plan),
+    }
+}

@@ -1,0 +1,63 @@
+//! The operation `connections`: the first degree of a member.
+
+#[cfg(test)]
+mod twin;
+
+use super::{
+    Machine,
+    fields::{Decoded, Fields, Viewed},
+    first_degree::FirstDegree,
+    page::Pages,
+    resolve::Resolver,
+    view::{IdsView, WrongAnswer},
+};
+use crate::{GraphAnswer, OperationError};
+use kith_wire::v1::{self, query_request::Operand};
+use serde::{Deserialize, Serialize};
+
+// Asks for the members that a member is connected to.
+#[allow(missing_docs, reason = "a doc line would replace that of the subcommand")]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "flags", derive(clap::Args))]
+#[serde(deny_unknown_fields)]
+pub struct ConnectionsQuery {
+    /// The member
+    pub id: u64,
+}
+
+impl Fields for ConnectionsQuery {
+    fn to_message(&self) -> Operand {
+        Operand::Connections(v1::ConnectionsOperand { id: self.id })
+    }
+
+    fn from_message(operand: Operand) -> Decoded<Self, Operand> {
+        match operand {
+            Operand::Connections(message) => Decoded::valid(Self { id: message.id }),
+            operand => Decoded::Elsewhere(operand),
+        }
+    }
+
+    fn machine(&self, names: &Resolver<'_>) -> Result<Box<dyn Machine>, OperationError> {
+        Ok(Box::new(FirstDegree::connections(self.id, names.edge()?)))
+    }
+
+    fn ids(&self) -> Vec<u64> {
+        vec![self.id]
+    }
+
+    fn pages(&self) -> Pages {
+        Pages::Ids
+    }
+
+    fn wants_ids(&self) -> bool {
+        true
+    }
+}
+
+impl Viewed for ConnectionsQuery {
+    type View = IdsView;
+
+    fn view(&self, answer: GraphAnswer) -> Result<IdsView, WrongAnswer> {
+        IdsView::of(answer)
+    }
+}

@@ -1,0 +1,58 @@
+//! The operation `distance`: badges 0, 1, 2, 3 or unknown, from one member to many (Moolle, Algorithm 1).
+
+mod answer;
+mod machine;
+#[cfg(test)]
+pub(super) mod twin;
+
+use super::{
+    Machine,
+    fields::{Decoded, Fields},
+    resolve::Resolver,
+};
+use crate::OperationError;
+use kith_wire::v1::{self, query_request::Operand};
+use machine::Distance;
+use serde::{Deserialize, Serialize};
+
+// Asks how far members are from one member. Targets may come in any order and be repeated.
+#[allow(missing_docs, reason = "a doc line would replace that of the subcommand")]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "flags", derive(clap::Args))]
+#[serde(deny_unknown_fields)]
+pub struct DistanceQuery {
+    /// The member to start from
+    #[cfg_attr(feature = "flags", arg(id = "id", value_name = "ID"))]
+    #[serde(rename = "id")]
+    pub from: u64,
+    /// The members to reach
+    #[cfg_attr(feature = "flags", arg(required = true))]
+    pub to: Vec<u64>,
+}
+
+impl Fields for DistanceQuery {
+    fn to_message(&self) -> Operand {
+        Operand::Distance(v1::DistanceOperand { from: self.from, to: self.to.clone() })
+    }
+
+    fn from_message(operand: Operand) -> Decoded<Self, Operand> {
+        match operand {
+            Operand::Distance(message) => Decoded::valid(Self { from: message.from, to: message.to }),
+            operand => Decoded::Elsewhere(operand),
+        }
+    }
+
+    fn machine(&self, names: &Resolver<'_>) -> Result<Box<dyn Machine>, OperationError> {
+        let edge = names.edge()?;
+        names.two_sided(&edge, "a distance")?;
+        Ok(Box::new(Distance::new(names.key(self.from)?, edge, &self.to)?))
+    }
+
+    fn ids(&self) -> Vec<u64> {
+        [self.from].into_iter().chain(self.to.iter().copied()).collect()
+    }
+
+    fn cached_member(&self) -> Option<u64> {
+        Some(self.from)
+    }
+}

@@ -1,0 +1,83 @@
+//! The operation `entities`: the entities of one kind that a member has edges to.
+
+#[cfg(test)]
+mod twin;
+
+use super::{
+    Machine,
+    fields::{Decoded, Fields, Viewed},
+    first_degree::FirstDegree,
+    ids,
+    page::Pages,
+    resolve::Resolver,
+    view::{Block, IdsView, Printed, WrongAnswer},
+};
+use crate::{GraphAnswer, OperationError};
+use kith_types::Direction;
+use kith_wire::v1::{self, query_request::Operand};
+use serde::{Deserialize, Serialize};
+
+// Asks for a member's entities of one kind.
+#[allow(missing_docs, reason = "a doc line would replace that of the subcommand")]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "flags", derive(clap::Args))]
+#[serde(deny_unknown_fields)]
+pub struct EntitiesQuery {
+    /// The member
+    pub id: u64,
+    /// The entity kind, such as `school`
+    #[cfg_attr(feature = "flags", arg(long))]
+    pub kind: String,
+}
+
+impl Fields for EntitiesQuery {
+    fn to_message(&self) -> Operand {
+        Operand::Entities(v1::EntitiesOperand { id: self.id, kind: self.kind.clone() })
+    }
+
+    fn from_message(operand: Operand) -> Decoded<Self, Operand> {
+        match operand {
+            Operand::Entities(message) => Decoded::valid(Self { id: message.id, kind: message.kind }),
+            operand => Decoded::Elsewhere(operand),
+        }
+    }
+
+    fn machine(&self, names: &Resolver<'_>) -> Result<Box<dyn Machine>, OperationError> {
+        let edge = names.entity(&self.kind, Direction::Out)?;
+        Ok(Box::new(FirstDegree::entities(self.id, edge)))
+    }
+
+    fn ids(&self) -> Vec<u64> {
+        vec![self.id]
+    }
+
+    fn pages(&self) -> Pages {
+        Pages::Ids
+    }
+
+    fn wants_ids(&self) -> bool {
+        true
+    }
+}
+
+impl Viewed for EntitiesQuery {
+    type View = EntitiesView;
+
+    fn view(&self, answer: GraphAnswer) -> Result<EntitiesView, WrongAnswer> {
+        IdsView::of(answer).map(|IdsView { ids }| EntitiesView { entities: ids })
+    }
+}
+
+/// The entities of a member.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct EntitiesView {
+    /// The ids.
+    #[serde(serialize_with = "ids::many")]
+    pub entities: Vec<u64>,
+}
+
+impl Printed for EntitiesView {
+    fn text(&self) -> Vec<Block> {
+        vec![Block::Ids { title: "entities", ids: self.entities.clone() }]
+    }
+}

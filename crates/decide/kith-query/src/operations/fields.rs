@@ -1,0 +1,106 @@
+//! What the folder of an operation provides to the rest of the crate.
+
+use super::{
+    Machine,
+    page::{AnswerPage, Pages},
+    resolve::Resolver,
+    view::{Printed, WrongAnswer},
+};
+use crate::{GraphAnswer, OperationError, convert::ConvertError};
+use kith_wire::v1;
+use v1::{query_reply::Answer as AnswerMessage, query_request::Operand};
+
+/// The fields of an operation: one struct that is the JSON line, the flags and the parameters of a query.
+pub(crate) trait Fields {
+    /// Encodes the fields.
+    fn to_message(&self) -> Operand;
+
+    /// Decodes the fields, if they are those of this operation.
+    fn from_message(operand: Operand) -> Decoded<Self, Operand>
+    where
+        Self: Sized;
+
+    /// The state machine that answers, with its names resolved.
+    ///
+    /// # Errors
+    /// If a name is unknown to the graph, or a number is out of its range.
+    fn machine(&self, names: &Resolver<'_>) -> Result<Box<dyn Machine>, OperationError>;
+
+    /// The ids of members, entities or objects that the fields name.
+    fn ids(&self) -> Vec<u64>;
+
+    /// How the answer is divided into pages.
+    fn pages(&self) -> Pages {
+        Pages::None
+    }
+
+    /// The page that the fields ask for; `None` if the page of the answer is an option of the query, not a field.
+    fn page(&self) -> Option<AnswerPage> {
+        None
+    }
+
+    /// Asks for a page, if the page is a field.
+    fn set_page(&mut self, _: AnswerPage) {}
+
+    /// The reason why the fields do not go together with this page.
+    fn conflict(&self, _: &AnswerPage) -> Option<&'static str> {
+        None
+    }
+
+    /// Whether only live graphs can answer.
+    fn needs_live_graph(&self) -> bool {
+        false
+    }
+
+    /// Whether the answer consists of ids, so that it can be too large for one message.
+    fn wants_ids(&self) -> bool {
+        false
+    }
+
+    /// The member whose network the operation reads through the cache.
+    fn cached_member(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// How the answer to an operation is printed.
+pub trait Viewed {
+    /// The answer as it is printed.
+    type View: Printed;
+
+    /// Prepares an answer for being printed.
+    ///
+    /// # Errors
+    /// If the answer is of another kind than the operation's.
+    fn view(&self, answer: GraphAnswer) -> Result<Self::View, WrongAnswer>;
+}
+
+/// The size of an id in memory, for the estimates of [`AnswerKind::bytes`].
+pub(crate) const ID_BYTES: usize = size_of::<u64>();
+
+/// An answer that one or several operations give.
+pub(crate) trait AnswerKind: Sized {
+    /// Encodes the answer.
+    fn to_message(&self) -> AnswerMessage;
+
+    /// Roughly how many bytes the variable part of the answer takes, with which doors bound what they hold.
+    fn bytes(&self) -> usize;
+
+    /// Decodes the answer, if it is of this kind. The pieces of a stream must have been joined.
+    fn from_message(message: AnswerMessage, ids_wanted: bool) -> Decoded<Self, AnswerMessage>;
+}
+
+/// A message that one room after the other may decode.
+pub(crate) enum Decoded<T, M> {
+    /// The message belongs here.
+    Here(Result<T, ConvertError>),
+    /// The message belongs to another room.
+    Elsewhere(M),
+}
+
+impl<T, M> Decoded<T, M> {
+    /// A message that is always valid.
+    pub(crate) fn valid(value: T) -> Self {
+        Self::Here(Ok(value))
+    }
+}

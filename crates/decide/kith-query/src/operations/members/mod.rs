@@ -1,0 +1,65 @@
+//! The operation `members`: the members that have edges to an entity.
+
+use super::{
+    Machine,
+    fields::{Decoded, Fields, Viewed},
+    first_degree::FirstDegree,
+    page::Pages,
+    resolve::Resolver,
+    view::{IdsView, WrongAnswer},
+};
+use crate::{GraphAnswer, OperationError};
+use kith_types::Direction;
+use kith_wire::v1::{self, query_request::Operand};
+use serde::{Deserialize, Serialize};
+
+// Asks for the members of an entity.
+#[allow(missing_docs, reason = "a doc line would replace that of the subcommand")]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "flags", derive(clap::Args))]
+#[serde(deny_unknown_fields)]
+pub struct MembersQuery {
+    /// The entity; unique only together with its kind
+    pub entity: u64,
+    /// The entity kind, such as `school`
+    #[cfg_attr(feature = "flags", arg(long))]
+    pub kind: String,
+}
+
+impl Fields for MembersQuery {
+    fn to_message(&self) -> Operand {
+        Operand::Members(v1::MembersOperand { kind: self.kind.clone(), entity: self.entity })
+    }
+
+    fn from_message(operand: Operand) -> Decoded<Self, Operand> {
+        match operand {
+            Operand::Members(message) => Decoded::valid(Self { entity: message.entity, kind: message.kind }),
+            operand => Decoded::Elsewhere(operand),
+        }
+    }
+
+    fn machine(&self, names: &Resolver<'_>) -> Result<Box<dyn Machine>, OperationError> {
+        let edge = names.entity(&self.kind, Direction::In)?;
+        Ok(Box::new(FirstDegree::members(self.entity, edge)))
+    }
+
+    fn ids(&self) -> Vec<u64> {
+        vec![self.entity]
+    }
+
+    fn pages(&self) -> Pages {
+        Pages::Ids
+    }
+
+    fn wants_ids(&self) -> bool {
+        true
+    }
+}
+
+impl Viewed for MembersQuery {
+    type View = IdsView;
+
+    fn view(&self, answer: GraphAnswer) -> Result<IdsView, WrongAnswer> {
+        IdsView::of(answer)
+    }
+}

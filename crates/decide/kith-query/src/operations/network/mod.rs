@@ -1,0 +1,94 @@
+//! The operation `network`: the first degree of a member, the members at distance exactly 2, their union, and the raw union
+//! of the first degree's lists.
+
+mod answer;
+mod checksum;
+mod fetch;
+mod machine;
+mod plan;
+#[cfg(test)]
+pub(super) mod twin;
+
+pub use answer::NetworkAnswer;
+pub(super) use fetch::NetworkFetch;
+pub use plan::NetworkPlan;
+
+use super::{
+    Machine,
+    fields::{Decoded, Fields},
+    resolve::Resolver,
+};
+use crate::{OperationError, convert::ConvertError};
+use kith_wire::v1::{self, query_request::Operand};
+use machine::CachedNetwork;
+use serde::{Deserialize, Serialize};
+
+// Asks for the network of a member.
+#[allow(missing_docs, reason = "a doc line would replace that of the subcommand")]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "flags", derive(clap::Args))]
+#[serde(deny_unknown_fields)]
+pub struct NetworkQuery {
+    /// The member
+    pub id: u64,
+    /// What to return of the network
+    #[cfg_attr(feature = "flags", arg(long = "return", value_name = "WHAT", value_enum, default_value_t))]
+    #[serde(rename = "return", default)]
+    pub returns: NetworkReturn,
+}
+
+/// The form of the sets in a network.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "flags", derive(clap::ValueEnum))]
+#[serde(rename_all = "lowercase")]
+pub enum NetworkReturn {
+    /// Sizes and the ids of both degrees
+    #[default]
+    Ids,
+    /// Sizes only
+    Size,
+    /// Sizes and a checksum of each set
+    Sha,
+}
+
+impl NetworkReturn {
+    /// Whether the ids must be fetched, because they are returned or summed.
+    fn needs_ids(self) -> bool {
+        self != NetworkReturn::Size
+    }
+}
+
+impl Fields for NetworkQuery {
+    fn to_message(&self) -> Operand {
+        let want = if self.returns.needs_ids() { v1::Want::Ids } else { v1::Want::Size };
+        Operand::Network(v1::NetworkOperand { id: self.id, want: want.into() })
+    }
+
+    fn from_message(operand: Operand) -> Decoded<Self, Operand> {
+        let v1::NetworkOperand { id, want } = match operand {
+            Operand::Network(message) => message,
+            operand => return Decoded::Elsewhere(operand),
+        };
+        Decoded::Here(match v1::Want::try_from(want) {
+            Ok(v1::Want::Ids) => Ok(Self { id, returns: NetworkReturn::Ids }),
+            Ok(v1::Want::Size | v1::Want::Exists) => Ok(Self { id, returns: NetworkReturn::Size }),
+            Err(_) => Err(ConvertError::Unknown { field: "want", got: want }),
+        })
+    }
+
+    fn machine(&self, names: &Resolver<'_>) -> Result<Box<dyn Machine>, OperationError> {
+        Ok(Box::new(CachedNetwork { key: names.key(self.id)?, with_ids: self.returns.needs_ids() }))
+    }
+
+    fn ids(&self) -> Vec<u64> {
+        vec![self.id]
+    }
+
+    fn wants_ids(&self) -> bool {
+        self.returns.needs_ids()
+    }
+
+    fn cached_member(&self) -> Option<u64> {
+        Some(self.id)
+    }
+}

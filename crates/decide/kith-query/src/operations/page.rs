@@ -1,0 +1,116 @@
+//! Pages of answers.
+
+use super::cursor::{EdgeCursor, NotACursor};
+use kith_live::ListPlace;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+use std::str::FromStr;
+
+/// How an operation's answer is divided into pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pages {
+    /// It is not.
+    None,
+    /// One set of ids, whose pages begin after an id.
+    Ids,
+    /// Edges, whose pages begin after a cursor.
+    Edges,
+    /// Associations, whose pages begin after one of them.
+    Associations,
+    /// Associations, whose next page has an earlier time.
+    Times,
+}
+
+/// A page of an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct AnswerPage {
+    /// The most entries of the page.
+    pub limit: Option<u64>,
+    /// The end of the previous page.
+    pub after: Option<After>,
+}
+
+impl AnswerPage {
+    /// The page after an id.
+    pub fn after_id(limit: Option<u64>, after: Option<u64>) -> Self {
+        Self { limit, after: after.map(After::Id) }
+    }
+
+    /// The id with which the previous page ended.
+    pub fn id(&self) -> Option<u64> {
+        match self.after {
+            Some(After::Id(id)) => Some(id),
+            _ => None,
+        }
+    }
+
+    /// The cursor with which the previous page ended.
+    pub fn cursor(&self) -> Option<EdgeCursor> {
+        match self.after {
+            Some(After::Cursor(cursor)) => Some(cursor),
+            _ => None,
+        }
+    }
+
+    /// The association with which the previous page ended.
+    pub fn association(&self) -> Option<ListPlace> {
+        match self.after {
+            Some(After::Place(association)) => Some(association),
+            _ => None,
+        }
+    }
+}
+
+/// The end of the previous page.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum After {
+    /// At an id of a set of ids.
+    Id(u64),
+    /// At an edge.
+    Cursor(EdgeCursor),
+    /// At an association.
+    Place(ListPlace),
+}
+
+impl FromStr for After {
+    type Err = NotACursor;
+
+    fn from_str(text: &str) -> Result<Self, NotACursor> {
+        let place = text.split_once(',').and_then(|(time, id2)| {
+            Some(ListPlace { time: time.trim().parse().ok()?, id2: id2.trim().parse().ok()? })
+        });
+        match place {
+            Some(place) => Ok(After::Place(place)),
+            None => text.parse().map(After::Id).or_else(|_| text.parse().map(After::Cursor)),
+        }
+    }
+}
+
+impl Serialize for After {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            After::Id(id) => serializer.serialize_u64(*id),
+            After::Cursor(cursor) => serializer.collect_str(cursor),
+            After::Place(place) => (place.time, place.id2).serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for After {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(
+            untagged,
+            expecting = "expected an id, the cursor of an answer, or a list of a time and an id"
+        )]
+        enum Given {
+            Id(u64),
+            Cursor(String),
+            Place(u64, u64),
+        }
+        match Given::deserialize(input)? {
+            Given::Id(id) => Ok(After::Id(id)),
+            Given::Place(time, id2) => Ok(After::Place(ListPlace { time, id2 })),
+            Given::Cursor(text) => text.parse().map(After::Cursor).map_err(D::Error::custom),
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! What follows from the lists of operations and of kinds of answers in `mod.rs`.
+
+use super::{AnswerPage, Machine, Operation, Pages, resolve::Resolver};
+use crate::OperationError;
+use kith_wire::v1::query_request::Operand;
+
+/// Makes the enum of all operations from one line for each: its variant, its folder and fields, and its name in requests,
+/// preceded by the description of its subcommand.
+macro_rules! operations {
+    ($($(#[$attribute:meta])* $variant:ident($module:ident::$fields:ident) = $name:literal;)*) => {
+        $(pub use $module::$fields;)*
+
+        /// The operation of a query of a graph, with its own fields. Names of operations and fields are a contract:
+        /// `docs/queries.md`.
+        #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        #[cfg_attr(feature = "flags", derive(clap::Subcommand))]
+        pub enum Operation {
+            $(
+                $(#[$attribute])*
+                #[serde(rename = $name)]
+                $variant($fields),
+            )*
+        }
+
+        impl Operation {
+            /// The names of all operations of graphs, in the order of declaration.
+            pub const NAMES: &[OperationName] = &[$($fields::NAME),*];
+
+            /// The name of the operation: `op` of a request line.
+            pub fn name(&self) -> OperationName {
+                match self {
+                    $(Self::$variant(_) => $fields::NAME,)*
+                }
+            }
+
+            /// The answer as it is printed: its JSON and its text.
+            ///
+            /// # Errors
+            /// If the answer is of another kind than the operation's.
+            pub fn view(&self, answer: GraphAnswer) -> Result<AnswerView, WrongAnswer> {
+                match self {
+                    $(Self::$variant(fields) => fields.view(answer).map(AnswerView::$variant),)*
+                }
+            }
+
+            fn fields(&self) -> &dyn Fields {
+                match self {
+                    $(Self::$variant(fields) => fields,)*
+                }
+            }
+
+            fn fields_mut(&mut self) -> &mut dyn Fields {
+                match self {
+                    $(Self::$variant(fields) => fields,)*
+                }
+            }
+
+            /// Decodes an operation.
+            ///
+            /// # Errors
+            /// If a field is invalid.
+            pub(crate) fn from_message(operand: Operand) -> Result<Self, ConvertError> {
+                $(
+                    let operand = match $fields::from_message(operand) {
+                        Decoded::Here(fields) => return fields.map(Self::$variant),
+                        Decoded::Elsewhere(operand) => operand,
+                    };
+                )*
+                drop(operand);
+                Err(ConvertError::Missing("operand"))
+            }
+        }
+
+        /// The answer to an operation as it is printed. It serializes as the JSON object that `docs/queries.md` describes.
+        #[derive(Clone, Debug, PartialEq, Serialize)]
+        #[serde(untagged)]
+        #[allow(missing_docs, reason = "each variant is the answer to the operation that names it")]
+        pub enum AnswerView {
+            $($variant(<$fields as Viewed>::View),)*
+        }
+
+        impl AnswerView {
+            /// The text for people.
+            pub fn text(&self) -> Vec<Block> {
+                match self {
+                    $(Self::$variant(view) => view.text(),)*
+                }
+            }
+        }
+
+        $(
+            impl $fields {
+                /// The name of the operation.
+                pub const NAME: OperationName = OperationName::new($name);
+            }
+
+            impl From<$fields> for Operation {
+                fn from(fields: $fields) -> Self {
+                    Self::$variant(fields)
+                }
+            }
+        )*
+    };
+}
+
+/// Makes the enum of all kinds of answers from one line for each: its variant and its contents.
+macro_rules! answers {
+    ($($(#[$attribute:meta])* $variant:ident($contents:ty);)*) => {
+        /// One answer. The variant follows from the operation and its fields.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum GraphAnswer {
+            $($(#[$attribute])* $variant($contents),)*
+        }
+
+        impl GraphAnswer {
+            /// Encodes a whole answer.
+            pub(crate) fn to_message(&self) -> AnswerMessage {
+                match self {
+                    $(Self::$variant(answer) => answer.to_message(),)*
+                }
+            }
+
+            /// Roughly how many bytes the variable part of the answer takes.
+            pub fn bytes(&self) -> usize {
+                match self {
+                    $(Self::$variant(answer) => answer.bytes(),)*
+                }
+            }
+
+            /// Decodes an answer. The pieces of a stream must have been joined.
+            ///
+            /// # Errors
+            /// If it is malformed.
+            pub(crate) fn from_message(message: AnswerMessage, ids_wanted: bool) -> Result<Self, ConvertError> {
+                $(
+                    let message = match <$contents>::from_message(message, ids_wanted) {
+                        Decoded::Here(answer) => return answer.map(Self::$variant),
+                        Decoded::Elsewhere(message) => message,
+                    };
+                )*
+                drop(message);
+                Err(ConvertError::Missing("answer"))
+            }
+        }
+    };
+}
+
+pub(super) use answers;
+pub(super) use operations;
+
+impl Operation {
+    /// The ids of members, entities or objects that the fields name.
+    pub fn ids(&self) -> Vec<u64> {
+        self.fields().ids()
+    }
+
+    /// How the answer is divided into pages.
+    pub fn pages(&self) -> Pages {
+        self.fields().pages()
+    }
+
+    /// The page that the fields ask for; `None` if the page of the answer is an option of the query, not a field.
+    pub fn page(&self) -> Option<AnswerPage> {
+        self.fields().page()
+    }
+
+    /// Asks for a page, if the page is a field.
+    pub fn set_page(&mut self, page: AnswerPage) {
+        self.fields_mut().set_page(page);
+    }
+
+    /// The reason why the fields do not go together with this page.
+    pub fn conflict(&self, page: &AnswerPage) -> Option<&'static str> {
+        self.fields().conflict(page)
+    }
+
+    /// Whether the query asks for objects or associations, which only live graphs have.
+    pub fn needs_live_graph(&self) -> bool {
+        self.fields().needs_live_graph()
+    }
+
+    /// Whether the answer consists of ids, so that it can be too large for one message.
+    pub fn wants_ids(&self) -> bool {
+        self.fields().wants_ids()
+    }
+
+    /// The member whose network the operation reads through the cache.
+    pub fn cached_member(&self) -> Option<u64> {
+        self.fields().cached_member()
+    }
+
+    pub(crate) fn to_message(&self) -> Operand {
+        self.fields().to_message()
+    }
+
+    pub(super) fn machine(&self, names: &Resolver<'_>) -> Result<Box<dyn Machine>, OperationError> {
+        self.fields().machine(names)
+    }
+}

@@ -1,0 +1,56 @@
+//! The operation `suggest`: the people that a member may know.
+
+mod answer;
+mod machine;
+#[cfg(test)]
+pub(super) mod twin;
+
+use super::{
+    Machine,
+    fields::{Decoded, Fields},
+    resolve::Resolver,
+};
+use crate::OperationError;
+use kith_wire::v1::{self, query_request::Operand};
+use machine::Suggest;
+use serde::{Deserialize, Serialize};
+
+// Asks for the first `k` members of the second degree by number of common connections.
+#[allow(missing_docs, reason = "a doc line would replace that of the subcommand")]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "flags", derive(clap::Args))]
+#[serde(deny_unknown_fields)]
+pub struct SuggestQuery {
+    /// The member
+    pub id: u64,
+    /// How many
+    #[cfg_attr(feature = "flags", arg(short, long, default_value_t = count()))]
+    #[serde(default = "count")]
+    pub k: u32,
+}
+
+impl Fields for SuggestQuery {
+    fn to_message(&self) -> Operand {
+        Operand::Suggest(v1::SuggestOperand { id: self.id, k: self.k })
+    }
+
+    fn from_message(operand: Operand) -> Decoded<Self, Operand> {
+        match operand {
+            Operand::Suggest(message) => Decoded::valid(Self { id: message.id, k: message.k }),
+            operand => Decoded::Elsewhere(operand),
+        }
+    }
+
+    fn machine(&self, names: &Resolver<'_>) -> Result<Box<dyn Machine>, OperationError> {
+        Ok(Box::new(Suggest::new(self.id, names.edge()?, self.k, names.query.workflow)?))
+    }
+
+    fn ids(&self) -> Vec<u64> {
+        vec![self.id]
+    }
+}
+
+/// The default number of members.
+fn count() -> u32 {
+    20
+}
