@@ -31,6 +31,7 @@ mod api;
 pub mod convert;
 #[cfg(feature = "flags")]
 pub mod line;
+mod names;
 mod operations;
 pub mod testing;
 

@@ -1,7 +1,7 @@
 //! An operation of graphs with its options. [`ReadCommand`] provides them as arguments of a command.
 
 use crate::{
-    After, AnswerPage, GraphQuery, Operation, Pages, QueryOptions,
+    GraphQuery, Operation, QueryOptions,
     line::{
         Operations,
         command::{CommandLine, FromCommand},
@@ -30,34 +30,13 @@ impl GraphLine {
     /// Returns `bad_request` for such an option.
     pub fn check(&self) -> Result<(), LineError> {
         check_tickets(&self.options.ticket)?;
-        let page = self.options.page();
-        if let Some(reason) = self.operation.conflict(&page) {
-            return Err(LineError::bad_request(reason));
-        }
         let follows_edges = self.options.edge_type.is_some() || self.options.direction.is_some();
         if self.operation.needs_live_graph() && follows_edges {
             return Err(LineError::bad_request(
                 "this operation has no `edge_type` and no `direction`: they are for queries that follow edges",
             ));
         }
-        match (self.operation.pages(), page.after) {
-            (Pages::Ids, Some(After::Cursor(_) | After::Place(_))) => {
-                Err(LineError::bad_request("`after` is the last id of the previous page"))
-            }
-            (Pages::Edges, Some(After::Id(_) | After::Place(_))) => {
-                Err(LineError::bad_request("`after` is the cursor of the previous page"))
-            }
-            (Pages::Associations, Some(After::Id(_) | After::Cursor(_))) => Err(LineError::bad_request(
-                "`after` is the last association of the previous page: [time, id2]",
-            )),
-            (Pages::Times, Some(_)) => Err(LineError::bad_request(
-                "this operation has no `after`: give the last time of the previous page as `high`",
-            )),
-            (Pages::None, _) if page != AnswerPage::default() => Err(LineError::bad_request(
-                "`limit` and `after` need an answer that has pages: a set of ids, edges or associations",
-            )),
-            _ => Ok(()),
-        }
+        self.operation.check_page(&self.options.page()).map_err(LineError::bad_request)
     }
 
     /// Converts it to the query type of the client library.

@@ -33,7 +33,6 @@ mod gremlin;
 mod json;
 mod live;
 mod mutation;
-mod names;
 mod operation;
 mod options;
 mod parse;
@@ -62,11 +61,13 @@ mod tests {
         AggregateFields, ByBucketFields, ComputeFields, GREMLIN, GraphOptions, GremlinFields, Line,
         ReadOptions, StoreKeys, VectorFields,
         compute::{AGGREGATE, COMPUTE, PredicateFields},
-        names::{fields_of_variant, names_of},
         parse,
         store::MGET,
     };
-    use crate::{Operation, Question};
+    use crate::{
+        Operation, Question,
+        names::{fields_of_variant, names_of},
+    };
     use kith_routing::fan_out::Selector;
     use std::{fs, path::Path};
 

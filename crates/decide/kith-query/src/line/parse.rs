@@ -1,6 +1,5 @@
 //! Reads one request line. Operations and fields that this release does not have are refused, and the error names them.
 
-use crate::Operation;
 use crate::line::{
     AggregateFields, BatchFields, ComputeFields, GraphLine, ReadOptions, StoreLine, WriteLine,
     WriteOperation, WriteOptions,
@@ -8,9 +7,12 @@ use crate::line::{
     error::{LineError, near_miss},
     gremlin::{GREMLIN, GremlinFields, GremlinLine},
     json::Distinct,
-    names::{fields_of_variant, names_of},
     options::GraphOptions,
     store::{MGET, StoreKeys},
+};
+use crate::{
+    Operation,
+    names::{fields_of_variant, names_of},
 };
 use kith_types::ErrorCode;
 use serde::de::DeserializeOwned;

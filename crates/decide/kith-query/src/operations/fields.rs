@@ -65,7 +65,8 @@ pub(crate) trait Fields {
 
 /// How the answer to an operation is printed.
 pub trait Viewed {
-    /// The answer as it is printed.
+    /// The answer as it is printed. Python returns the same as a dictionary or, if it has one member, the value of that
+    /// member.
     type View: Printed;
 
     /// Prepares an answer for being printed.

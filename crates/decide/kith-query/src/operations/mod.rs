@@ -36,6 +36,7 @@ mod query;
 mod query_machine;
 mod resolve;
 mod search;
+mod signature;
 mod suggest;
 mod trace;
 #[cfg(test)]
@@ -58,7 +59,8 @@ pub use page::{After, AnswerPage, Pages};
 pub use path::PathAnswer;
 pub use query::GraphQuery;
 pub use query_machine::{FanOut, Input, OperationStep, Outline, QueryMachine, Scope};
-pub use view::{Block, Cell, Column, IdsView, WrongAnswer};
+pub use signature::{Parameter, Signature};
+pub use view::{Block, Cell, Column, IdsView, Json, WrongAnswer};
 
 use crate::convert::ConvertError;
 use fields::{AnswerKind, Decoded, Fields, Viewed};

@@ -1,13 +1,17 @@
 //! What follows from the lists of operations and of kinds of answers in `mod.rs`.
 
-use super::{AnswerPage, Machine, Operation, Pages, resolve::Resolver};
+use super::{After, AnswerPage, Machine, Operation, Pages, resolve::Resolver};
 use crate::OperationError;
 use kith_wire::v1::query_request::Operand;
 
 /// Makes the enum of all operations from one line for each: its variant, its folder and fields, and its name in requests,
 /// preceded by the description of its subcommand.
 macro_rules! operations {
-    ($($(#[$attribute:meta])* $variant:ident($module:ident::$fields:ident) = $name:literal;)*) => {
+    ($(
+        #[doc = $about:literal]
+        $(#[$attribute:meta])*
+        $variant:ident($module:ident::$fields:ident) = $name:literal;
+    )*) => {
         $(pub use $module::$fields;)*
 
         /// The operation of a query of a graph, with its own fields. Names of operations and fields are a contract:
@@ -16,6 +20,7 @@ macro_rules! operations {
         #[cfg_attr(feature = "flags", derive(clap::Subcommand))]
         pub enum Operation {
             $(
+                #[doc = $about]
                 $(#[$attribute])*
                 #[serde(rename = $name)]
                 $variant($fields),
@@ -31,6 +36,11 @@ macro_rules! operations {
                 match self {
                     $(Self::$variant(_) => $fields::NAME,)*
                 }
+            }
+
+            /// All operations as functions, in the order of declaration.
+            pub fn signatures() -> Vec<Signature> {
+                vec![$(Signature::of::<$fields>($fields::NAME, $about)),*]
             }
 
             /// The answer as it is printed: its JSON and its text.
@@ -169,9 +179,32 @@ impl Operation {
         self.fields_mut().set_page(page);
     }
 
-    /// The reason why the fields do not go together with this page.
-    pub fn conflict(&self, page: &AnswerPage) -> Option<&'static str> {
-        self.fields().conflict(page)
+    /// Checks that the answer has such a page, and that the page goes together with the fields.
+    ///
+    /// # Errors
+    /// The reason if not.
+    pub fn check_page(&self, page: &AnswerPage) -> Result<(), &'static str> {
+        if let Some(reason) = self.fields().conflict(page) {
+            return Err(reason);
+        }
+        match (self.pages(), page.after) {
+            (Pages::Ids, Some(After::Cursor(_) | After::Place(_))) => {
+                Err("`after` is the last id of the previous page")
+            }
+            (Pages::Edges, Some(After::Id(_) | After::Place(_))) => {
+                Err("`after` is the cursor of the previous page")
+            }
+            (Pages::Associations, Some(After::Id(_) | After::Cursor(_))) => {
+                Err("`after` is the last association of the previous page: [time, id2]")
+            }
+            (Pages::Times, Some(_)) => {
+                Err("this operation has no `after`: give the last time of the previous page as `high`")
+            }
+            (Pages::None, _) if *page != AnswerPage::default() => {
+                Err("`limit` and `after` need an answer that has pages: a set of ids, edges or associations")
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Whether the query asks for objects or associations, which only live graphs have.

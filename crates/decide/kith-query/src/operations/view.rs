@@ -6,7 +6,7 @@ use super::{
 };
 use crate::GraphAnswer;
 use kith_wire::v1::{self, query_reply::Answer};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use thiserror::Error;
 
@@ -91,11 +91,14 @@ impl Cell {
 }
 
 /// JSON that is printed exactly as a node wrote it.
-#[derive(Clone, Debug, Serialize)]
-#[serde(transparent)]
+#[derive(Clone, Debug)]
 pub struct Json(Box<RawValue>);
 
 impl Json {
+    /// The name under which it serializes as a newtype, so that serializers of other forms than JSON can tell that its text
+    /// is JSON.
+    pub const NAME: &'static str = "kith_query::Json";
+
     pub(crate) fn of(text: String) -> Result<Self, WrongAnswer> {
         let json = RawValue::from_string(text);
         json.map(Self).map_err(|error| WrongAnswer(format!("fields that are not JSON: {error}")))
@@ -104,6 +107,12 @@ impl Json {
     /// The JSON.
     pub fn text(&self) -> &str {
         self.0.get()
+    }
+}
+
+impl Serialize for Json {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_newtype_struct(Self::NAME, &self.0)
     }
 }
 
