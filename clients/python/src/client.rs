@@ -14,6 +14,7 @@ use crate::{
     security::{self, Files},
     shared::Shared,
     stream::Stream,
+    to_python,
 };
 use kith_client::{AggregateQuery, ComputeAt, Failover, QueryOptions, Service, TransportKind};
 use kith_live::Mutation;
@@ -159,25 +160,19 @@ impl Client {
         self.count(store, plan::by_bucket(field, buckets)?, keys, given)
     }
 
-    /// Sends a query to a graph. `docs/queries.md` describes the operations and fields.
-    #[pyo3(signature = (name, op, fields, given=None))]
-    fn graph(
-        &self,
-        name: String,
-        op: &str,
-        fields: &Bound<'_, PyDict>,
-        given: Option<&Bound<'_, PyDict>>,
-    ) -> PyResult<Call> {
-        let (shared, options) = (Arc::clone(&self.shared), options(given)?);
+    /// Sends a query to a graph. `docs/queries.md` describes the operations. `given` has the fields and the options.
+    fn graph(&self, name: String, op: &str, given: &Bound<'_, PyDict>) -> PyResult<Call> {
+        let shared = Arc::clone(&self.shared);
+        let (query, options) = graph::query(op, given)?;
         if options.partial {
             return Err(PyTypeError::new_err(
                 "answers of graphs are always complete; `partial` is an option only of reads of stores",
             ));
         }
-        let query = graph::query(op, fields, options.workflow)?;
         Ok(Call::new(async move {
             let answered = shared.service().query(&name, &query, &options).await?;
-            reply(move |py| graph::answer(py, answered.answer))
+            let view = graph::view(&query.operation, answered.answer)?;
+            reply(move |py| to_python::answer(py, &view))
         }))
     }
 

@@ -1,131 +1,109 @@
-//! Queries of a graph, and their answers as plain Python values.
+//! Queries of graphs. Which operations there are, their fields and their answers follow from the registry of operations.
 
-use crate::{fields::Fields, live, options::wrong};
-use kith_query::{
-    CommonAnswer, CommonPlan, CommonQuery, ConnectionsQuery, DegreeQuery, DistanceQuery, EdgesAnswer,
-    EdgesQuery, EntitiesQuery, GraphAnswer, GraphQuery, MembersQuery, NetworkAnswer, NetworkQuery,
-    NetworkReturn, Operation, PathQuery, SuggestQuery, Want,
+use crate::{
+    from_python,
+    options::{NAMES, options, wrong},
+    to_python::ToPython,
 };
-use kith_schema::ColumnNumber;
-use kith_types::{Direction, Workflow};
-use pyo3::{IntoPyObjectExt, exceptions::PyTypeError, prelude::*, types::PyDict};
+use kith_client::{QueryError, QueryOptions};
+use kith_query::{
+    After, AnswerPage, AnswerView, GraphAnswer, GraphQuery, Operation, Page, Parameter, Signature,
+};
+use kith_types::Direction;
+use pyo3::{
+    exceptions::{PyTypeError, PyValueError},
+    prelude::*,
+    types::{PyDict, PyString},
+};
+use serde::Serialize;
+use std::sync::LazyLock;
 
-/// Makes a query from the name and the fields of an operation, which `docs/queries.md` describes.
+/// The arguments that every query of a graph takes.
+const EDGES: [&str; 2] = ["edge_type", "direction"];
+
+static SIGNATURES: LazyLock<Vec<Signature>> = LazyLock::new(Operation::signatures);
+
+/// An operation for Python: its name, its description, and its parameters. A parameter is a name, whether it is required, and
+/// its default.
+type Described<'py> = (&'static str, &'static str, Vec<(&'static str, bool, Option<Bound<'py, PyAny>>)>);
+
+/// Describes the operations of graphs.
+#[pyo3::pyfunction]
+pub fn operations(py: Python<'_>) -> PyResult<Vec<Described<'_>>> {
+    let parameter = |Parameter { name, is_required, default, .. }: &'static Parameter| {
+        let default = default.as_ref().map(|default| default.serialize(ToPython(py))).transpose()?;
+        Ok((*name, *is_required, default))
+    };
+    let described = |signature: &'static Signature| {
+        let parameters = signature.parameters.iter().map(parameter).collect::<PyResult<_>>()?;
+        Ok((signature.operation.name(), signature.about, parameters))
+    };
+    SIGNATURES.iter().map(described).collect()
+}
+
+/// Makes a query and its options from the name of an operation and its arguments, which `docs/queries.md` describes.
+/// Arguments that are `None` count as not given.
 ///
 /// # Errors
-/// `TypeError` or `ValueError` if the operation is unknown or a field is missing or invalid.
-pub fn query(op: &str, fields: &Bound<'_, PyDict>, workflow: Workflow) -> PyResult<GraphQuery> {
-    let fields = Fields(fields);
-    let want = || match fields.or("return", "ids".to_owned())?.as_str() {
-        "ids" => Ok(Want::Ids),
-        "size" => Ok(Want::Size),
-        "exists" => Ok(Want::Exists),
-        other => Err(wrong("return", other, "ids, size or exists")),
-    };
-    let operation = match op {
-        "connections" => Operation::Connections(ConnectionsQuery { id: fields.must("id")? }),
-        "entities" => {
-            Operation::Entities(EntitiesQuery { id: fields.must("id")?, kind: fields.must("kind")? })
+/// `TypeError` or `ValueError` if the operation or an argument is unknown, or an argument is missing or invalid.
+pub fn query(op: &str, given: &Bound<'_, PyDict>) -> PyResult<(GraphQuery, QueryOptions)> {
+    let signature = SIGNATURES.iter().find(|signature| signature.operation.name() == op);
+    let signature = signature.ok_or_else(|| PyTypeError::new_err(format!("there is no operation {op:?}")))?;
+    let fields = PyDict::new(given.py());
+    let read = PyDict::new(given.py());
+    let (mut page, mut edge_type, mut direction) = (AnswerPage::default(), None, None);
+    for (name, value) in given.iter().filter(|(_, value)| !value.is_none()) {
+        let name: String = name.extract()?;
+        let within = |why: PyErr| PyTypeError::new_err(format!("{name}: {why}"));
+        let is_field = signature.parameters.iter().any(|it| it.name == name && !it.is_page);
+        match name.as_str() {
+            name if is_field => fields.set_item(name, value)?,
+            "limit" => page.limit = Some(value.extract().map_err(within)?),
+            "after" => page.after = Some(after(&value)?),
+            "edge_type" => edge_type = Some(value.extract().map_err(within)?),
+            "direction" => direction = Some(direction_of(&value.extract::<String>().map_err(within)?)?),
+            name if NAMES.contains(&name) => read.set_item(name, value)?,
+            name => return Err(unknown(signature, name)),
         }
-        "members" => {
-            Operation::Members(MembersQuery { kind: fields.must("kind")?, entity: fields.must("entity")? })
-        }
-        "degree" => {
-            Operation::Degree(DegreeQuery { ids: fields.must("ids")?, filter: fields.filter("filter")? })
-        }
-        "edges" => Operation::Edges(EdgesQuery {
-            id: fields.must("id")?,
-            columns: fields.may("columns")?,
-            order_by: fields.may("order_by")?,
-            descending: fields.or("descending", false)?,
-            filter: fields.filter("filter")?,
-            limit: fields.may("limit")?,
-            after: fields.cursor("after")?,
-        }),
-        "network" => {
-            let returns = match want()? {
-                Want::Ids => NetworkReturn::Ids,
-                Want::Size | Want::Exists => NetworkReturn::Size,
-            };
-            Operation::Network(NetworkQuery { id: fields.must("id")?, returns })
-        }
-        "distance" => Operation::Distance(DistanceQuery { from: fields.must("id")?, to: fields.must("to")? }),
-        "path" => Operation::Path(PathQuery {
-            from: fields.must("id")?,
-            to: fields.must("to")?,
-            max: fields.or("max", 6)?,
-        }),
-        "common" => Operation::Common(CommonQuery {
-            id: fields.must("id")?,
-            to: fields.must("to")?,
-            kind: fields.may("kind")?,
-            returns: want()?,
-            plan: CommonPlan::Auto,
-        }),
-        "suggest" => Operation::Suggest(SuggestQuery { id: fields.must("id")?, k: fields.or("k", 20)? }),
-        _ => live::operation(op, &fields)?
-            .ok_or_else(|| PyTypeError::new_err(format!("there is no operation {op:?}")))?,
-    };
-    let direction = match fields.may::<String>("direction")?.as_deref() {
-        None => None,
-        Some("out") => Some(Direction::Out),
-        Some("in") => Some(Direction::In),
-        Some("both") => Some(Direction::Both),
-        Some(other) => return Err(wrong("direction", other, "out, in or both")),
-    };
-    Ok(GraphQuery { operation, edge_type: fields.may("edge_type")?, direction, workflow })
+    }
+    let mut operation = from_python::operation(op, &fields)?;
+    let mut options = options(Some(&read))?;
+    operation.check_page(&page).map_err(|why| PyTypeError::new_err(why.replace('`', "")))?;
+    match operation.page() {
+        Some(_) => operation.set_page(page),
+        None => options.page = Page { after: page.id(), limit: page.limit },
+    }
+    Ok((GraphQuery { operation, edge_type, direction, workflow: options.workflow }, options))
 }
 
-/// Converts an answer to plain Python values: lists, numbers and dictionaries.
-pub fn answer(py: Python<'_>, answer: GraphAnswer) -> PyResult<Py<PyAny>> {
-    match answer {
-        GraphAnswer::Ids(ids) | GraphAnswer::Common(CommonAnswer::Ids(ids)) => ids.into_py_any(py),
-        GraphAnswer::Common(CommonAnswer::Size(size)) => size.into_py_any(py),
-        GraphAnswer::Common(CommonAnswer::Exists(exists)) => exists.into_py_any(py),
-        GraphAnswer::Distances(distances) => {
-            distances.into_iter().map(|far| far.map(u32::from)).collect::<Vec<_>>().into_py_any(py)
-        }
-        GraphAnswer::Degrees(degrees) => degrees.into_py_any(py),
-        GraphAnswer::Edges(answer) => edges(py, &answer),
-        GraphAnswer::Object(object) => live::object(py, object),
-        GraphAnswer::Objects(objects) => live::objects(py, objects),
-        GraphAnswer::AssociationCount(count) => count.into_py_any(py),
-        GraphAnswer::Associations(answer) => live::associations(py, answer),
-        GraphAnswer::Path(path) => path.members.into_py_any(py),
-        GraphAnswer::Suggestions(suggestions) => suggestions.into_py_any(py),
-        GraphAnswer::Network(answer) => network(py, &answer),
+fn unknown(signature: &Signature, name: &str) -> PyErr {
+    let own = signature.parameters.iter().map(|it| it.name).chain(EDGES).collect::<Vec<_>>().join(", ");
+    let op = signature.operation.name();
+    let options = NAMES.join(", ");
+    PyTypeError::new_err(format!("{op} has no argument {name:?}; arguments: {own}; options: {options}"))
+}
+
+/// The end of the previous page.
+fn after(value: &Bound<'_, PyAny>) -> PyResult<After> {
+    from_python::value(value).map_err(|why| match value.is_instance_of::<PyString>() {
+        true => PyValueError::new_err(why.value(value.py()).to_string()),
+        false => PyTypeError::new_err(format!("after: {}", why.value(value.py()))),
+    })
+}
+
+fn direction_of(word: &str) -> PyResult<Direction> {
+    match word {
+        "out" => Ok(Direction::Out),
+        "in" => Ok(Direction::In),
+        "both" => Ok(Direction::Both),
+        other => Err(wrong("direction", other, "out, in or both")),
     }
 }
 
-fn edges(py: Python<'_>, answer: &EdgesAnswer) -> PyResult<Py<PyAny>> {
-    let edges = answer.ids.iter().enumerate().map(|(index, id)| {
-        let edge = PyDict::new(py);
-        edge.set_item("id", id)?;
-        for column in &answer.columns {
-            match column.numbers[index] {
-                ColumnNumber::U64(number) => edge.set_item(&column.name, number)?,
-                ColumnNumber::I64(number) => edge.set_item(&column.name, number)?,
-                ColumnNumber::F64(number) => edge.set_item(&column.name, number)?,
-            }
-        }
-        Ok(edge)
-    });
-    let page = PyDict::new(py);
-    page.set_item("edges", edges.collect::<PyResult<Vec<_>>>()?)?;
-    page.set_item("after", answer.after.map(|cursor| cursor.to_string()))?;
-    page.into_py_any(py)
-}
-
-fn network(py: Python<'_>, answer: &NetworkAnswer) -> PyResult<Py<PyAny>> {
-    let dict = PyDict::new(py);
-    dict.set_item("id", answer.id)?;
-    dict.set_item("degree", answer.sizes.first)?;
-    dict.set_item("n2", answer.sizes.second)?;
-    dict.set_item("net", answer.sizes.network())?;
-    dict.set_item("fof", answer.sizes.union)?;
-    if let Some(network) = &answer.network {
-        dict.set_item("first", network.first())?;
-        dict.set_item("second", network.second().collect::<Vec<_>>())?;
-    }
-    dict.into_py_any(py)
+/// Prepares an answer for Python: the object that is its JSON too.
+///
+/// # Errors
+/// If the answer is of another kind than the operation's.
+pub fn view(operation: &Operation, answer: GraphAnswer) -> Result<AnswerView, QueryError> {
+    operation.view(answer).map_err(|error| QueryError::Internal { detail: error.to_string() })
 }

@@ -15,6 +15,7 @@ mod entry;
 mod error;
 mod fields;
 mod footer;
+mod from_python;
 mod graph;
 mod keys;
 mod live;
@@ -25,6 +26,7 @@ mod record;
 mod security;
 mod shared;
 mod stream;
+mod to_python;
 mod value;
 
 /// The native part of the package `kith`. Import `kith` instead.
@@ -39,6 +41,7 @@ mod _kith {
         call::{Call, leave},
         client::{Client, connect},
         entry::Entry,
+        graph::operations,
         plan::Plan,
         record::Record,
         stream::Stream,

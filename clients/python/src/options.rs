@@ -12,8 +12,11 @@ use pyo3::{
 };
 use std::time::Duration;
 
-const KNOWN: &str =
-    "deadline, partial, fan_out, policy, hedge, cache, workflow, trace_id, ticket, critical, group";
+/// The names of the options.
+pub const NAMES: [&str; 11] = [
+    "deadline", "partial", "fan_out", "policy", "hedge", "cache", "workflow", "trace_id", "ticket",
+    "critical", "group",
+];
 
 /// Converts a dictionary of options. Options that are `None` count as not given.
 ///
@@ -42,7 +45,7 @@ pub fn options(given: Option<&Bound<'_, PyDict>>) -> PyResult<QueryOptions> {
             "group" => options.group = Some(value.extract()?),
             "trace_id" => options.trace_id = value.extract()?,
             _ => {
-                let message = format!("there is no option {name:?}; options: {KNOWN}");
+                let message = format!("there is no option {name:?}; options: {}", NAMES.join(", "));
                 return Err(PyTypeError::new_err(message));
             }
         }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+from collections.abc import Callable
 
 import numpy
 import pytest
@@ -11,6 +12,7 @@ import pytest
 import kith
 from cluster import Cluster
 from conftest import DIMENSIONS
+from kith.plan import Building
 
 
 def test_many_questions_share_one_loop(cluster: Cluster, village: str) -> None:
@@ -43,12 +45,19 @@ def test_a_client_outlives_its_loop(cluster: Cluster) -> None:
 
 @pytest.mark.parametrize("name", ["Client", "Compute", "Aggregate", "Graph", "Stream", "connect"])
 def test_both_clients_have_the_same_methods(name: str) -> None:
-    def signatures(module: object) -> dict[str, str]:
+    def functions(module: object) -> dict[str, Callable[..., object]]:
         thing = getattr(module, name)
-        methods = [thing] if inspect.isfunction(thing) else [*vars(thing).values()]
-        functions = [method for method in methods if inspect.isfunction(method)]
+        methods = {name: thing} if inspect.isfunction(thing) else dict(inspect.getmembers(thing, inspect.isfunction))
         # `async for` and `async with` have names of their own.
-        signatures = {function.__name__.replace("__a", "__"): inspect.signature(function) for function in functions}
-        return {name: str(signature).replace("Async", "") for name, signature in signatures.items()}
+        return {name.replace("__a", "__"): method for name, method in methods.items()}
 
-    assert signatures(kith) == signatures(kith.aio)
+    blocking, awaited = functions(kith), functions(kith.aio)
+    signatures = {name: str(inspect.signature(method)) for name, method in blocking.items()}
+    assert signatures == {
+        name: str(inspect.signature(method)).replace("Async", "") for name, method in awaited.items()
+    }
+    public = [name for name in blocking if not name.startswith("_")]
+    assert public and all(blocking[name].__doc__ for name in public)
+    assert not any(inspect.iscoroutinefunction(blocking[name]) for name in public)
+    plain = {"stream", "compute", "aggregate", "graph", "pieces", "close", *vars(Building)}
+    assert {name for name in public if not inspect.iscoroutinefunction(awaited[name])} <= plain

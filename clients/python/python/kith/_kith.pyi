@@ -34,15 +34,16 @@ class Client:
         buckets: Mapping[str, Any],
         given: Mapping[str, Any] | None = None,
     ) -> Call: ...
-    def graph(
-        self, name: str, op: str, fields: Mapping[str, Any], given: Mapping[str, Any] | None = None
-    ) -> Call: ...
+    def graph(self, name: str, op: str, given: Mapping[str, Any]) -> Call: ...
     def write(
         self, name: str, op: str, fields: Mapping[str, Any], given: Mapping[str, Any] | None = None
     ) -> Call: ...
     def shape(self, store: str) -> Call: ...
 
 def connect(addresses: Sequence[str], direct: bool, transport: str, files: Files) -> Call: ...
+
+def operations() -> list[tuple[str, str, list[tuple[str, bool, Any]]]]:
+    """The operations of graphs: name, description, and parameters as name, whether required, default."""
 
 def build_store(
     store: str, out: str, given: Mapping[str, Any], rows: Iterable[Any] | None, files: Sequence[str] | None
