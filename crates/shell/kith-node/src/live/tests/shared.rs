@@ -24,7 +24,10 @@ use std::{
     },
     time::Duration,
 };
-use tokio::sync::watch;
+use tokio::{
+    sync::{Semaphore, watch},
+    time::timeout,
+};
 
 const LIST: ListKey = ListKey { id1: 1, kind: TypeId(2) };
 /// The length of a list, which is more than a cache keeps of it.
@@ -36,9 +39,13 @@ const fn deep(start: Start) -> Query {
     Query::Range { list: LIST, start, limit: 10 }
 }
 
+/// How many statements that read or write rows the database carries out at a time.
+const PROCESSORS: usize = 4;
+
 /// A database that counts the reads of pages, and holds them and the reads of ends of logs back while it is closed.
 struct Gated {
     inner: SqliteDatabase,
+    processors: Semaphore,
     pages: AtomicUsize,
     ends: AtomicUsize,
     is_open: watch::Sender<bool>,
@@ -60,7 +67,20 @@ impl Gated {
         let parts = vec![BatchPart { partition: P, expected, changes }];
         inner.commit(Batch { parts, ..Default::default() }).await.unwrap();
         let (pages, ends) = (AtomicUsize::default(), AtomicUsize::default());
-        Arc::new(Self { inner, pages, ends, is_open: watch::Sender::new(true) })
+        let processors = Semaphore::new(PROCESSORS);
+        Arc::new(Self { inner, processors, pages, ends, is_open: watch::Sender::new(true) })
+    }
+
+    /// Adds an association to the list, as a node does that leads the partition. Returns the end of the log after it.
+    async fn add(&self, id2: u64) -> LogPoint {
+        let expected = self.inner.points(vec![P]).await.unwrap()[0];
+        let stamp = LogPoint { position: expected.position.next(), ..expected };
+        let association = Association { id2, time: id2, stamp, data: Default::default() };
+        let rows = vec![RowWrite::PutAssociation(LIST, association)];
+        let changes = vec![LoggedChange { change: Change { effects: Vec::new() }, rows }];
+        let parts = vec![BatchPart { partition: P, expected, changes }];
+        self.commit(Batch { parts, ..Default::default() }).await.unwrap();
+        stamp
     }
 
     async fn pass(&self) {
@@ -78,11 +98,16 @@ impl Database for Gated {
     }
 
     fn commit(&self, batch: Batch) -> Reply<'_, (), CommitError> {
-        self.inner.commit(batch)
+        async move {
+            let _processor = self.processors.acquire().await.unwrap();
+            self.inner.commit(batch).await
+        }
+        .boxed()
     }
 
     fn read_many(&self, parts: Vec<PartitionQueries>) -> Reply<'_, Vec<RowsAt>> {
         async move {
+            let _processor = self.processors.acquire().await.unwrap();
             let is_page = |query: &RowQuery| {
                 matches!(query, RowQuery::List { after: Some(_), .. } | RowQuery::List { skip: 1.., .. })
             };
@@ -266,7 +291,7 @@ async fn a_read_that_waits_for_its_turn_ends_at_its_deadline() {
 }
 
 #[tokio::test]
-async fn many_readers_far_into_a_list_leave_statements_to_others() {
+async fn many_readers_far_into_a_list_leave_statements_to_others_and_writes_go_on() {
     const READERS: u32 = 16;
     let folder = tempfile::tempdir().unwrap();
     let database = Gated::create(folder.path()).await;
@@ -285,6 +310,12 @@ async fn many_readers_far_into_a_list_leave_statements_to_others() {
     // Another read finds a statement free.
     let other = graph.evaluate(&cold(Duration::from_secs(600))).await.expect("it is answered");
     assert!(matches!(other.value, Value::Objects(_)));
+    let mut written = LogPoint::default();
+    for id2 in LENGTH + 1..LENGTH + 21 {
+        let adding = timeout(Duration::from_secs(60), database.add(id2));
+        written = adding.await.expect("the readers leave the database to writes");
+    }
+    assert_eq!(database.inner.points(vec![P]).await.unwrap(), [written]);
     assert_eq!(database.pages.load(SeqCst), 2, "the other readers wait");
     database.is_open.send_replace(true);
     for reader in readers {
