@@ -25,6 +25,7 @@
 
 mod around;
 pub mod body;
+mod codec;
 pub mod documents;
 mod error;
 pub mod frame;
@@ -45,6 +46,7 @@ pub mod etcd {
 }
 
 pub use around::{InSlices, around_records, around_slice};
+pub use codec::MessageCodec;
 pub use error::{code_of, detail_of, is_answer, status, too_slow, with_detail};
 pub use prost::Message;
 pub use rope::Rope;

@@ -5,6 +5,7 @@
 mod census;
 mod connected;
 pub mod farewell;
+mod holdback;
 mod http2;
 mod limits;
 mod lookout;
@@ -56,7 +57,7 @@ const CONNECTION_BYTES_MAX: usize = 176 << 20;
 /// The memory for requests of all connections of a process. Large requests may use three quarters of it, which is as much
 /// as one connection may use.
 const PROCESS_BYTES_MAX: usize = 240 << 20;
-/// The memory for HTTP/2 streams of all connections of a process, of the above: 10,240 streams. The rest is left to requests
+/// The memory for HTTP/2 streams of all connections of a process, of the above: 5,120 streams. The rest is left to requests
 /// of other protocols and to long ones.
 const STREAMS_BYTES_MAX: usize = 160 << 20;
 /// How often to check whether peers read their replies.

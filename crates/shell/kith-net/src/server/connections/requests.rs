@@ -1,10 +1,12 @@
 //! HTTP requests of a connection. A request is under way until its answer has ended. Its body is charged as it arrives, and
 //! its answer until it is sent.
 
-use super::{Arrival, Connected, UNCHARGED_BYTES, UNCHARGED_REPLY_BYTES, UnderWay, no_memory};
+use super::{
+    Arrival, Connected, UNCHARGED_BYTES, UNCHARGED_REPLY_BYTES, UnderWay, holdback::Holdback, no_memory,
+};
 use crate::server::{hosts, stream::CallerConnection};
 use axum::{
-    body::{Body, HttpBody},
+    body::{Body, BodyDataStream, HttpBody},
     extract::Request,
     http::HeaderMap,
     middleware::Next,
@@ -50,8 +52,9 @@ pub(crate) fn is_streamed(request: &Request) -> bool {
 /// Counts and bounds a request of a connection.
 pub(crate) async fn follow(connected: Arc<Connected>, request: Request, next: Next) -> Response {
     let under_way = connected.request();
-    let is_streamed = is_streamed(&request);
-    let answering = next.run(request.map(|body| charged(body, &connected, is_streamed)));
+    let (is_grpc, is_streamed) =
+        (request.extensions().get::<CallerConnection>().is_some(), is_streamed(&request));
+    let answering = next.run(request.map(|body| charged(body, &connected, is_grpc, is_streamed)));
     let response = connected.share().scope(answering).await;
     if response.body().is_end_stream() {
         return response;
@@ -137,35 +140,148 @@ impl Answer {
     }
 }
 
-/// Wraps a request's body so that it is charged to its connection until it has been read. The body fails if there is no
-/// memory for it, or if it arrives too slowly.
-fn charged(body: Body, connected: &Arc<Connected>, is_streamed: bool) -> Body {
-    let arrival = Arrival::new(connected);
-    let state = (body.into_data_stream(), arrival, 0usize);
-    let pieces = stream::unfold(Some(state), move |state| async move {
-        let (mut body, mut arrival, mut came) = state?;
-        let piece = tokio::select! {
-            biased;
-            piece = body.next() => piece?,
-            () = arrival.is_too_slow(), if !is_streamed => return Some((Err(too_slow()), None)),
-        };
-        let piece: Bytes = match piece {
-            Ok(piece) => piece,
-            Err(error) => return Some((Err(Status::from_error(error.into())), None)),
-        };
-        came += piece.len();
-        arrival.received(piece.len());
-        // The reader assembles the pieces in a buffer that grows by doubling.
-        if !is_streamed && UNCHARGED_BYTES < came && !arrival.pay(2 * came) {
-            return Some((Err(no_memory()), None));
+/// Wraps a request's body so that it is charged to its connection until it has been read, and, if it is `grpc`, so that its
+/// reader reserves nothing for messages of which little has arrived. The body fails if there is no memory for it, or if it
+/// arrives too slowly.
+fn charged(body: Body, connected: &Arc<Connected>, is_grpc: bool, is_streamed: bool) -> Body {
+    let arriving = Arriving {
+        body: body.into_data_stream(),
+        arrival: Arrival::new(connected),
+        holdback: is_grpc.then(Holdback::default),
+        came: 0,
+        is_streamed,
+    };
+    let pieces = stream::unfold(Some(arriving), |arriving| async move {
+        let mut arriving = arriving?;
+        match arriving.next().await.transpose()? {
+            Ok(piece) => Some((Ok(piece), Some(arriving))),
+            Err(status) => Some((Err(status), None)),
         }
-        Some((Ok(piece), Some((body, arrival, came))))
     });
     Body::from_stream(pieces)
+}
+
+/// The body of a request that arrives.
+struct Arriving {
+    body: BodyDataStream,
+    arrival: Arrival,
+    /// `None` if the body does not consist of gRPC messages.
+    holdback: Option<Holdback>,
+    /// How many bytes have arrived.
+    came: usize,
+    is_streamed: bool,
+}
+
+impl Arriving {
+    /// The next bytes for the reader; `None` at the end.
+    async fn next(&mut self) -> Result<Option<Bytes>, Status> {
+        loop {
+            let piece = tokio::select! {
+                biased;
+                piece = self.body.next() => piece,
+                () = self.arrival.is_too_slow(), if !self.is_streamed => return Err(too_slow()),
+            };
+            let Some(piece) = piece else {
+                return match self.holdback.as_ref().is_some_and(Holdback::is_within_message) {
+                    true => Err(ends_early()),
+                    false => Ok(None),
+                };
+            };
+            let piece = self.receive(piece.map_err(|error| Status::from_error(error.into()))?)?;
+            if !piece.is_empty() {
+                return Ok(Some(piece));
+            }
+        }
+    }
+
+    /// Charges bytes that have arrived, and returns those that the reader may have now.
+    fn receive(&mut self, piece: Bytes) -> Result<Bytes, Status> {
+        self.came += piece.len();
+        self.arrival.received(piece.len());
+        let (piece, announced, reserved) = match &mut self.holdback {
+            None => (piece, 0, 0),
+            Some(holdback) => (holdback.receive(piece), holdback.announced(), holdback.reserved()),
+        };
+        if self.is_streamed {
+            return if announced <= UNCHARGED_BYTES { Ok(piece) } else { Err(too_large()) };
+        }
+        // The bytes are kept twice: by the reader, which assembles them, and where they come from or where they go to.
+        let largest = self.came.max(reserved);
+        if UNCHARGED_BYTES < largest && !self.arrival.pay(self.came + largest) {
+            return Err(no_memory());
+        }
+        Ok(piece)
+    }
 }
 
 fn too_slow() -> Status {
     let message =
         "the request did not arrive in time: it stopped arriving, or arrived more slowly than 128 KiB/s";
     kith_wire::status(ErrorCode::DeadlineExceeded, message, "ask for less at once")
+}
+
+fn ends_early() -> Status {
+    let message = "the request's body ends before its message is complete";
+    kith_wire::status(ErrorCode::BadRequest, message, "send as many bytes as the message's prefix says")
+}
+
+fn too_large() -> Status {
+    let message = format!("a message of a stream is longer than {UNCHARGED_BYTES} bytes");
+    kith_wire::status(ErrorCode::TooLarge, message, "ask for less at once")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::testing::known, *};
+    use futures::channel::mpsc;
+    use tonic::Code;
+
+    /// A body whose pieces are sent one by one, and what its reader gets.
+    fn arriving(
+        connected: &Arc<Connected>,
+        is_streamed: bool,
+    ) -> (mpsc::UnboundedSender<Bytes>, BodyDataStream) {
+        let (pieces, body) = mpsc::unbounded();
+        let body = Body::from_stream(body.map(Ok::<_, Status>));
+        (pieces, charged(body, connected, true, is_streamed).into_data_stream())
+    }
+
+    fn send(pieces: &mpsc::UnboundedSender<Bytes>, bytes: impl Into<Bytes>) {
+        pieces.unbounded_send(bytes.into()).expect("it is read");
+    }
+
+    fn failure(read: Option<Result<Bytes, axum::Error>>) -> (Code, String) {
+        let status = Status::from_error(read.expect("not the end").expect_err("it fails").into());
+        (status.code(), status.message().to_owned())
+    }
+
+    #[tokio::test]
+    async fn an_announced_message_takes_no_memory_before_it_arrives() {
+        let connected = known();
+        let (pieces, mut read) = arriving(&connected, false);
+        // 16 MiB.
+        send(&pieces, &[0, 1, 0, 0, 0][..]);
+        send(&pieces, vec![7; 1 << 20]);
+        assert!(read.next().now_or_never().is_none(), "the reader would reserve 16 MiB");
+        assert_eq!(connected.request_bytes(), 2 * (5 + (1 << 20)));
+        send(&pieces, vec![7; 3 << 20]);
+        let passed = read.next().await.expect("a quarter is there").expect("it is charged");
+        assert_eq!(passed.len(), 5 + (4 << 20));
+        assert_eq!(connected.request_bytes(), 5 + (4 << 20) + (16 << 20));
+        drop(pieces);
+        let (code, message) = failure(read.next().await);
+        assert_eq!(code, Code::InvalidArgument, "{message}");
+        assert!(message.contains("ends before its message is complete"), "{message}");
+    }
+
+    #[tokio::test]
+    async fn a_message_of_a_stream_is_short() {
+        let (pieces, mut read) = arriving(&known(), true);
+        send(&pieces, &[0, 0, 0, 0, 3, 1, 2, 3][..]);
+        assert!(read.next().await.expect("a piece").is_ok());
+        send(&pieces, &[0, 0, 0, 0x40, 1][..]);
+        let (code, message) = failure(read.next().await);
+        assert_eq!(code, Code::OutOfRange, "{message}");
+        assert!(message.contains("longer than 16384 bytes"), "{message}");
+    }
 }

@@ -21,8 +21,9 @@ use tonic::{body::Body, codegen::Service};
 
 /// How many requests of one connection may be under way; the peer holds back further ones.
 pub(crate) const STREAMS_MAX: u32 = 512;
-/// What the libraries keep for a stream.
-const STREAM_BYTES: usize = UNCHARGED_BYTES;
+/// The memory of a stream: what is not charged elsewhere of its request, and as much for what hyper, axum and tonic keep for
+/// it (about 12 KiB).
+const STREAM_BYTES: usize = UNCHARGED_BYTES + (16 << 10);
 /// While this many streams of a connection wait for their first turn, it is not read.
 pub(super) const STARTING_MAX: usize = 32;
 /// While this many streams of a connection have a task, it is not read: more than may be under way, so some were cancelled
