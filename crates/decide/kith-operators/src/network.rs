@@ -77,10 +77,20 @@ impl Network {
 
     /// Members at distance exactly 2, ascending.
     pub fn second(&self) -> impl Iterator<Item = u64> {
-        let mut nearer = self.first.iter().copied().peekable();
+        self.union_where(false)
+    }
+
+    /// The ids of the raw union at distance 0 or 1, ascending.
+    pub fn nearer(&self) -> impl Iterator<Item = u64> {
+        self.union_where(true)
+    }
+
+    /// The ids of the raw union that are nearer than 2, or those that are not.
+    fn union_where(&self, is_nearer: bool) -> impl Iterator<Item = u64> {
+        let mut first = self.first.iter().copied().peekable();
         self.union.iter().filter(move |&id| {
-            while nearer.next_if(|&other| other < id).is_some() {}
-            id != self.id && nearer.peek() != Some(&id)
+            while first.next_if(|&other| other < id).is_some() {}
+            is_nearer == (id == self.id || first.peek() == Some(&id))
         })
     }
 
@@ -130,6 +140,7 @@ mod tests {
     #[test]
     fn ids_come_ascending() {
         assert_eq!(network().second().collect::<Vec<_>>(), [2, 7]);
+        assert_eq!(network().nearer().collect::<Vec<_>>(), [1, 5, 9]);
         assert_eq!(network().both().collect::<Vec<_>>(), [1, 2, 7, 9]);
     }
 

@@ -39,5 +39,5 @@ pub use aside::{INLINE_BYTES_MAX, aside};
 pub use budget::{Budget, Charge};
 pub use endpoint::endpoint;
 pub use in_flight::InFlight;
-pub use turns::{Share, give_way, in_turns};
+pub use turns::{Share, give_way, in_turns, in_turns_once_long};
 pub use unwritten::Unwritten;

@@ -54,7 +54,13 @@ fn turns() -> MutexGuard<'static, Queue<Waker>> {
 ///
 /// The work must not contain another `in_turns`, which would wait for the turn that it holds.
 pub async fn in_turns<T>(work: impl Future<Output = T> + Send) -> T {
-    InTurns { work: Some(Box::pin(work)), share: Share::here(), position: None, spent: Duration::ZERO }.await
+    InTurns::new(Duration::ZERO, work).await
+}
+
+/// Does work that may compute for long: in turns, as [`in_turns`] does, once it has computed for longer than a turn should take.
+/// Until then it costs hardly more than without turns, so this suits work that is mostly short.
+pub async fn in_turns_once_long<T>(work: impl Future<Output = T> + Send) -> T {
+    InTurns::new(LONG, work).await
 }
 
 /// Yields, so that others get their turn.
@@ -77,7 +83,9 @@ struct InTurns<'a, T> {
     share: Share,
     /// The place in the queue, while it waits for a turn.
     position: Option<QueuePosition>,
-    /// The time that its turns took.
+    /// The time that it takes without turns at first.
+    free: Duration,
+    /// The time that it took so far.
     spent: Duration,
 }
 
@@ -94,7 +102,12 @@ impl Drop for Turn<'_> {
     }
 }
 
-impl<T> InTurns<'_, T> {
+impl<'a, T> InTurns<'a, T> {
+    fn new(free: Duration, work: impl Future<Output = T> + Send + 'a) -> Self {
+        let work = Some(Box::pin(work) as _);
+        Self { work, share: Share::here(), position: None, free, spent: Duration::ZERO }
+    }
+
     /// Waits for a turn. Returns whether it may be long.
     fn poll_turn(&mut self, context: &Context<'_>) -> Poll<bool> {
         let waker = || context.waker().clone();
@@ -115,12 +128,14 @@ impl<T> Future for InTurns<'_, T> {
     type Output = T;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
-        let is_long = ready!(self.poll_turn(context));
+        let needs_turn = self.free <= self.spent;
+        let is_long = needs_turn && ready!(self.poll_turn(context));
         let Self { work, share, spent, .. } = &mut *self;
-        let turn = Turn { share, began: Instant::now() };
+        let began = Instant::now();
+        let _turn = needs_turn.then(|| Turn { share, began });
         let unfinished = work.as_mut().expect("a future is not polled after its end");
         let polled = elsewhere_if(is_long, || unfinished.as_mut().poll(context));
-        *spent += turn.began.elapsed();
+        *spent += began.elapsed();
         if polled.is_ready() {
             *work = None;
         }
@@ -182,6 +197,38 @@ mod tests {
             });
             assert!(most < 600, "turns of {turn:?}: {most}");
         }
+    }
+
+    #[test]
+    fn work_that_turns_out_to_be_long_keeps_others_waiting_for_few_turns() {
+        let most = most_turns_beside(async {
+            let shares: Vec<Share> = (0..300).map(|_| Share::default()).collect();
+            let mut tasks = JoinSet::new();
+            for share in shares.clone() {
+                let endless = in_turns_once_long(async {
+                    loop {
+                        work(Duration::from_millis(3));
+                        give_way().await;
+                    }
+                });
+                tasks.spawn(async move { share.scope(endless).await });
+            }
+            (shares, tasks)
+        });
+        assert!(most < 600, "{most}");
+    }
+
+    #[tokio::test]
+    async fn short_work_takes_no_turn() {
+        let share = Share::default();
+        share.scope(in_turns_once_long(give_way())).await;
+        assert_eq!(share.turns(), 0);
+        let long = async {
+            work(LONG);
+            give_way().await;
+        };
+        share.scope(in_turns_once_long(long)).await;
+        assert_eq!(share.turns(), 1);
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

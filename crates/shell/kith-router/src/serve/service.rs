@@ -2,8 +2,8 @@
 
 use super::{forward::Forwarder, pipeline::Pipeline};
 use futures::{FutureExt, StreamExt, future::BoxFuture};
-use kith_net::{Share, in_turns};
-use kith_query::{BatchStream, QueryError, Question, Reply, Request, Service};
+use kith_net::{Share, in_turns, in_turns_once_long};
+use kith_query::{BatchStream, Operation, QueryError, Question, Reply, Request, Service};
 use kith_session::{Session, carried_out};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -52,14 +52,24 @@ impl GraphServer {
             return reply;
         }
         let work = self.session.call(Arc::clone(&request));
-        let answered = if is_long(&request) { in_turns(work).await } else { work.await };
+        let answered = match &request.question {
+            _ if is_long(&request) => in_turns(work).await,
+            // How much it computes is known only once nodes have answered.
+            Question::Graph { .. } => in_turns_once_long(work).await,
+            // Traversals take turns by themselves.
+            _ => work.await,
+        };
         passage.end(answered)
     }
 }
 
-/// Whether a request may compute for long without waiting for nodes. Traversals take turns by themselves.
+/// Whether a request is likely to compute for long without waiting for nodes: one for many keys, and suggestions, which weigh all
+/// members at distance 2.
 fn is_long(request: &Request) -> bool {
-    request.question.keys().is_some_and(|keys| KEYS_WITHOUT_TURNS_MAX < keys.len())
+    match &request.question {
+        Question::Graph { query, .. } => matches!(query.operation, Operation::Suggest(_)),
+        question => question.keys().is_some_and(|keys| KEYS_WITHOUT_TURNS_MAX < keys.len()),
+    }
 }
 
 impl Service for GraphServer {

@@ -40,8 +40,7 @@ impl AnswerKind for NetworkAnswer {
         if let Some(network) = &self.network {
             reply.first = network.first().to_vec();
             reply.second = network.second().collect();
-            let near = network.union().iter().filter(|&id| network.distance(id) != Some(2));
-            reply.fof_near = near.collect();
+            reply.fof_near = network.nearer().collect();
         }
         Answer::Network(reply)
     }
