@@ -34,6 +34,7 @@ mod page;
 mod path;
 mod query;
 mod query_machine;
+mod reciprocal;
 mod resolve;
 mod search;
 mod signature;
@@ -59,6 +60,7 @@ pub use page::{After, AnswerPage, Pages};
 pub use path::PathAnswer;
 pub use query::GraphQuery;
 pub use query_machine::{FanOut, Input, OperationStep, Outline, QueryMachine, Scope};
+pub use reciprocal::ReciprocalAnswer;
 pub use signature::{Parameter, Signature};
 pub use view::{Block, Cell, Column, IdsView, Json, WrongAnswer};
 
@@ -111,6 +113,8 @@ registry::operations! {
     Common(common::CommonQuery) = "common";
     /// People you may know: members at distance 2, most common connections first
     Suggest(suggest::SuggestQuery) = "suggest";
+    /// The members that a member follows and that follow it
+    Reciprocal(reciprocal::ReciprocalQuery) = "reciprocal";
 }
 
 // One line for each kind of answer.
@@ -141,4 +145,6 @@ registry::answers! {
     Common(CommonAnswer);
     /// For `suggest`: (member, number of common connections), greatest numbers first, ties by ascending id.
     Suggestions(Vec<(u64, u32)>);
+    /// For `reciprocal`.
+    Reciprocal(ReciprocalAnswer);
 }

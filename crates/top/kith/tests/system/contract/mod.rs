@@ -253,3 +253,62 @@ fn a_router_that_dies_under_queries_costs_none_while_another_is_named() {
     let last = alone.last().expect("an answer a line");
     assert_eq!((last["error"]["code"].as_str(), alone_exit), (Some("unreachable"), 3), "{last}");
 }
+
+#[test]
+fn reciprocal_members_are_those_of_loaded_and_of_live_graphs() {
+    let cluster = Cluster::start(&[]);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = |name: &str, content: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, content).expect("written");
+        path.to_str().expect("UTF-8").to_owned()
+    };
+    let follows = [(1, 2), (2, 1), (1, 3), (3, 1), (1, 4), (5, 1)];
+    let rows: String = follows.iter().map(|(from, to)| format!("{from},{to}\n")).collect();
+    let rows = file("follows.csv", &format!("src,dst\n{rows}"));
+    cluster.must(&["load", "graph", &rows, "--graph", "loaded", "--edge-type", "follows", "--directed"]);
+    let types = "[object.person]\n[association.follows]\ninverse = \"followed_by\"\n\
+                 [association.friend]\nsymmetric = true\n[association.rates]\n";
+    cluster.must(&["schema", "apply", &file("types.toml", types), "--graph", "live"]);
+    let add = |kind: &str, from: u64, to: u64| json!({"op": "assoc_add", "graph": "live", "id1": from, "type": kind, "id2": to});
+    let mut writes: Vec<Value> = follows.iter().map(|&(from, to)| add("follows", from, to)).collect();
+    writes.extend([add("friend", 1, 9), add("rates", 1, 9)]);
+    let (written, exit) = cluster.run(&writes, 1);
+    assert_eq!(exit, 0, "{written:?}");
+
+    let ask = |graph: &str, more: Value| {
+        let mut line = json!({"op": "reciprocal", "graph": graph, "id": 1, "edge_type": "follows"});
+        line.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+        if graph == "live" {
+            line["critical"] = json!(true);
+        }
+        one(&cluster, line)
+    };
+    for graph in ["loaded", "live"] {
+        assert_eq!(ask(graph, json!({})), json!({"ids": [2, 3], "truncated": false}), "{graph}");
+        assert_eq!(ask(graph, json!({"limit": 1})), json!({"ids": [2], "truncated": true}), "{graph}");
+        assert_eq!(ask(graph, json!({"limit": 2})), json!({"ids": [2, 3], "truncated": false}), "{graph}");
+        assert_eq!(ask(graph, json!({"id": 5})), json!({"ids": [], "truncated": false}), "{graph}");
+        assert_eq!(ask(graph, json!({"id": 77}))["error"]["code"], "member_not_found", "{graph}");
+        assert_eq!(ask(graph, json!({"limit": 0}))["error"]["code"], "out_of_range", "{graph}");
+        assert_eq!(ask(graph, json!({"after": 2}))["error"]["code"], "bad_request", "{graph}");
+    }
+    let inverse = json!({"edge_type": "followed_by"});
+    assert_eq!(ask("live", inverse), json!({"ids": [2, 3], "truncated": false}));
+    let symmetric = json!({"edge_type": "friend"});
+    assert_eq!(ask("live", symmetric), json!({"ids": [9], "truncated": false}));
+    assert_eq!(ask("live", json!({"edge_type": "rates"}))["error"]["code"], "direction_not_kept");
+
+    let command = |verb: &str, more: &[&str]| {
+        cluster.must(&[&[verb, "reciprocal", "1", "--graph", "loaded", "--limit", "1"], more].concat())
+    };
+    for transport in ["framed", "grpc"] {
+        let json = command("graph", &["--transport", transport, "-o", "json"]);
+        assert_eq!(json, "{\"ids\":[2],\"truncated\":true}\n");
+    }
+    assert!(command("graph", &[]).contains("--limit"), "the table says that there are more");
+    assert!(command("explain", &[]).contains("intersection of both directions"));
+    assert!(command("graph", &["--profile"]).contains("intersection of both directions"));
+    let asked = cluster.metric("kith_router_query_seconds_count{op=\"reciprocal\"}").unwrap_or_default();
+    assert!(10.0 <= asked, "{asked} queries were counted");
+}

@@ -1,0 +1,77 @@
+//! The operation `reciprocal`: the members that a member follows and that follow it.
+
+mod answer;
+mod machine;
+#[cfg(test)]
+mod twin;
+
+pub use answer::ReciprocalAnswer;
+
+use super::{
+    Machine,
+    fields::{Decoded, Fields},
+    page::{AnswerPage, Pages},
+    resolve::Resolver,
+};
+use crate::OperationError;
+use kith_schema::KindRole;
+use kith_wire::v1::{self, query_request::Operand};
+use machine::Reciprocal;
+use serde::{Deserialize, Serialize};
+
+/// The default number of ids.
+const LIMIT: u64 = 1_000;
+
+// Asks for the members that a member follows and that follow it.
+#[allow(missing_docs, reason = "a doc line would replace that of the subcommand")]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "flags", derive(clap::Args))]
+#[serde(deny_unknown_fields)]
+pub struct ReciprocalQuery {
+    /// The member
+    pub id: u64,
+    /// The most ids of the answer, 1 to 100,000; 1,000 by default. An option of the line.
+    #[cfg_attr(feature = "flags", arg(skip))]
+    #[serde(skip)]
+    pub limit: Option<u64>,
+}
+
+impl Fields for ReciprocalQuery {
+    fn to_message(&self) -> Operand {
+        Operand::Reciprocal(v1::ReciprocalOperand { id: self.id, limit: self.limit })
+    }
+
+    fn from_message(operand: Operand) -> Decoded<Self, Operand> {
+        match operand {
+            Operand::Reciprocal(message) => Decoded::valid(Self { id: message.id, limit: message.limit }),
+            operand => Decoded::Elsewhere(operand),
+        }
+    }
+
+    fn machine(&self, names: &Resolver<'_>) -> Result<Box<dyn Machine>, OperationError> {
+        let edge = names.edge()?;
+        names.two_sided(&edge, "`reciprocal`")?;
+        let is_directed = names.kind(&edge)?.role == KindRole::Directed;
+        Ok(Box::new(Reciprocal::new(self.id, edge, is_directed, self.limit.unwrap_or(LIMIT))?))
+    }
+
+    fn ids(&self) -> Vec<u64> {
+        vec![self.id]
+    }
+
+    fn pages(&self) -> Pages {
+        Pages::Ids
+    }
+
+    fn page(&self) -> Option<AnswerPage> {
+        Some(AnswerPage::after_id(self.limit, None))
+    }
+
+    fn set_page(&mut self, page: AnswerPage) {
+        self.limit = page.limit;
+    }
+
+    fn conflict(&self, page: &AnswerPage) -> Option<&'static str> {
+        page.after.map(|_| "`reciprocal` has no `after`: give a greater `limit`")
+    }
+}
