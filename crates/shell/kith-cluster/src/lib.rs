@@ -1,5 +1,5 @@
 //! The parts that nodes, routers and database processes have in common as processes of a cluster. `kith-node`,
-//! `kith-router` and `kith_server::database` use it; it answers no queries.
+//! `kith-router` and `kith::database` use it; it answers no queries.
 //!
 //! ```text
 //! metadata store ── watch ──► topology (a copy on disk) ──► every part of the process

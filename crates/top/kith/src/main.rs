@@ -1,6 +1,6 @@
 //! The `kith` command line: loads graphs, asks questions, operates clusters, and starts the processes of a cluster. It
 //! is the topmost crate: it depends on nearly all crates, and nothing depends on it. A command parses its flags, calls
-//! a crate, and prints.
+//! a crate, and prints. The library beside this program (`lib.rs`) puts the roles of a cluster together.
 //!
 //! - `cli`: all commands, and the flags that all of them share.
 //! - `graph`, `ask`, `explain`, `gremlin`, `run`: questions about graphs.

@@ -39,7 +39,7 @@ fn every_unit_bounds_the_memory_and_the_threads_of_its_process() {
 
 /// The crates that nodes, routers and database processes are made of, as far as they count anything.
 const SERVING: [&str; 10] = [
-    "kith-server",
+    "kith",
     "kith-node",
     "kith-database",
     "kith-router",

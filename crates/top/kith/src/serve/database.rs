@@ -12,7 +12,7 @@ use crate::{
     failure::{Exit, Failure},
 };
 use clap::Args;
-use kith_server::database::{DatabaseOptions, DatabaseServer};
+use kith::database::{DatabaseOptions, DatabaseServer};
 
 /// Run a database process, which keeps the rows of live graphs in files
 #[derive(Args, Debug)]

@@ -10,8 +10,8 @@ use crate::{
     output::{self, Format},
 };
 use anyhow::Context;
+use kith::dev::{self, ReadyDocument, StopError};
 use kith_cluster::private;
-use kith_server::dev::{self, ReadyDocument, StopError};
 use kith_types::ErrorCode;
 use serde::{Deserialize, Serialize};
 use std::{

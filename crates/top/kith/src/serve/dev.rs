@@ -11,10 +11,10 @@ use crate::{
     output::Format,
 };
 use clap::Args;
+use kith::dev::{Dev, DevOptions, PORT, PORT_GREMLIN, PORT_HTTP, PORT_RESP, ReadyDocument, Shape};
 use kith_cluster::place::ReadFrom;
 use kith_files::objects::Location;
 use kith_net::server::connections::ConnectionSettings;
-use kith_server::dev::{Dev, DevOptions, PORT, PORT_GREMLIN, PORT_HTTP, PORT_RESP, ReadyDocument, Shape};
 use std::{num::NonZeroU16, path::PathBuf};
 
 /// Run a whole cluster on this machine

@@ -25,6 +25,7 @@ mod gremlin;
 mod groups;
 mod hostile;
 mod ids;
+mod in_process;
 mod integrity;
 mod limits;
 mod live;

@@ -1,14 +1,12 @@
 //! A synthetic peer of a later release sends a real router and a real node requests that they do not know. A message with an
 //! unknown variant arrives as one without a variant; `docs/formats/README.md` has the rule.
 
-mod support;
-
+use super::{start, village};
 use kith_net::endpoint;
 use kith_types::ErrorCode;
 use kith_wire::v1::{
     self, cluster_client::ClusterClient, graph_client::GraphClient, node_client::NodeClient,
 };
-use support::{start, village};
 use tonic::Status;
 
 /// Checks that the refusal names what is unknown, and has the code for unknown operations.

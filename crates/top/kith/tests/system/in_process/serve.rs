@@ -1,8 +1,8 @@
 //! One cluster in this process: a graph is loaded, and the answers are correct, through a router and through a session, over
 //! both transports.
 
-mod support;
-
+use super::village;
+use kith::dev::DevOptions;
 use kith_client::TransportKind;
 use kith_net::security::Dialer;
 use kith_net::transport::{GrpcTransport, Transport};
@@ -13,12 +13,10 @@ use kith_query::{
 };
 use kith_routing::{FanOutController, LoadSnapshot, QueryShape, fan_out::ControllerState};
 use kith_schema::EdgeSelector;
-use kith_server::dev::DevOptions;
 use kith_session::{Session, SessionSettings};
 use kith_types::{Direction, Workflow};
 use kith_wire::v1;
 use std::sync::{Arc, mpsc};
-use support::village;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
@@ -42,7 +40,7 @@ async fn error_code(service: &dyn Service, graph: &str, operation: Operation) ->
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_loaded_graph_is_served_by_the_router_and_to_the_fast_client() {
-    let cluster = support::start(2, 3).await;
+    let cluster = super::start(2, 3).await;
     cluster.load("village", &village("edges.csv.gz"), Some(&village("entities.csv.gz"))).await;
     let seeds = vec![cluster.ready().nodes[4].addr.clone()];
     let session = Session::connect(seeds.clone(), SessionSettings::default()).await.expect("a node answers");
@@ -108,7 +106,7 @@ async fn a_router_asks_the_controller_that_its_program_brings() {
             .with_controller("network:sync-union", Arc::new(AlwaysTwo))
             .expect("it selects something");
     };
-    let cluster = support::start_with(3, 1, bring).await;
+    let cluster = super::start_with(3, 1, bring).await;
     cluster.load("village", &village("edges.csv.gz"), None).await;
     let answered =
         answer(&cluster.router, Operation::Network(NetworkQuery { id: 9043, returns: NetworkReturn::Size }))
@@ -161,7 +159,7 @@ fn long_request(version: u64, deadline_us: u64) -> v1::EvaluateRequest {
 }
 
 /// Returns how many requests the nodes of this process dropped.
-async fn expired(cluster: &support::Cluster) -> u64 {
+async fn expired(cluster: &super::Cluster) -> u64 {
     let mut stream = TcpStream::connect(&cluster.ready().http).await.expect("it listens");
     let request = "GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
     stream.write_all(request.as_bytes()).await.expect("it takes a request");
@@ -182,7 +180,7 @@ fn et_1_a_request_whose_deadline_passed_in_the_queue_is_not_executed() {
         .expect("a runtime");
     runtime.block_on(async {
         // Disable fetching lists ahead, because the router's requests would wait in the same queue.
-        let cluster = support::start_with(1, 1, |options| options.router.cache.list_bytes = 0).await;
+        let cluster = super::start_with(1, 1, |options| options.router.cache.list_bytes = 0).await;
         let version = cluster.load("village", &village("edges.csv.gz"), None).await;
         let addr = cluster.ready().nodes[0].addr.clone();
         let beside = GrpcTransport::default();

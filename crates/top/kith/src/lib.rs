@@ -1,5 +1,6 @@
 //! The process of databases, and the supervisor of `kith dev`, which runs a whole cluster on one machine, in one process
-//! or with one process for each database, node and router. It is the one crate that puts nodes and routers together.
+//! or with one process for each database, node and router. The program `kith` uses this library, and tests start clusters
+//! in their own process with it.
 //! The supervisor answers no requests itself, and everything that it starts ends with it.
 //!
 //! ```text
@@ -15,7 +16,7 @@
 //! - `dev/ready`: the ready file, replaced atomically at every change.
 //! - `dev/logs`, `dev/temporary`, `dev/stop`: logs, a data directory for one run, and stopping from another process.
 //!
-//! The single roles are started by `kith/src/serve`, not here.
+//! The commands in `serve` start the single roles.
 //!
 //! To add a role to a development cluster, begin with `dev/plan` and `dev/roles`.
 

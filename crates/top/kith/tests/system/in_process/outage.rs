@@ -1,14 +1,12 @@
 //! Reads work without the metadata store: a node starts from its copy on disk and serves.
 
-mod support;
-
+use super::village;
 use kith_cluster::metadata::{EmbeddedMetadata, RemoteMetadata};
 use kith_node::{Node, NodeOptions};
 use kith_query::{ConnectionsQuery, GraphAnswer, GraphQuery, Operation, QueryOptions, Service};
 use kith_session::{Session, SessionSettings};
 use kith_types::ErrorCode;
 use std::{net::SocketAddr, sync::Arc};
-use support::village;
 use tokio_util::sync::CancellationToken;
 
 /// Returns an address on which no process listens.
@@ -19,7 +17,7 @@ fn nobody() -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_starts_and_serves_while_the_metadata_store_is_away() {
-    let cluster = support::start(1, 1).await;
+    let cluster = super::start(1, 1).await;
     cluster.load("village", &village("edges.csv.gz"), None).await;
     let addr: SocketAddr = cluster.ready().nodes[0].addr.parse().expect("an address");
     let data = cluster.data();

@@ -1,13 +1,11 @@
 //! Tests of fetching from a node that serves.
 
-mod support;
-
+use super::{start, village};
 use kith_cluster::PeerSource;
 use kith_engine::{FetchError, FetchOptions, fetch, verify_component};
 use kith_net::security::Dialer;
 use kith_types::PartitionId;
 use std::ops::ControlFlow;
-use support::{start, village};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_gives_its_partitions_to_a_peer_and_no_others() {

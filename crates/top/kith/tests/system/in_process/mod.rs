@@ -1,11 +1,15 @@
-//! A development cluster in this process, with graphs.
+//! Development clusters in this process, with graphs.
 
-#![allow(dead_code, reason = "each test binary uses a part of it")]
+mod newer;
+mod outage;
+mod peer;
+mod serve;
+mod versions;
 
+use kith::dev::{Dev, DevOptions, ReadyDocument, Shape};
 use kith_build::{LoadOptions, LoadReport, load_graph};
 use kith_client::RouterClient;
 use kith_engine::Manifest;
-use kith_server::dev::{Dev, DevOptions, ReadyDocument, Shape};
 use kith_types::{PartitionCount, StoreVersion};
 use kith_wire::{documents::ComponentDocument, v1};
 use std::path::{Path, PathBuf};

@@ -1,7 +1,6 @@
 //! Pushes that leave nodes out, and pushes that are requested twice.
 
-mod support;
-
+use super::{Cluster, village};
 use kith_build::{LoadOptions, load_graph};
 use kith_query::{ConnectionsQuery, GraphAnswer, GraphQuery, Operation, QueryError, QueryOptions, Service};
 use kith_routing::FanOutLimit;
@@ -12,7 +11,6 @@ use kith_wire::{
     v1::{self, store_request::Command},
 };
 use std::{fs, path::PathBuf, time::Duration};
-use support::{Cluster, village};
 
 /// The interval between two checks of a condition.
 const LOOK: Duration = Duration::from_millis(50);
@@ -35,7 +33,7 @@ async fn built(cluster: &Cluster, version: u64) -> Vec<ComponentDocument> {
     options.edges = vec![village("edges.csv.gz")];
     let report = tokio::task::spawn_blocking(move || load_graph(&options, &mut |_| {}));
     let report = report.await.expect("the load does not panic").expect("the load succeeds");
-    report.components.iter().map(|(manifest, _)| support::component_document(manifest, 0)).collect()
+    report.components.iter().map(|(manifest, _)| super::component_document(manifest, 0)).collect()
 }
 
 async fn push(
@@ -94,7 +92,7 @@ async fn assert_served(cluster: &Cluster) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_a_push_left_out_is_not_asked_and_repairs_itself() {
-    let cluster = support::start(2, 1).await;
+    let cluster = super::start(2, 1).await;
     cluster.load("village", &village("edges.csv.gz"), None).await;
     let components = built(&cluster, 1_000_000).await;
     // Put a file where the second node wants to create the new version.
@@ -127,14 +125,14 @@ async fn a_node_that_a_push_left_out_is_not_asked_and_repairs_itself() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_store_that_is_not_there_is_not_pushed_to() {
-    let cluster = support::start(1, 1).await;
+    let cluster = super::start(1, 1).await;
     let refused = push(&cluster, "p1", &[], 0).await.expect_err("there is no such store");
     assert_eq!(refused.code(), ErrorCode::UnknownStore);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_callers_write_into_a_record_is_bounded() {
-    let cluster = support::start(1, 1).await;
+    let cluster = super::start(1, 1).await;
     cluster.load("village", &village("edges.csv.gz"), None).await;
     let before = described(&cluster).await;
     let cancel = async |push: &str| {
