@@ -3,7 +3,7 @@
 pub mod avro;
 pub mod floor;
 pub mod plain_table;
-#[path = "../../../crates/top/kith-bench/src/stats.rs"]
+#[path = "../../../crates/top/kith-terminal/src/bench/stats.rs"]
 pub mod stats;
 
 use rustix::time::{ClockId, clock_gettime};

@@ -1,5 +1,5 @@
-//! The parts that all commands of the terminal share. `kith` and `kith-bench` use it. [`top`] is the one command that is
-//! here whole.
+//! The parts that all commands of the terminal share. `kith` uses it. [`top`] and, with the feature `bench`, `bench`
+//! are the two commands that are here whole.
 //!
 //! - [`connect`]: finds the cluster (`--router`, `--ready-file`, `KITH_ROUTER`, a running `kith dev`) and connects to
 //!   it.
@@ -23,6 +23,8 @@
 //!
 //! To print a new kind of answer, add its JSON in `reply` and its text in `table`.
 
+#[cfg(feature = "bench")]
+pub mod bench;
 pub mod confirm;
 pub mod connect;
 pub mod controllers;

@@ -8,7 +8,7 @@
 
 #[path = "rig/mod.rs"]
 mod rig;
-#[path = "../../kith-bench/src/stats.rs"]
+#[path = "../../kith-terminal/src/bench/stats.rs"]
 #[allow(dead_code, reason = "quantiles are for calibration")]
 mod stats;
 #[path = "../tests/support/mod.rs"]

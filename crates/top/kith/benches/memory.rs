@@ -6,12 +6,12 @@
 //! limit, `KITH_BENCH_RATE` the requests per second, `KITH_BENCH_SECONDS` the length of a curve, and `KITH_BENCH_OUT`
 //! the file for the drawn curves.
 
-#[path = "../../kith-bench/src/kv/draw.rs"]
+#[path = "../../kith-terminal/src/bench/kv/draw.rs"]
 #[allow(dead_code, reason = "names are for the command")]
 mod draw;
 #[path = "rig/mod.rs"]
 mod rig;
-#[path = "../../kith-bench/src/stats.rs"]
+#[path = "../../kith-terminal/src/bench/stats.rs"]
 #[allow(dead_code, reason = "quantiles are for calibration")]
 mod stats;
 #[path = "../tests/support/mod.rs"]

@@ -5,12 +5,12 @@
 //! compared with the loaded value. `KITH_BENCH_ROWS` sets the number of rows, and `KITH_BENCH_ROUNDS` the number of
 //! times that each rate is measured.
 
-#[path = "../../kith-bench/src/kv/draw.rs"]
+#[path = "../../kith-terminal/src/bench/kv/draw.rs"]
 #[allow(dead_code, reason = "names are for the command")]
 mod draw;
 #[path = "rig/mod.rs"]
 mod rig;
-#[path = "../../kith-bench/src/stats.rs"]
+#[path = "../../kith-terminal/src/bench/stats.rs"]
 #[allow(dead_code, reason = "quantiles are for calibration")]
 mod stats;
 #[path = "../tests/support/mod.rs"]

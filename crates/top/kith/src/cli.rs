@@ -108,7 +108,7 @@ pub enum Command {
     /// Benchmark a cluster, or the build of a graph
     #[cfg(feature = "bench")]
     #[command(subcommand)]
-    Bench(kith_bench::BenchCommand),
+    Bench(kith_terminal::bench::BenchCommand),
     /// Simulate clusters, and draw the figures of the Moolle paper
     #[cfg(feature = "sim")]
     #[command(subcommand)]
@@ -161,7 +161,7 @@ pub fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Cluster(command) => block_on(cluster::run(&target, output, command)),
         Command::Top(flags) => block_on(kith_terminal::top::run(&target, output, &flags)),
         #[cfg(feature = "bench")]
-        Command::Bench(command) => block_on(kith_bench::run(&target, output, command)),
+        Command::Bench(command) => block_on(kith_terminal::bench::run(&target, output, command)),
         #[cfg(feature = "sim")]
         Command::Sim(command) => sim::run(output, command),
         Command::Dev(args) => args.run(output, target.ready_file),
@@ -233,7 +233,10 @@ fn asks(command: &Command) -> bool {
         | Command::Run(_) => true,
         #[cfg(feature = "bench")]
         Command::Bench(command) => {
-            matches!(command, kith_bench::BenchCommand::Graph(_) | kith_bench::BenchCommand::Kv(_))
+            matches!(
+                command,
+                kith_terminal::bench::BenchCommand::Graph(_) | kith_terminal::bench::BenchCommand::Kv(_)
+            )
         }
         #[cfg(feature = "sim")]
         Command::Sim(_) => false,

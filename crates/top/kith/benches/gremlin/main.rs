@@ -10,7 +10,7 @@ mod server;
 
 #[path = "../rig/mod.rs"]
 mod rig;
-#[path = "../../../kith-bench/src/stats.rs"]
+#[path = "../../../kith-terminal/src/bench/stats.rs"]
 #[allow(dead_code, reason = "each benchmark uses a part of it")]
 mod stats;
 #[path = "../../tests/support/mod.rs"]

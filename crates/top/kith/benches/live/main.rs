@@ -17,7 +17,7 @@ mod ranges;
 mod rig;
 mod second_degree;
 mod site;
-#[path = "../../../kith-bench/src/stats.rs"]
+#[path = "../../../kith-terminal/src/bench/stats.rs"]
 #[allow(dead_code, reason = "only the calibration uses quantiles")]
 mod stats;
 #[path = "../../tests/support/mod.rs"]

@@ -1,6 +1,6 @@
 //! CPU time by process, and its form in reports.
 
-#[path = "../../../kith-bench/src/cpu.rs"]
+#[path = "../../../kith-terminal/src/bench/cpu.rs"]
 mod by_process;
 
 #[allow(unused_imports, reason = "each benchmark uses a part of it")]

@@ -4,11 +4,11 @@
 
 pub mod cpu;
 pub mod gather;
-#[path = "../../../kith-bench/src/latency.rs"]
+#[path = "../../../kith-terminal/src/bench/latency.rs"]
 pub mod latency;
 pub mod mariadb;
 pub mod memcached;
-#[path = "../../../kith-bench/src/open_loop.rs"]
+#[path = "../../../kith-terminal/src/bench/open_loop.rs"]
 pub mod open_loop;
 pub mod postgres;
 pub mod reads;

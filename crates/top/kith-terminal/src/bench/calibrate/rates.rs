@@ -2,13 +2,13 @@
 
 use super::sustained::{RateResult, Search};
 use crate::{
-    connect::{self, TargetFlags},
-    failure::Failure,
-    {
+    bench::{
         open_loop::{Driven, Schedule, drive},
         population::{Draw, Population},
         stats::quantile,
     },
+    connect::{self, TargetFlags},
+    failure::Failure,
 };
 use anyhow::Context;
 use kith_client::{QueryOptions, Service};

@@ -33,11 +33,8 @@ mod tally;
 mod twin;
 mod workload;
 
+use crate::{connect::TargetFlags, failure::Exit, output::Format};
 use clap::Subcommand;
-use connect::TargetFlags;
-use failure::Exit;
-use kith_terminal::{connect, controllers, failure, keys, names, output, table};
-use output::Format;
 
 /// The benchmarks.
 #[derive(Debug, Subcommand)]

@@ -1,7 +1,7 @@
 //! Lets settings take turns, a slice of time each, with the same queries at the same moments of their slices.
 
 use super::GraphBenchFlags;
-use crate::{
+use crate::bench::{
     open_loop::{Driven, Schedule, drive},
     setting::Setting,
     tally::Tally,

@@ -4,7 +4,7 @@ use super::{
     GraphBenchFlags,
     slices::{Answers, AtRate, Slice},
 };
-use crate::{
+use crate::bench::{
     setting::Setting,
     stats::{Interval, median_interval},
     tally::{KindReport, Tally},

@@ -1,7 +1,7 @@
 //! Fits the penalty functions of equation 5 (Moolle §IV-C3) to the kernels that nodes and clients run, over lists of the
 //! graph. The kernels run in this process, so that neither sockets nor other work affect the times.
 
-use crate::population::{Draw, Population};
+use crate::bench::population::{Draw, Population};
 use anyhow::Context;
 use kith_operators::{Missing, Operator, Part, Share, Value, evaluate, sets::Scratch};
 use rand::{SeedableRng, rngs::StdRng};

@@ -5,7 +5,7 @@ use super::{
     draw::Draw,
     keys::{Drawn, Known},
 };
-use crate::{
+use crate::bench::{
     cpu,
     latency::Latencies,
     open_loop::{Driven, Schedule, drive},
@@ -126,7 +126,7 @@ fn count(driven: Driven<Result<Seen, QueryError>>) -> AtRate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::open_loop::Observation;
+    use crate::bench::open_loop::Observation;
 
     #[test]
     fn only_answers_have_latencies_and_every_key_is_counted() {

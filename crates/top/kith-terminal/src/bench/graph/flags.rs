@@ -1,12 +1,14 @@
 //! The flags of `kith bench graph`.
 
 use crate::{
+    bench::{
+        population::Draw,
+        setting::{Setting, split_outside_parentheses},
+        workload::Mix,
+    },
     controllers::ControllerSet,
     failure::Failure,
     names::positive,
-    population::Draw,
-    setting::{Setting, split_outside_parentheses},
-    workload::Mix,
 };
 use clap::{Args, ValueEnum};
 use kith_client::CacheMode;

@@ -2,7 +2,7 @@
 
 use super::report::{GraphReport, RateReport};
 use crate::{
-    stats::Interval,
+    bench::stats::Interval,
     table::{Side, count, micros, table},
 };
 
