@@ -20,6 +20,7 @@ use crate::{
     graphson,
     value::Value,
 };
+use kith_schema::live::FieldsFault;
 use kith_types::check_key;
 use std::{collections::BTreeMap, fmt::Write, sync::Arc};
 
@@ -156,6 +157,12 @@ impl Properties {
         self.0.extend(change.0);
         self.0.retain(|_, value| !matches!(value, Value::Null));
         self
+    }
+}
+
+impl From<GremlinError> for FieldsFault {
+    fn from(error: GremlinError) -> Self {
+        FieldsFault::Property(error.message)
     }
 }
 

@@ -1,4 +1,4 @@
-//! The words and decisions of live graphs: objects and associations that are written while they are read (TAO;
+//! The decisions of live graphs: objects and associations that are written while they are read (TAO;
 //! `docs/design/0019-live-graph.md`). Nodes, databases, clients and the simulator use this crate. It does no I/O, reads
 //! no clock and draws no random numbers.
 //!
@@ -9,8 +9,7 @@
 //! ```
 //!
 //! - `types`: types of objects and associations, their fields and indexes, and which changes of them are allowed.
-//! - `write`, `read`, `ticket`: requests as callers state them, their outcomes, and the log points that a read must
-//!   have seen.
+//! - [`kith_schema::live`]: requests as callers state them, their outcomes, and the log points that a read must have seen.
 //! - `resolve`, `decide`: pure functions from a write to its changes.
 //! - `leader`: the state machine of the partitions that one node leads in one database. `hand_over` gives them away.
 //! - `intent`: writes to a pair of partitions, from the decision until both ends have them.
@@ -31,15 +30,12 @@ mod decide;
 mod guards;
 mod intent;
 mod leader;
-mod read;
 mod resolve;
 mod rows;
 pub mod testing;
-mod ticket;
 #[cfg(test)]
 mod twin;
 mod types;
-mod write;
 
 #[cfg(test)]
 use testing::fixture;
@@ -56,28 +52,21 @@ pub use decide::{
 };
 pub use guards::Guards;
 pub use intent::{Edge, EdgeContent, Intent};
+pub use kith_schema::live::{
+    ASSOCIATION_BYTES_MAX, AssociationAnswer, AssociationRead, CAP_MAX, Conditions, Done, FieldsFault,
+    INDEX_MAX, ListPlace, ListedAssociation, Mutation, NotATicket, NotAWriteId, OBJECT_BYTES_MAX,
+    ObjectAnswer, ObjectFind, Outcome, Refusal, STALE_MAX, Select, Start, Ticket, TypeId, UnknownType,
+    VISIBLE_AFTER, WRITE_ID_BYTES_MAX, Write, WriteFault, WriteId,
+};
 pub use leader::{
     Action, Answered, CallerId, CommitId, CommitResult, Delivery, DeliveryError, Duties, DutyChange, Event,
     Leader, LoadId, Now, SenderId, WriteError,
 };
-pub use read::{
-    AssociationAnswer, AssociationRead, INDEX_MAX, ListedAssociation, ObjectAnswer, ObjectFind, Select, Start,
-};
-pub use resolve::{
-    EdgeKeys, ResolvedMutation, ResolvedWrite, WriteFault, WriteName, new_object_id, ordering_partition,
-};
-pub use rows::{
-    Association, AssociationKey, Data, IndexEntry, ListKey, ListPlace, Object, Pair, UniqueHolder,
-};
-pub use ticket::{NotATicket, STALE_MAX, Ticket, VISIBLE_AFTER};
+pub use resolve::{EdgeKeys, ResolvedMutation, ResolvedWrite, WriteName, new_object_id, ordering_partition};
+pub use rows::{Association, AssociationKey, Data, IndexEntry, ListKey, Object, Pair, UniqueHolder};
 pub use types::{
-    AssociationDocument, AssociationType, CAP_MAX, DeclaredAssociation, DeclaredInverse, DeclaredObject,
-    DeclaredTypes, FieldsFault, FindFault, GraphTypes, INDEX_KEY_BYTES_MAX, Index, IndexDocument, IndexId,
-    Indexing, Inverse, Label, MissingTypes, OPEN_TYPES_MAX, ObjectDocument, ObjectType, Subject,
-    TEXT_BYTES_MAX, TYPES_MAX, TypeChange, TypeId, TypeKind, TypesDocument, TypesError, TypesFault,
-    UnknownType,
-};
-pub use write::{
-    ASSOCIATION_BYTES_MAX, Conditions, Done, Mutation, NotAWriteId, OBJECT_BYTES_MAX, Outcome, Refusal,
-    WRITE_ID_BYTES_MAX, Write, WriteId,
+    AssociationDocument, AssociationType, DeclaredAssociation, DeclaredInverse, DeclaredObject,
+    DeclaredTypes, FindFault, GraphTypes, INDEX_KEY_BYTES_MAX, Index, IndexDocument, IndexId, Indexing,
+    Inverse, Label, MissingTypes, OPEN_TYPES_MAX, ObjectDocument, ObjectType, Subject, TEXT_BYTES_MAX,
+    TYPES_MAX, TypeChange, TypeKind, TypesDocument, TypesError, TypesFault,
 };

@@ -1,6 +1,6 @@
 //! The rows of a live graph, as databases store them and caches keep them.
 
-use crate::{IndexId, TypeId};
+use crate::{IndexId, ListPlace, TypeId};
 use kith_types::{LogPoint, PartitionCount, PartitionId, partition_of_id};
 use std::sync::Arc;
 
@@ -98,28 +98,6 @@ pub struct UniqueHolder {
     pub id: u64,
 }
 
-/// A place in an association list. Lists are sorted by descending time; among equal times, the smaller id comes first. The
-/// order of places is that of lists: a place that comes first is smaller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct ListPlace {
-    /// The time of the association there.
-    pub time: u64,
-    /// The object that the association leads to.
-    pub id2: u64,
-}
-
-impl Ord for ListPlace {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        other.time.cmp(&self.time).then(self.id2.cmp(&other.id2))
-    }
-}
-
-impl PartialOrd for ListPlace {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
 /// Two different objects, in no particular order. The leader of the partition of the smaller id orders all writes to
 /// two-sided associations between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -154,13 +132,6 @@ impl Pair {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lists_are_newest_first_and_ties_are_by_ascending_id() {
-        let mut places = [(5, 9), (7, 3), (7, 1), (0, 0)].map(|(time, id2)| ListPlace { time, id2 });
-        places.sort();
-        assert_eq!(places.map(|position| (position.time, position.id2)), [(7, 1), (7, 3), (5, 9), (0, 0)]);
-    }
 
     #[test]
     fn a_pair_is_the_same_from_both_ends() {

@@ -1,6 +1,6 @@
 //! The answers of nodes to reads of a live graph, key by key.
 
-use kith_live::{AssociationAnswer, ObjectAnswer};
+use kith_schema::live::{AssociationAnswer, ObjectAnswer};
 
 /// The object that a key names.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 //! §II-A pushes query processing to both).
 
 use crate::EdgesPlan;
-use kith_live::{AssociationRead, ObjectFind};
+use kith_schema::live::{AssociationRead, ObjectFind};
 use kith_schema::{
     EdgeSelector,
     compute::{AggregatePlan, ComputePlan},

@@ -1,7 +1,7 @@
 //! The result of an evaluation, and the parts of it that nodes send.
 
 use crate::{AssociationsEntry, EdgesEntry, Groups, ObjectEntry, Records};
-use kith_live::{AssociationAnswer, ListedAssociation};
+use kith_schema::live::{AssociationAnswer, ListedAssociation};
 
 /// The result of an evaluation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -237,7 +237,7 @@ fn retain<T>(all: &mut Vec<T>, stays: impl Fn(usize) -> bool) {
 mod tests {
     use super::*;
     use crate::{EdgePage, Record, RecordsBuilder};
-    use kith_live::ObjectAnswer;
+    use kith_schema::live::ObjectAnswer;
 
     #[test]
     fn values_take_what_they_hold() {

@@ -17,16 +17,15 @@
 
 mod holding;
 mod live;
-mod lookup;
 mod table;
 mod types;
 pub mod versions;
 
 pub use holding::{groups_of, placed, strategy_of, wanted};
+pub use kith_wire::LookupError;
 pub use live::{LiveGraph, leaders_document, leaders_of};
-pub use lookup::LookupError;
 pub use table::{cluster_document, listed_document, listed_entry, role_of_group, role_text, table_parts};
-pub use types::{check_types_text, identity_of, types_of_text, types_text};
+pub use types::{identity_of, types_of_text, types_text};
 
 use kith_routing::{QuotaRates, RoutingTable, StoreReach, TableError};
 use kith_schema::{
@@ -298,19 +297,8 @@ impl Topology {
     /// [`LookupError::UnknownStore`]; [`LookupError::NotValues`] for a graph; [`LookupError::NoVersion`] if no version is
     /// served yet.
     pub fn store(&self, name: &str) -> Result<&Arc<ValueStore>, LookupError> {
-        match self.stores.get(name) {
-            Some(store) if store.pinned.version() == 0 => {
-                Err(LookupError::NoVersion { store: name.to_owned() })
-            }
-            Some(store) => Ok(store),
-            None if self.document.stores.iter().any(|store| store.name == name) => {
-                Err(LookupError::NotValues { name: name.to_owned() })
-            }
-            None => Err(LookupError::UnknownStore {
-                name: name.to_owned(),
-                known: self.stores.keys().cloned().collect(),
-            }),
-        }
+        let store = self.stores.get(name).filter(|store| store.pinned.version() != 0);
+        store.ok_or_else(|| LookupError::of_values(&self.document, name))
     }
 }
 

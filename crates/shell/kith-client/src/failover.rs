@@ -196,7 +196,7 @@ fn named(error: QueryError, addr: &str) -> QueryError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kith_live::{Conditions, Mutation, Write};
+    use kith_schema::live::{Conditions, Mutation, Write};
 
     #[test]
     fn the_next_router_is_the_one_named_after() {

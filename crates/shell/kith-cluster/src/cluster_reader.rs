@@ -2,8 +2,8 @@
 
 use crate::topology::TopologyReceiver;
 use futures::{StreamExt, stream::BoxStream};
-use kith_topology::LookupError;
 use kith_types::ErrorCode;
+use kith_wire::LookupError;
 use kith_wire::{documents::Document, v1};
 use tokio_stream::wrappers::WatchStream;
 use tokio_util::sync::CancellationToken;

@@ -4,7 +4,7 @@
 use crate::metadata::{MetadataStore, types};
 use crate::{data_dir::write_atomically, topology::TYPES_FOLDER};
 use futures::{StreamExt, stream};
-use kith_topology::{check_types_text, identity_of};
+use kith_topology::identity_of;
 use kith_wire::documents::{LiveGraphDocument, TopologyDocument, TypesReference};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -143,7 +143,7 @@ pub fn add_types_beside(path: &Path, topology: &mut TopologyDocument) {
 fn copy_in(folder: &Path, graph: &LiveGraphDocument) -> Result<Arc<str>, String> {
     let path = folder.join(file_name(graph)?);
     let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-    check_types_text(&graph.types, &text)?;
+    graph.types.check(&text)?;
     Ok(text.into())
 }
 

@@ -6,8 +6,8 @@ use kith_client::QueryError;
 use kith_query::line::LineError;
 #[cfg(feature = "figures")]
 use kith_sim::figures;
-use kith_topology::LookupError;
 use kith_types::ErrorCode;
+use kith_wire::LookupError;
 use serde::Serialize;
 use std::process::ExitCode;
 use thiserror::Error;

@@ -15,8 +15,8 @@ use kith_query::{
 };
 use kith_schema::ColumnNumber;
 use kith_schema::{KeyType, ValueType};
-use kith_topology::LookupError;
 use kith_types::{ErrorCode, StoreVersion};
+use kith_wire::LookupError;
 use kith_wire::v1;
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 

@@ -8,6 +8,7 @@
 //! - `infer`: a schema for rows that have none.
 //! - [`compute`]: read compute, which scores, filters and counts records.
 //! - `kinds`, `column`: the types of keys and values of stores, and of columns beside neighbour lists.
+//! - [`live`]: the words of live graphs: writes, reads, answers and tickets.
 //! - `source`: the traits through which nodes read lists and values.
 //!
 //! Bytes have a meaning only under the schema that they were written with. That schema travels with the store version
@@ -47,6 +48,7 @@ mod hint;
 mod infer;
 mod kinds;
 mod language;
+pub mod live;
 mod projection;
 mod record;
 mod schema;

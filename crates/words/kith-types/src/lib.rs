@@ -7,6 +7,7 @@
 //! - `error_code`: every stable error code, with its gRPC and HTTP status and exit code.
 //! - `names`: the rules for names of stores, components, keys and labels.
 //! - `query`: the names of operations, the kinds of fan-outs and the workflows, by which controllers are chosen.
+//! - `limits`, `quota`: what a caller says about the fan-out of a query, and the refusal of a read beyond its quota.
 //! - [`delta`]: the coding of sorted ids in files, on the wire and in caches.
 //! - `keys`, `proof`, `checksum`: batches of byte keys, checksums of values, CRC-32C.
 //! - `time`: time as an argument of decisions. [`clock`]: the time of day, for shells. `causes`, `mark`: errors on one line; byte order marks.
@@ -31,10 +32,12 @@ mod error_code;
 mod hash;
 mod ids;
 mod keys;
+mod limits;
 mod mark;
 mod names;
 mod proof;
 mod query;
+mod quota;
 mod time;
 
 pub use causes::with_causes;
@@ -45,11 +48,13 @@ pub use hash::{
 };
 pub use ids::{Epoch, GroupId, LogPoint, NodeId, PartitionCount, PartitionId, Position, StoreVersion, Term};
 pub use keys::{ByteKeys, KeyRef};
+pub use limits::{FanOutLimit, FanOutLimits, LimitError};
 pub use mark::{Utf16, byte_order_mark, odd_line, without_mark};
 pub use names::{
     COMPONENT_NAME_CHARS_MAX, InvalidName, LABEL_BYTES_MAX, STORE_NAME_CHARS_MAX, check_component_name,
     check_folder_name, check_key, check_label, check_store_name, file_part,
 };
 pub use proof::ValueProof;
-pub use query::{Direction, FanOutKind, OperationName, Workflow};
+pub use query::{Direction, FanOutKind, Hedging, OperationName, Workflow};
+pub use quota::{QuotaKind, QuotaRefusal};
 pub use time::Timestamp;

@@ -62,6 +62,16 @@ impl FanOutKind {
         self.into()
     }
 
+    /// The kind with this name.
+    pub fn by_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// The names of all kinds, for messages.
+    pub fn names() -> String {
+        Self::ALL.map(Self::name).join(", ")
+    }
+
     /// The kind whose controller decides about a fan-out of this kind: a fan-out with one key is a single-key fan-out, and
     /// a union that nobody waits for is asynchronous. `keys` is `None` if every partition is asked.
     pub fn deciding(self, keys: Option<usize>, workflow: Workflow) -> Self {
@@ -82,6 +92,37 @@ impl FanOutKind {
             | FanOutKind::EarlyTerminable
             | FanOutKind::Broadcast => true,
         }
+    }
+}
+
+/// Whether requests are hedged, and after which time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Hedging {
+    /// After the 99th percentile of similar recent requests.
+    #[default]
+    Live,
+    /// After a time that depends only on the number of keys.
+    Table,
+    /// Never.
+    Off,
+}
+
+impl Hedging {
+    /// Every choice.
+    pub const ALL: [Hedging; 3] = [Hedging::Live, Hedging::Table, Hedging::Off];
+
+    /// The name that users type.
+    pub fn name(self) -> &'static str {
+        match self {
+            Hedging::Live => "on",
+            Hedging::Table => "table",
+            Hedging::Off => "off",
+        }
+    }
+
+    /// Returns the choice with this name.
+    pub fn by_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|choice| choice.name() == name)
     }
 }
 

@@ -14,6 +14,7 @@
 //! - [`body`], [`rope`](Rope), `around`: packed bodies, and long replies that are encoded without a copy.
 //! - [`frame`]: headers, prefaces, and bodies in shared memory.
 //! - [`documents`]: the shape of the cluster, stores, live graphs and rebalances.
+//! - `lookup`: the reasons why a name leads to nothing that can be read.
 //! - `error`: a gRPC status whose details carry Kith's stable code, and back.
 //! - [`resp`]: decodes Redis commands and encodes replies.
 //!
@@ -29,6 +30,7 @@ mod codec;
 pub mod documents;
 mod error;
 pub mod frame;
+mod lookup;
 pub mod millis;
 pub mod resp;
 mod rope;
@@ -48,6 +50,7 @@ pub mod etcd {
 pub use around::{InSlices, around_records, around_slice};
 pub use codec::MessageCodec;
 pub use error::{code_of, detail_of, is_answer, status, too_slow, with_detail};
+pub use lookup::LookupError;
 pub use prost::Message;
 pub use rope::Rope;
 

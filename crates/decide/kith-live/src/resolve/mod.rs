@@ -1,49 +1,16 @@
 //! Resolves writes before any row is read: which partition orders a write, and which rows decide it.
 
 mod ids;
-mod named;
 #[cfg(test)]
 mod tests;
 
 pub use ids::new_object_id;
 
 use crate::{
-    AssociationKey, Conditions, Data, FieldsFault, GraphTypes, ListKey, Mutation, Pair, RowQuery, TypeId,
-    UnknownType, Write, WriteId,
+    AssociationKey, Conditions, Data, GraphTypes, ListKey, Mutation, Pair, RowQuery, TypeId, UnknownType,
+    Write, WriteFault, WriteId,
 };
 use kith_types::{PartitionCount, PartitionId, partition_of_id};
-use thiserror::Error;
-
-/// A write is invalid. Nothing was written.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum WriteFault {
-    /// The graph does not have the type.
-    #[error(transparent)]
-    Type(#[from] UnknownType),
-    /// The fields cannot be stored.
-    #[error(transparent)]
-    Fields(#[from] FieldsFault),
-    /// The write creates an object, but has neither an id for it nor a write id to derive the id from.
-    #[error("an object without an id needs a write_id, from which its id is derived")]
-    NoWriteId,
-    /// The write creates an object, and has both an id and `near`. The id alone determines the partition.
-    #[error("an object can have \"id\" or \"near\", but not both")]
-    IdAndNear,
-    /// The write changes the type of an association to the type that it already has.
-    #[error("the new type is the same as the old one")]
-    SameType,
-    /// The write changes the type of an association, and only one of the two types has an inverse.
-    #[error(
-        "an association cannot change from {kind:?} to {new_kind:?}: only one of these types has an inverse"
-    )]
-    SidesDiffer {
-        /// The name of the old type.
-        kind: String,
-        /// The name of the new type.
-        new_kind: String,
-    },
-}
 
 /// The rows of one association: one row, or two if its type is two-sided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

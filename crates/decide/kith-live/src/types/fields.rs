@@ -1,87 +1,9 @@
 //! Converts the fields of objects and associations between JSON and records, and between the schemas of a type.
 
 use super::open_record;
-use crate::{ASSOCIATION_BYTES_MAX, Data, GraphTypes, OBJECT_BYTES_MAX, TypeId};
-use kith_gremlin::GremlinError;
-use kith_schema::{
-    EncodeError, Incompatible, Projection, RecordError, RecordView, RecordWriter, Schema, TimeUnit,
-};
+use crate::{ASSOCIATION_BYTES_MAX, Data, FieldsFault, GraphTypes, OBJECT_BYTES_MAX, TypeId};
+use kith_schema::{EncodeError, Projection, RecordView, RecordWriter, Schema, TimeUnit};
 use serde_json::{Map, Value};
-use thiserror::Error;
-
-/// A request names a type that the graph does not have.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("the graph has no {what} type {name:?}{}", near.as_ref().map(|near| format!("; did you mean {near:?}?")).unwrap_or_default())]
-pub struct UnknownType {
-    /// The kind of type that was looked for: `object` or `association`.
-    pub what: &'static str,
-    /// The name that no such type has.
-    pub name: String,
-    /// The name of the type that was probably meant, if there is a similar one.
-    pub near: Option<String>,
-}
-
-impl UnknownType {
-    /// Returns what the caller can do about the error.
-    pub fn help(&self) -> String {
-        format!("`kith schema show --graph NAME` lists the {} types of a graph", self.what)
-    }
-}
-
-/// Fields cannot be stored, or a stored record cannot be read.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum FieldsFault {
-    /// No type of the graph has this number.
-    #[error("the graph has no type with the number {0}")]
-    NoType(TypeId),
-    /// The fields do not fit the schema of their type.
-    #[error(transparent)]
-    Encode(#[from] EncodeError),
-    /// The record is larger than an object or association may be.
-    #[error("the fields take {bytes} bytes, and at most {max} are allowed")]
-    TooLarge {
-        /// The size of the record, in bytes.
-        bytes: usize,
-        /// The maximum size of the record, in bytes.
-        max: usize,
-    },
-    /// The record names a schema that its type does not have.
-    #[error(
-        "a record of type {kind} was written with schema {schema} of that type, which the graph does not have"
-    )]
-    NoSchema {
-        /// The type of the record.
-        kind: TypeId,
-        /// The index of the schema.
-        schema: u16,
-    },
-    /// The type of an association cannot change, because the new type lacks a field that has a value.
-    #[error("field {field:?} would be lost: the new type does not have it")]
-    FieldLost {
-        /// The name of the field.
-        field: String,
-    },
-    /// A record with one schema cannot be converted to another schema.
-    #[error(transparent)]
-    Incompatible(#[from] Incompatible),
-    /// A stored record is damaged.
-    #[error(transparent)]
-    Damaged(#[from] RecordError),
-    /// The fields cannot be stored as properties of an open type.
-    #[error(transparent)]
-    Property(#[from] GremlinError),
-    /// A stored record of an open type is damaged.
-    #[error("the record of an open type is not text")]
-    NotText,
-}
-
-impl FieldsFault {
-    /// Whether newer types of the graph may have what is missing: the type of a record, or its schema.
-    pub fn needs_newer_types(&self) -> bool {
-        matches!(self, FieldsFault::NoType(_) | FieldsFault::NoSchema { .. })
-    }
-}
 
 impl GraphTypes {
     /// Encodes a JSON object as a record with the latest schema of a type. `None` stands for an object without members.

@@ -4,8 +4,8 @@
 
 use super::ObjectType;
 use super::fault::{Subject, TypeKind, TypesError, TypesFault};
-use super::fields::{FieldsFault, written_under};
-use crate::{Data, IndexEntry, TypeId, UnknownType};
+use super::fields::written_under;
+use crate::{Data, FieldsFault, IndexEntry, TypeId, UnknownType};
 use kith_schema::{
     EncodeError, Field, FieldType, RecordView, RecordWriter, Scalar, ScalarType, Schema, nearest,
 };

@@ -15,14 +15,12 @@ pub use declared::{DeclaredAssociation, DeclaredInverse, DeclaredObject, Declare
 pub use document::{AssociationDocument, IndexDocument, ObjectDocument, TypesDocument};
 pub use evolve::TypeChange;
 pub use fault::{Subject, TypeKind, TypesError, TypesFault};
-pub use fields::{FieldsFault, UnknownType};
 pub use index::{FindFault, INDEX_KEY_BYTES_MAX, Index, IndexId, Indexing};
 pub use open::{Label, MissingTypes};
 
-use crate::{Data, IndexEntry, Mutation};
+use crate::{CAP_MAX, Data, FieldsFault, IndexEntry, Mutation, TypeId, UnknownType};
 use kith_schema::{Schema, nearest};
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 
 /// The maximum number of types of a graph: type numbers have 16 bits, and 0 is not used.
@@ -30,21 +28,8 @@ pub const TYPES_MAX: usize = 65_535;
 /// Writes to an open graph add types only up to this number of types; an association type and its inverse are two. Every node
 /// and router reads the types of a graph again with every new one.
 pub const OPEN_TYPES_MAX: usize = 2_000;
-/// The largest allowed [`AssociationType::cap`]. It bounds what one read returns.
-pub const CAP_MAX: u32 = 100_000;
 /// The maximum size of the text or the document of types, in bytes. Metadata stores refuse values of more than 1.5 MiB.
 pub const TEXT_BYTES_MAX: usize = 1 << 20;
-
-/// The number of an object type or association type. No two types of a graph have the same number, and no number is used
-/// again.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TypeId(pub u16);
-
-impl fmt::Display for TypeId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
 
 /// The types of one live graph.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,7 +1,7 @@
 //! Records of open types: the properties as JSON (`docs/formats/open-record.md`).
 
-use super::fields::{FieldsFault, limited};
-use crate::Data;
+use super::fields::limited;
+use crate::{Data, FieldsFault};
 use kith_gremlin::property::Properties;
 
 /// Encodes a JSON object as a record of at most `max` bytes. Members that are `null` are left out.

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 /// The decisions about hedges of one query.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Hedging {
+pub(super) struct Hedges {
     /// Late requests for the next call of `hedge_late` to check.
     late: Vec<RequestId>,
     /// Requests sent before this time are late because this process was suspended.
@@ -20,7 +20,7 @@ pub(super) struct Hedging {
     is_paid: bool,
 }
 
-impl Hedging {
+impl Hedges {
     /// Returns the time of the next check; `None` if no request is waiting for one. O(requests).
     pub fn next_due(&self, requests: &Requests) -> Option<Timestamp> {
         let planned = requests.list.iter().filter(|request| request.state == RequestState::Open);

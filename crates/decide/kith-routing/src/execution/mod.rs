@@ -35,7 +35,7 @@ pub use outcome::{Failure, Missing, MissingReason, Outcome, Verdict};
 pub use rule::{HedgeAbort, HedgeCounts, HedgeRule, HedgeTime};
 
 use crate::{Candidates, FanOutPlan};
-use hedge::Hedging;
+use hedge::Hedges;
 use kith_types::{PartitionId, Timestamp};
 use requests::{Query, Requests};
 use retry::{Retries, UnassignedKey};
@@ -45,7 +45,7 @@ use retry::{Retries, UnassignedKey};
 pub struct Execution {
     requests: Requests,
     retries: Retries,
-    hedging: Hedging,
+    hedges: Hedges,
     /// Whether `next` has been called.
     begun: bool,
     finished: bool,
@@ -77,7 +77,7 @@ impl Execution {
         Self {
             retries: Retries::new(left_out.collect()),
             requests,
-            hedging: Hedging::default(),
+            hedges: Hedges::default(),
             begun: false,
             finished: false,
         }
@@ -95,7 +95,7 @@ impl Execution {
             Event::ReplySoFar { request, keys, failed } => self.reply_so_far(request, keys, &failed),
             Event::Failed { request, class } => self.retries.fail(&mut self.requests, request, class),
             Event::NodeDown { node } => self.requests.doubt(node),
-            Event::HedgeDue { caught_up } => self.hedging.note_late(&self.requests, caught_up),
+            Event::HedgeDue { caught_up } => self.hedges.note_late(&self.requests, caught_up),
             Event::Deadline => self.requests.expire(),
             Event::Satisfied if self.requests.query.options.stop_early => {
                 self.finish(Verdict::Complete, true)
@@ -113,7 +113,7 @@ impl Execution {
                 budgets.on_asked(self.requests.query.partitions.len(), self.requests.now);
             }
             self.retries.move_doubted(&mut self.requests, view, &mut budgets.retries);
-            self.hedging.hedge_late(&mut self.requests, view, &mut budgets.hedges);
+            self.hedges.hedge_late(&mut self.requests, view, &mut budgets.hedges);
             self.retries.resend(&mut self.requests, view, &mut budgets.retries);
             self.conclude();
         }
@@ -132,6 +132,6 @@ impl Execution {
 
     /// Returns when to report the next [`Event::HedgeDue`]; `None` if no request is waiting for one. O(requests).
     pub fn next_hedge(&self) -> Option<Timestamp> {
-        if self.finished { None } else { self.hedging.next_due(&self.requests) }
+        if self.finished { None } else { self.hedges.next_due(&self.requests) }
     }
 }

@@ -3,7 +3,6 @@
 //! alone.
 
 use super::QueryShape;
-use super::limits::{kind_named, kinds};
 use kith_types::{FanOutKind, OperationName, Workflow};
 use std::fmt;
 use thiserror::Error;
@@ -91,7 +90,7 @@ impl Selector {
             let names: Vec<&str> = known_operations.iter().map(|operation| operation.name()).collect();
             format!("operations: {}", names.join(", "))
         };
-        let known_kinds = || format!("kinds: {}", kinds());
+        let known_kinds = || format!("kinds: {}", FanOutKind::names());
         let (what, workflow) = match text.split_once('@') {
             Some((what, workflow)) => (what, Some(workflow)),
             None => (text, None),
@@ -107,12 +106,12 @@ impl Selector {
                 let known = operation_named(operation);
                 selector.operation =
                     Some(known.ok_or_else(|| unknown("operation", operation, operations()))?);
-                let known = kind_named(kind);
+                let known = FanOutKind::by_name(kind);
                 selector.kind = Some(known.ok_or_else(|| unknown("kind of fan-out", kind, known_kinds()))?);
             }
             None if what.is_empty() && workflow.is_some() => {}
             None => {
-                (selector.operation, selector.kind) = (operation_named(what), kind_named(what));
+                (selector.operation, selector.kind) = (operation_named(what), FanOutKind::by_name(what));
                 if selector.operation.is_none() && selector.kind.is_none() {
                     let known = format!("{}; {}", operations(), known_kinds());
                     return Err(unknown("operation or kind of fan-out", what, known));

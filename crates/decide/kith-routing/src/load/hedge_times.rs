@@ -2,7 +2,7 @@
 
 use crate::execution::{HedgeRule, HedgeTime};
 use crate::load::latency::Durations;
-use crate::load::{KeyClass, RequestKind, Work};
+use crate::load::{Hedging, KeyClass, RequestKind, Work};
 use kith_types::{NodeId, Timestamp};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,37 +15,6 @@ const AFTER_MIN: Duration = Duration::from_millis(1);
 const REFRESH: Duration = Duration::from_millis(100);
 /// Venice's table for batches at the fast client: milliseconds by the number of keys of the query. Single gets have 1 ms.
 const TABLE: [(usize, u64); 6] = [(1, 1), (12, 8), (20, 30), (150, 50), (500, 100), (usize::MAX, 500)];
-
-/// Whether requests are hedged, and after which time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Hedging {
-    /// After the 99th percentile of similar recent requests.
-    #[default]
-    Live,
-    /// After a time that depends only on the number of keys.
-    Table,
-    /// Never.
-    Off,
-}
-
-impl Hedging {
-    /// Every choice.
-    pub const ALL: [Hedging; 3] = [Hedging::Live, Hedging::Table, Hedging::Off];
-
-    /// The name that users type.
-    pub fn name(self) -> &'static str {
-        match self {
-            Hedging::Live => "on",
-            Hedging::Table => "table",
-            Hedging::Off => "off",
-        }
-    }
-
-    /// Returns the choice with this name.
-    pub fn by_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|choice| choice.name() == name)
-    }
-}
 
 type Class = (Work, KeyClass);
 

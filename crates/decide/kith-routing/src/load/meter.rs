@@ -2,10 +2,10 @@
 
 use crate::Latencies;
 use crate::execution::HedgeRule;
-use crate::load::hedge_times::{HedgeTimes, Hedging};
 use crate::load::nodes::Account;
 use crate::load::pauses::Pauses;
 use crate::load::{Charge, KindLoad, LoadSnapshot, NodeLoad, PendingLimit, RateMeter, RequestEnd, Work};
+use crate::load::{Hedging, hedge_times::HedgeTimes};
 use kith_types::{FanOutKind, NodeId, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

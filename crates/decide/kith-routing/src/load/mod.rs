@@ -9,7 +9,7 @@ mod pauses;
 mod rate;
 mod work;
 
-pub use hedge_times::Hedging;
+pub use kith_types::Hedging;
 pub use meter::{LoadMeter, LoadMeterOptions, NodeReport};
 pub use nodes::{COOL_OFF, Charge, NodeTally, PendingLimit, RequestEnd};
 pub use rate::RateMeter;

@@ -7,9 +7,8 @@ use super::{
     topology_of,
 };
 use kith_query::QueryError;
-use kith_topology::LookupError;
-use kith_topology::check_types_text;
 use kith_wire::{
+    LookupError,
     documents::{TopologyDocument, TypesReference},
     v1,
 };
@@ -57,7 +56,7 @@ impl RouterClient {
         let reference: TypesReference =
             serde_json::from_slice(&reference).map_err(|error| unread(error.to_string()))?;
         let text = std::str::from_utf8(&text).map_err(|error| unread(error.to_string()))?;
-        check_types_text(&reference, text).map_err(unread)?;
+        reference.check(text).map_err(unread)?;
         Ok((reference, text.into()))
     }
 

@@ -10,7 +10,6 @@ use crate::{
     note_mismatches,
 };
 use futures::{FutureExt, future::BoxFuture};
-use kith_live::Write;
 use kith_net::Unwritten;
 use kith_query::{
     AggregateAnswer, AggregateQuery, Answered, BatchAnswer, BatchKeys, BatchStream, ComputeAnswer, ComputeAt,
@@ -23,9 +22,8 @@ use kith_query::{
     },
     driven,
 };
-use kith_schema::{Schema, SchemaId};
-use kith_topology::Topology;
-use kith_wire::{Message, frame::Op, v1};
+use kith_schema::{Schema, SchemaId, UnknownKind, live::Write};
+use kith_wire::{LookupError, Message, documents::HoldsDocument, frame::Op, v1};
 use std::{sync::Arc, time::Instant};
 use tonic::{Response, Status};
 
@@ -260,10 +258,16 @@ impl RouterClient {
     }
 
     async fn store_shape(&self, store: &str) -> Result<StoreShape, QueryError> {
-        let topology = Topology::from_document(Arc::new(self.topology().await?));
-        let topology = topology.map_err(|error| QueryError::Internal { detail: error.to_string() })?;
-        let store = topology.store(store)?;
-        Ok(StoreShape { key: store.key, value: store.value })
+        let topology = self.topology().await?;
+        let served = topology.stores.iter().find(|served| served.name == store && served.version != 0);
+        let Some(HoldsDocument::Values { key, value, .. }) = served.map(|served| &served.definition.holds)
+        else {
+            return Err(LookupError::of_values(&topology, store).into());
+        };
+        let unknown = |source: UnknownKind| QueryError::Internal {
+            detail: format!("store {store:?} has a kind that this release does not know: {source}"),
+        };
+        Ok(StoreShape { key: key.parse().map_err(unknown)?, value: value.parse().map_err(unknown)? })
     }
 
     async fn store_schema(&self, store: &str, version: u64, id: SchemaId) -> Result<Schema, QueryError> {

@@ -4,7 +4,6 @@
 //! behind. The types before the present ones stay, because a process may still have the document that names them.
 
 use super::{MetadataError, MetadataStore, Write, keys};
-use kith_topology::check_types_text;
 use kith_wire::documents::TypesReference;
 use std::sync::Arc;
 use thiserror::Error;
@@ -56,6 +55,6 @@ pub async fn read(
     };
     let text = String::from_utf8(snapshot.entries.swap_remove(entry).value);
     let text = text.map_err(|error| damaged(error.to_string()))?;
-    check_types_text(reference, &text).map_err(damaged)?;
+    reference.check(&text).map_err(damaged)?;
     Ok(text.into())
 }

@@ -11,8 +11,8 @@ use kith_query::{
     QueryError, Question, Written,
     convert::{write_from_wire, written_to_wire},
 };
-use kith_topology::LookupError;
 use kith_types::ErrorCode;
+use kith_wire::LookupError;
 use kith_wire::v1;
 use tokio::sync::oneshot;
 use tonic::Status;

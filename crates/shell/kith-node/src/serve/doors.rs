@@ -11,8 +11,8 @@ use kith_doors::Backend;
 use kith_engine::ValuesReader;
 use kith_query::{BatchKeys, BatchStream, QueryError, Question, Reply, Request, Service, StoreShape};
 use kith_schema::{Schema, SchemaId};
-use kith_topology::LookupError;
 use kith_types::ErrorCode;
+use kith_wire::LookupError;
 use kith_wire::documents::{HoldsDocument, ServedDocument, TopologyDocument};
 use std::{sync::Arc, time::Instant};
 

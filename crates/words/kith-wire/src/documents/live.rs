@@ -2,6 +2,7 @@
 
 use super::{Document, names};
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use std::{collections::BTreeMap, sync::Arc};
 
 /// A live graph, under the key `live-graphs/<name>`.
@@ -44,6 +45,30 @@ pub struct TypesReference {
     pub bytes: u64,
     /// The SHA-256 of the text, in hexadecimal digits.
     pub digest: String,
+}
+
+impl TypesReference {
+    /// The digest by which a text is named.
+    pub fn digest_of(text: &str) -> String {
+        Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// Checks that a text is the one that this reference names.
+    ///
+    /// # Errors
+    /// A description of the fault in the text.
+    pub fn check(&self, text: &str) -> Result<(), String> {
+        if self.bytes != text.len() as u64 {
+            return Err(format!("they have {} bytes and should have {}", text.len(), self.bytes));
+        }
+        match Self::digest_of(text) == self.digest {
+            true => Ok(()),
+            false => {
+                Err("they are damaged: their SHA-256 is not the one that the graph's document names"
+                    .to_owned())
+            }
+        }
+    }
 }
 
 /// The texts of types that a process has read, by graph, or why it cannot read them. A graph that is not listed has not been

@@ -20,7 +20,7 @@ use kith_query::{
     BatchAnswer, BatchKeys, BatchStream, QueryError, Question, Reply, Request, Service, StoreShape,
 };
 use kith_schema::{KeyType, RecordWriter, Scalar, Schema, ValueType};
-use kith_topology::LookupError;
+use kith_wire::LookupError;
 use proptest::prelude::*;
 use sha2::{Digest, Sha256};
 use std::{

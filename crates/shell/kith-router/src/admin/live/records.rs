@@ -9,8 +9,9 @@ use kith_cluster::metadata::{
 use kith_database::{DatabaseError, GraphIdentity};
 use kith_live::{GraphTypes, TypesError};
 use kith_query::QueryError;
-use kith_topology::{LookupError, types_of_text};
+use kith_topology::types_of_text;
 use kith_types::{ErrorCode, PartitionCount};
+use kith_wire::LookupError;
 use kith_wire::documents::{Document, DocumentError, LiveGraphDocument, TypesReference};
 use std::time::Duration;
 use tonic::Status;

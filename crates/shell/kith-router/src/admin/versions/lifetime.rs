@@ -14,9 +14,9 @@ use kith_cluster::metadata::{
         shares::{Amount, Shared, Shares, charged_to},
     },
 };
-use kith_topology::LookupError;
 use kith_topology::versions::{Refusal, version_last_of_dropped};
 use kith_types::{ErrorCode, StoreVersion};
+use kith_wire::LookupError;
 use kith_wire::documents::{
     DOCUMENT_FORMAT, DefinitionDocument, Document, DroppedDocument, HoldsDocument, StoreDocument,
 };

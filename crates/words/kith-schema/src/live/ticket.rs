@@ -22,7 +22,7 @@ pub const VISIBLE_AFTER: Duration = Duration::from_secs(5 * STALE_MAX.as_secs())
 /// (`docs/formats/ticket.md`). Callers pass it back as they got it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ticket {
-    /// The identity of the graph ([`crate::GraphTypes::identity`]).
+    /// The identity of the graph, which is chosen when the graph is created.
     pub graph: u64,
     /// The log point that must have been reached, by partition.
     pub points: BTreeMap<PartitionId, LogPoint>,

@@ -1,5 +1,6 @@
 //! The reasons why a name leads to no graph or store that can be read.
 
+use crate::documents::TopologyDocument;
 use kith_types::ErrorCode;
 use thiserror::Error;
 use tonic::Status;
@@ -34,6 +35,21 @@ pub enum LookupError {
 }
 
 impl LookupError {
+    /// The reason why the cluster has no version of values to read under this name.
+    pub fn of_values(topology: &TopologyDocument, name: &str) -> Self {
+        let name = name.to_owned();
+        match topology.stores.iter().find(|store| store.name == name) {
+            Some(store) if store.is_graph() => LookupError::NotValues { name },
+            Some(_) => LookupError::NoVersion { store: name },
+            None => {
+                let stores = topology.stores.iter().filter(|store| !store.is_graph());
+                let mut known: Vec<String> = stores.map(|store| store.name.clone()).collect();
+                known.sort_unstable();
+                LookupError::UnknownStore { name, known }
+            }
+        }
+    }
+
     /// The stable code.
     pub fn code(&self) -> ErrorCode {
         match self {
@@ -68,6 +84,6 @@ impl LookupError {
 
     /// Converts the error to a gRPC status with details.
     pub fn to_status(&self) -> Status {
-        kith_wire::status(self.code(), self.to_string(), self.help())
+        crate::status(self.code(), self.to_string(), self.help())
     }
 }

@@ -1,7 +1,7 @@
 //! A caller's limits on the fan-out of one query: how many groups may take part, in all of its rounds or by their kind. They
 //! are written `min`, `groups=2` or `groups=1,sync-union=max`.
 
-use kith_types::FanOutKind;
+use crate::FanOutKind;
 use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
@@ -65,7 +65,7 @@ pub enum LimitError {
         text: String,
     },
     /// There is no such kind of fan-out.
-    #[error("there is no kind of fan-out {kind:?}; kinds: {known}", known = kinds())]
+    #[error("there is no kind of fan-out {kind:?}; kinds: {known}", known = FanOutKind::names())]
     UnknownKind {
         /// The kind as written.
         kind: String,
@@ -73,15 +73,6 @@ pub enum LimitError {
     /// Two limits are given for the same rounds.
     #[error("{what} has two limits")]
     Twice { what: String },
-}
-
-/// The names of all kinds of fan-out.
-pub(super) fn kinds() -> String {
-    FanOutKind::ALL.map(FanOutKind::name).join(", ")
-}
-
-pub(super) fn kind_named(name: &str) -> Option<FanOutKind> {
-    FanOutKind::ALL.into_iter().find(|kind| kind.name() == name)
 }
 
 impl FromStr for FanOutLimit {
@@ -109,7 +100,7 @@ impl FromStr for FanOutLimits {
         for part in text.split(',') {
             let (kind, limit) = match part.split_once('=') {
                 Some((kind, limit)) if kind != "groups" => {
-                    let known = kind_named(kind);
+                    let known = FanOutKind::by_name(kind);
                     let kind = known.ok_or_else(|| LimitError::UnknownKind { kind: kind.to_owned() })?;
                     (Some(kind), of_kind(limit)?)
                 }

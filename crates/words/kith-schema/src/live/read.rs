@@ -1,7 +1,5 @@
 //! Reads of objects and associations as callers request them, and the answers (TAO §3.3, §3.4).
 
-use crate::ListPlace;
-
 /// An object, as a read returns it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectAnswer {
@@ -75,6 +73,9 @@ pub enum Select {
     },
 }
 
+/// The largest cap that an association type can have. It bounds what one read returns.
+pub const CAP_MAX: u32 = 100_000;
+
 /// The greatest index at which a range of an association list can begin. A database passes over all associations before it, so
 /// the work of one read has a bound.
 pub const INDEX_MAX: u64 = 100_000;
@@ -114,4 +115,38 @@ pub struct ListedAssociation {
     /// The version of the association, if the read asked for it: the position of the last change. Both directions of a
     /// two-sided association have the same version, which is a position in the log of the partition of the smaller id.
     pub version: Option<u64>,
+}
+
+/// A place in an association list. Lists are sorted by descending time; among equal times, the smaller id comes first. The
+/// order of places is that of lists: a place that comes first is smaller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ListPlace {
+    /// The time of the association there.
+    pub time: u64,
+    /// The object that the association leads to.
+    pub id2: u64,
+}
+
+impl Ord for ListPlace {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        other.time.cmp(&self.time).then(self.id2.cmp(&other.id2))
+    }
+}
+
+impl PartialOrd for ListPlace {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_newest_first_and_ties_are_by_ascending_id() {
+        let mut places = [(5, 9), (7, 3), (7, 1), (0, 0)].map(|(time, id2)| ListPlace { time, id2 });
+        places.sort();
+        assert_eq!(places.map(|position| (position.time, position.id2)), [(7, 1), (7, 3), (5, 9), (0, 0)]);
+    }
 }

@@ -1,6 +1,6 @@
 //! The checksum of a write, which distinguishes a repeat of the write from another write with the same id.
 
-use crate::{Mutation, Write};
+use super::{Mutation, Write};
 use kith_types::delta::put_varint;
 use xxhash_rust::xxh3::xxh3_64;
 

@@ -1,0 +1,19 @@
+//! The words of live graphs: writes and reads as callers state them, their answers, and tickets. What writes do, and who
+//! orders them, is decided in `kith-live`.
+
+mod checksum;
+mod fault;
+mod read;
+mod ticket;
+mod write;
+
+pub use fault::{FieldsFault, TypeId, UnknownType, WriteFault};
+pub use read::{
+    AssociationAnswer, AssociationRead, CAP_MAX, INDEX_MAX, ListPlace, ListedAssociation, ObjectAnswer,
+    ObjectFind, Select, Start,
+};
+pub use ticket::{NotATicket, STALE_MAX, Ticket, VISIBLE_AFTER};
+pub use write::{
+    ASSOCIATION_BYTES_MAX, Conditions, Done, Mutation, NotAWriteId, OBJECT_BYTES_MAX, Outcome, Refusal,
+    WRITE_ID_BYTES_MAX, Write, WriteId,
+};
