@@ -9,7 +9,7 @@
 //! - [`transport`]: the trait for requests to nodes, with one implementation over [`frames`] and one over gRPC.
 //! - [`frames`]: the client side of the framed protocol; shared memory between processes of one machine.
 //! - [`security`]: the certificate and token of this process, and whom it trusts.
-//! - [`server`]: the listening side. `connections` limits connections and their memory; `security` authenticates
+//! - `server`, a feature: the listening side. `connections` limits connections and their memory; `security` authenticates
 //!   callers, and its `rights` says what each method needs; `framed`, `http` and `hosts` serve the ports.
 //! - `budget`: the bytes of messages that may be in memory at a time.
 //! - `unwritten`: whether a write that failed may have been carried out.
@@ -26,6 +26,7 @@ mod endpoint;
 pub mod frames;
 mod in_flight;
 pub mod security;
+#[cfg(feature = "server")]
 pub mod server;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
