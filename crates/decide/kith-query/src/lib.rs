@@ -20,7 +20,7 @@
 //! - [`mod@line`]: requests as people write them, as JSON lines and as flags of commands (cargo feature `flags`).
 //! - [`testing`]: a cluster within one thread.
 //!
-//! A query pins one [`kith_topology::Topology`] from start to end, so that no answer mixes two versions. Every key of a
+//! A query pins one topology (`kith-topology`) from start to end, so that no answer mixes two versions. Every key of a
 //! batch is answered by a value, by the proof that there is none, or by an error.
 //!
 //! To add an operation, follow `CONTRIBUTING.md`. To add a kind of question, begin with a variant of [`Question`] and of
@@ -28,6 +28,7 @@
 //! option, begin with [`QueryOptions`].
 
 mod api;
+mod attempts;
 pub mod convert;
 #[cfg(feature = "flags")]
 pub mod line;
@@ -36,5 +37,6 @@ mod operations;
 pub mod testing;
 
 pub use api::*;
+pub use attempts::{AfterAttempt, FailedAttempt, WriteAttempts};
 pub use kith_wire::{BATCH_KEYS_MAX, too_slow};
 pub use operations::*;

@@ -13,7 +13,6 @@
 //!
 //! - [`policy`], [`fan_out`]: one file for each policy and each controller.
 //! - [`execution`]: `failure` and `retry` decide about repeats, `hedge`, `rule` and `budget` about second requests.
-//! - `write`: whether a write is sent again.
 //! - `table`, [`placement`], `stores`: who owns which partition, and where replicas are placed.
 //! - `health`, `availability`, [`load`]: which nodes are up, and how busy they are.
 //! - `leaders`: which node leads which partition of a live graph.
@@ -43,7 +42,6 @@ pub mod rebalance;
 mod reported;
 mod stores;
 mod table;
-mod write;
 
 pub use availability::{Availability, NodeSet};
 pub use candidates::Candidates;
@@ -68,4 +66,3 @@ pub use stores::{StoreReach, groups_of_store, store_groups};
 pub use table::{
     GroupEntry, GroupIndex, GroupRole, NodeEntry, NodeIndex, RoutingTable, Strategy, TableError, TableParts,
 };
-pub use write::{AfterAttempt, FailedAttempt, WriteAttempts};

@@ -22,7 +22,6 @@ mod types;
 pub mod versions;
 
 pub use holding::{groups_of, placed, strategy_of, wanted};
-pub use kith_wire::LookupError;
 pub use live::{LiveGraph, leaders_document, leaders_of};
 pub use table::{cluster_document, listed_document, listed_entry, role_of_group, role_text, table_parts};
 pub use types::{identity_of, types_of_text, types_text};
@@ -32,6 +31,7 @@ use kith_schema::{
     Column, GraphSchema, KeyType, KindRole, KindSchema, SchemaId, SchemaIdError, UnknownKind, ValueType,
 };
 use kith_types::{NodeId, StoreVersion};
+use kith_wire::LookupError;
 use kith_wire::documents::{ColumnDocument, HoldsDocument, ServedDocument, TopologyDocument};
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 use thiserror::Error;

@@ -4,7 +4,7 @@
 
 use kith_client::{QueryOptions, RouterClient, Service};
 use kith_query::{GraphAnswer, GraphQuery, NetworkQuery, NetworkReturn, Operation};
-use kith_routing::FanOutLimit;
+use kith_types::FanOutLimit;
 use std::{env, error::Error};
 
 #[tokio::main]

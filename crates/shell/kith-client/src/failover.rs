@@ -2,13 +2,13 @@
 //! router, once. So is a write that has a name or was not sent.
 //!
 //! This concerns only the hop to the router. Failures of nodes are handled where plans are carried out
-//! (`kith_routing::execution`).
+//! (`kith-session`).
 
 use crate::{RouterClient, TransportKind};
 use futures::{FutureExt, StreamExt, future::BoxFuture};
 use kith_net::security::Dialer;
+use kith_query::{AfterAttempt, FailedAttempt, WriteAttempts};
 use kith_query::{BatchStream, Outlet, QueryError, QueryOptions, Question, Reply, Request, Service, driven};
-use kith_routing::{AfterAttempt, FailedAttempt, WriteAttempts};
 use kith_types::ErrorCode;
 use std::{
     sync::Arc,

@@ -12,6 +12,7 @@ use kith_query::{
     BatchPiece, ComputeAt, FanOut, Outlet, QueryError, Question, Request, StreamFailure, StreamFooter,
     StreamItem, StreamStatus,
 };
+use kith_routing::execution::Failure;
 use kith_schema::{Schema, SchemaId};
 use kith_topology::ValueStore;
 use kith_types::FanOutKind;
@@ -163,7 +164,7 @@ fn footer(handing: &RecordDelivery, handed: DeliveryEnd, run: Run<'_>, total: Du
     StreamFooter {
         status: StreamStatus::of(&counts),
         counts,
-        failures: handed.failures.into_iter().map(StreamFailure::from).collect(),
+        failures: handed.failures.into_iter().map(failure_of).collect(),
         version: handing.known.pinned.version(),
         schema: handing.schema(),
         crc32c: None,
@@ -175,4 +176,13 @@ fn footer(handing: &RecordDelivery, handed: DeliveryEnd, run: Run<'_>, total: Du
 
 fn internal(detail: &str) -> QueryError {
     QueryError::Internal { detail: detail.to_owned() }
+}
+
+fn failure_of(failure: Failure) -> StreamFailure {
+    StreamFailure {
+        partitions: failure.partitions.iter().map(|partition| partition.0).collect(),
+        keys: failure.keys.into(),
+        code: failure.code,
+        nodes: failure.tried.iter().map(|node| node.0).collect(),
+    }
 }

@@ -14,7 +14,7 @@ use anyhow::Context;
 use clap::Subcommand;
 use kith_client::RouterClient;
 use kith_query::line::{GraphOperation, ReadCommand};
-use kith_topology::LookupError;
+use kith_wire::LookupError;
 use kith_wire::v1::{self, schema_command::Command as Schema, store_request::Command};
 use serde::Serialize;
 

@@ -119,7 +119,19 @@ const OUT_OF_REACH: [(&[&str], &[&str]); 10] = [
     (&["kith-cluster"], &["kith-operators", "kith-query", "kith-client", "kith-session", "kith-traversal"]),
     (&["kith-doors"], &["kith-client", "kith-traversal", "kith-node", "kith-router"]),
     (&["kith-net", "kith-routing"], &["kith-schema", "kith-operators", "kith-live"]),
-    (&["kith-client"], &["kith-session", "kith-traversal", "kith-engine"]),
+    // A program that only asks a router links neither what decides about nodes nor what evaluates traversals.
+    (
+        &["kith-client"],
+        &[
+            "kith-session",
+            "kith-traversal",
+            "kith-gremlin",
+            "kith-live",
+            "kith-routing",
+            "kith-topology",
+            "kith-engine",
+        ],
+    ),
     (&["kith-session"], &["kith-engine", "kith-cluster", "kith-node", "kith-router"]),
     (&["kith-node"], &["kith-router", "kith-client", "kith-session", "kith-traversal"]),
     (&["kith-sim"], &["kith-operators", "kith-query", "kith-engine", "kith-net"]),

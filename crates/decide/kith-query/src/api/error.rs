@@ -3,11 +3,11 @@
 mod help;
 
 use crate::OperationError;
-use kith_live::{FieldsFault, Refusal, WriteFault};
-use kith_routing::QuotaRefusal;
+use kith_schema::live::{FieldsFault, Refusal, WriteFault};
 use kith_schema::{KeyType, ValueType, compute::ComputeError};
-use kith_topology::LookupError;
 use kith_types::ErrorCode;
+use kith_types::QuotaRefusal;
+use kith_wire::LookupError;
 use kith_wire::v1::ErrorDetail;
 use thiserror::Error;
 use tonic::{Code, Status};
@@ -121,7 +121,11 @@ pub enum QueryError {
     },
     /// There is no such replica policy.
     #[error("there is no policy {name:?}")]
-    UnknownPolicy { name: String },
+    UnknownPolicy {
+        name: String,
+        /// The names of all policies.
+        known: Vec<String>,
+    },
     /// The request itself is malformed.
     #[error("bad request: {detail}")]
     BadRequest {

@@ -1,7 +1,7 @@
 //! Answers to queries of graphs.
 
 use crate::GraphAnswer;
-use kith_live::Ticket;
+use kith_schema::live::Ticket;
 use kith_wire::v1;
 
 /// An answer, with what is known about it.

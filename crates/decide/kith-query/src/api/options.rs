@@ -1,9 +1,9 @@
 //! The options of one query.
 
 use crate::{EarlyResults, QueryError};
-use kith_live::Ticket;
-use kith_routing::{FanOutLimits, load::Hedging};
+use kith_schema::live::Ticket;
 use kith_types::Workflow;
+use kith_types::{FanOutLimits, Hedging};
 use std::time::Duration;
 
 /// The options of one query. `Default` leaves every choice to the session's configuration.

@@ -5,7 +5,7 @@ use crate::{
     AggregateAnswer, AggregateQuery, Answered, BatchAnswer, BatchKeys, ComputeAnswer, ComputeQuery,
     GraphQuery, GremlinAnswer, GremlinQuery, QueryError, QueryOptions, StoreShape,
 };
-use kith_live::{Done, Ticket, Write};
+use kith_schema::live::{Done, Ticket, Write};
 use kith_schema::{Schema, SchemaId};
 use kith_types::OperationName;
 use kith_wire::v1;
@@ -162,7 +162,7 @@ impl Question {
             | Question::Shape { .. }
             | Question::Schema { .. } => true,
             Question::Gremlin { query, .. } => !query.writes,
-            // Whether a write is sent again is decided by `kith_routing::WriteAttempts`.
+            // Whether a write is sent again is decided by [`crate::WriteAttempts`].
             Question::Write { .. } => false,
         }
     }

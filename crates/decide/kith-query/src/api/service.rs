@@ -6,7 +6,7 @@ use crate::{
     ComputeQuery, GraphQuery, QueryError, QueryOptions, Question, Reply, Request, StoreShape, Written,
 };
 use futures::{FutureExt, future::BoxFuture};
-use kith_live::Write;
+use kith_schema::live::Write;
 use kith_schema::{Schema, SchemaId};
 use kith_wire::v1;
 use std::sync::Arc;

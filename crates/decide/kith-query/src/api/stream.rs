@@ -4,7 +4,6 @@
 use crate::QueryError;
 use futures::{FutureExt, Stream, StreamExt, future::BoxFuture, stream::BoxStream};
 use kith_operators::{RecordCounts, Records};
-use kith_routing::execution::Failure;
 use kith_schema::{Schema, SchemaId};
 use kith_types::ErrorCode;
 use kith_wire::v1;
@@ -107,17 +106,6 @@ impl StreamStatus {
     /// The name of the status.
     pub fn name(self) -> &'static str {
         self.into()
-    }
-}
-
-impl From<Failure> for StreamFailure {
-    fn from(failure: Failure) -> Self {
-        Self {
-            partitions: failure.partitions.iter().map(|partition| partition.0).collect(),
-            keys: failure.keys.into(),
-            code: failure.code,
-            nodes: failure.tried.iter().map(|node| node.0).collect(),
-        }
     }
 }
 

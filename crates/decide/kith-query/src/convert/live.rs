@@ -2,10 +2,10 @@
 
 use super::ConvertError;
 use crate::AssociationsAnswer;
-use kith_live::{
+use kith_operators::{AssociationsEntry, ObjectEntry};
+use kith_schema::live::{
     AssociationAnswer, AssociationRead, ListPlace, ListedAssociation, ObjectAnswer, ObjectFind, Select, Start,
 };
-use kith_operators::{AssociationsEntry, ObjectEntry};
 use kith_wire::v1::{
     self, association_read::Select as WireSelect, associations_of_list::Answer,
     associations_range::Start as WireStart,

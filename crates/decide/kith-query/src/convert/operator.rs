@@ -153,9 +153,9 @@ fn edge_from_wire(wire: &v1::EdgeSelector) -> Result<EdgeSelector, ConvertError>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kith_live::{AssociationRead, ObjectFind, Select};
     use kith_operators::EvaluateError;
     use kith_schema::ColumnRange;
+    use kith_schema::live::{AssociationRead, ObjectFind, Select};
 
     #[test]
     fn every_operator_comes_back_as_it_went() {

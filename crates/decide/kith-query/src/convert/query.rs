@@ -5,8 +5,8 @@ use crate::{
     Answered, CacheMode, GraphAnswer, GraphQuery, Operation, Page, Proofs, QueryError, QueryOptions,
     Question, Request, Served, ServedState, merged_tickets, parse_hedging,
 };
-use kith_live::Ticket;
-use kith_routing::FanOutLimits;
+use kith_schema::live::Ticket;
+use kith_types::FanOutLimits;
 use kith_wire::v1::{self, query_reply::Answer};
 use std::time::Duration;
 

@@ -202,8 +202,8 @@ fn entry(body: ListBody) -> ListEntry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kith_live::{AssociationAnswer, ListedAssociation, ObjectAnswer};
     use kith_operators::{AssociationsEntry, EdgePage, EdgePosition, EdgesEntry, ObjectEntry};
+    use kith_schema::live::{AssociationAnswer, ListedAssociation, ObjectAnswer};
 
     #[test]
     fn every_value_comes_back_as_it_went() {

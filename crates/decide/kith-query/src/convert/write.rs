@@ -2,7 +2,7 @@
 
 use super::query::{options_from_wire, options_to_wire};
 use crate::{QueryError, QueryOptions, Question, Request, Written};
-use kith_live::{Conditions, Done, Mutation, NotATicket, NotAWriteId, Write, WriteId};
+use kith_schema::live::{Conditions, Done, Mutation, NotATicket, NotAWriteId, Write, WriteId};
 use kith_wire::v1::{self, graph_write_request::Mutation as Wire};
 
 /// Encodes a write.

@@ -7,7 +7,7 @@ use crate::{
     line::{Operations, error::LineError},
 };
 use clap::Subcommand;
-use kith_live::Ticket;
+use kith_schema::live::Ticket;
 use kith_types::ErrorCode;
 use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
@@ -112,7 +112,7 @@ pub(crate) fn write_tickets<S: Serializer>(tickets: &Vec<Ticket>, output: S) -> 
 mod tests {
     use crate::line::{Line, parse, request_json};
     use crate::{Question, Request};
-    use kith_live::Ticket;
+    use kith_schema::live::Ticket;
     use kith_types::{ErrorCode, LogPoint, PartitionId};
     use serde_json::{Value, json};
 

@@ -8,7 +8,7 @@ use crate::{
     },
 };
 use clap::{Args, Subcommand};
-use kith_live::{Conditions, Mutation, Write, WriteId};
+use kith_schema::live::{Conditions, Mutation, Write, WriteId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::{num::NonZeroU32, time::Duration};

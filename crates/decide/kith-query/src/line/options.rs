@@ -2,9 +2,9 @@
 
 use crate::{After, AnswerPage, CacheMode, GraphQuery, Page, QueryOptions, line::live};
 use clap::{Args, ValueEnum};
-use kith_live::Ticket;
-use kith_routing::{FanOutLimits, load::Hedging};
+use kith_schema::live::Ticket;
 use kith_types::{Direction, Workflow};
+use kith_types::{FanOutLimits, Hedging};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 use std::{num::NonZeroU32, time::Duration};
 

@@ -66,7 +66,7 @@ pub use view::{Block, Cell, Column, IdsView, Json, WrongAnswer};
 
 use crate::convert::ConvertError;
 use fields::{AnswerKind, Decoded, Fields, Viewed};
-use kith_live::ObjectAnswer;
+use kith_schema::live::ObjectAnswer;
 use kith_types::OperationName;
 use kith_wire::v1::{query_reply::Answer as AnswerMessage, query_request::Operand};
 use machine::Machine;

@@ -1,7 +1,7 @@
 //! Pages of answers.
 
 use super::cursor::{EdgeCursor, NotACursor};
-use kith_live::ListPlace;
+use kith_schema::live::ListPlace;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 use std::str::FromStr;
 

@@ -10,7 +10,7 @@ mod reserve;
 mod round;
 
 pub(crate) use outlook::Outlook;
-pub(crate) use plan::Planned;
+pub(crate) use plan::{Planned, unknown_policy};
 
 use crate::{
     fleet::Fleet,

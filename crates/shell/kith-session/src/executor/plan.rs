@@ -125,7 +125,7 @@ impl Executor {
         options: &QueryOptions,
     ) -> Result<&'static dyn ReplicaPolicy, QueryError> {
         if let Some(name) = &options.policy {
-            return policy::by_name(name).ok_or_else(|| QueryError::UnknownPolicy { name: name.clone() });
+            return policy::by_name(name).ok_or_else(|| unknown_policy(name));
         }
         let is_left_to_defaults = options.fan_out.of(query.kind) == FanOutLimit::Auto
             && self.controllers.deciding(query).selector.is_none();
@@ -203,4 +203,10 @@ fn unplannable(error: &PlanError) -> QueryError {
         },
         other => QueryError::Internal { detail: other.to_string() },
     }
+}
+
+/// The error for a policy that does not exist.
+pub(crate) fn unknown_policy(name: &str) -> QueryError {
+    let known = policy::ALL.iter().map(|policy| policy.name().to_owned()).collect();
+    QueryError::UnknownPolicy { name: name.to_owned(), known }
 }

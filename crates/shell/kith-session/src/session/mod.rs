@@ -212,7 +212,7 @@ impl Session {
             && kith_routing::policy::by_name(name).is_none()
         {
             // Reported even if the answer comes from a cache and no policy is needed.
-            return Err(QueryError::UnknownPolicy { name: name.clone() });
+            return Err(crate::executor::unknown_policy(name));
         }
         let pinned = within(pinned, &topology, options)?;
         Ok(Run::new(self, topology, pinned, operation, options))

@@ -5,11 +5,11 @@ use super::Session;
 use kith_client::ANSWER_GRACE;
 use kith_live::{Mutation, Write, WriteId, ordering_partition};
 use kith_net::Unwritten;
+use kith_query::{AfterAttempt, FailedAttempt, WriteAttempts};
 use kith_query::{
     QueryError, QueryOptions, Written,
     convert::{write_to_wire, written_from_wire},
 };
-use kith_routing::{AfterAttempt, FailedAttempt, WriteAttempts};
 use kith_topology::{Graph, Topology};
 use kith_types::PartitionId;
 use kith_wire::v1;

@@ -2,9 +2,9 @@
 
 use super::QueryError;
 use crate::OperationError;
-use kith_live::{Refusal, WriteFault};
-use kith_routing::QuotaRefusal;
 use kith_schema::compute::ComputeError;
+use kith_schema::live::{Refusal, WriteFault};
+use kith_types::QuotaRefusal;
 
 const SEE_FIELDS: &str =
     "see docs/queries.md for the fields of each operation, and docs/live-graph.md for those of writes";
@@ -57,7 +57,7 @@ impl QueryError {
             QueryError::Compute(error) => compute_help(error),
             QueryError::NotRecords { .. } => RECORDS_ONLY.to_owned(),
             QueryError::Unsupported { .. } => UPDATE_OR_CLIENT.to_owned(),
-            QueryError::UnknownPolicy { .. } => policies_help(),
+            QueryError::UnknownPolicy { known, .. } => format!("policies: {}", known.join(", ")),
             QueryError::BadRequest { .. } => SEE_FIELDS.to_owned(),
             QueryError::DeadlineExceeded { .. } => MORE_TIME.to_owned(),
             QueryError::PartitionsUnavailable { .. } => ALLOW_PARTIAL.to_owned(),
@@ -87,7 +87,7 @@ impl QueryError {
 }
 
 fn not_shown_help() -> String {
-    let seconds = kith_live::STALE_MAX.as_secs();
+    let seconds = kith_schema::live::STALE_MAX.as_secs();
     format!(
         "check the id: it must be the id of an object, or of an object from which associations lead; {}",
         shown_within(seconds)
@@ -97,11 +97,6 @@ fn not_shown_help() -> String {
 fn groups_help(known: &[u32]) -> String {
     let known: Vec<String> = known.iter().map(u32::to_string).collect();
     format!("groups: {}", known.join(", "))
-}
-
-fn policies_help() -> String {
-    let names: Vec<&str> = kith_routing::policy::ALL.iter().map(|policy| policy.name()).collect();
-    format!("policies: {}", names.join(", "))
 }
 
 fn write_help(fault: &WriteFault) -> String {

@@ -9,7 +9,7 @@ use super::{
     view::WrongAnswer,
 };
 use crate::{GraphAnswer, OperationError};
-use kith_live::{AssociationRead, Select};
+use kith_schema::live::{AssociationRead, Select};
 use kith_wire::v1::query_request::Operand;
 use serde::{Deserialize, Serialize};
 

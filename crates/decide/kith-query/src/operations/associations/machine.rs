@@ -9,8 +9,8 @@ use crate::{
         limits::{ASSOCIATION_IDS_MAX, within},
     },
 };
-use kith_live::{AssociationAnswer, AssociationRead, INDEX_MAX, Select, Start};
 use kith_operators::{AssociationsEntry, Operator, Value};
+use kith_schema::live::{AssociationAnswer, AssociationRead, INDEX_MAX, Select, Start};
 use kith_types::FanOutKind;
 
 const ASSOCIATIONS: &str = "associations";
@@ -106,7 +106,7 @@ fn is_cut(select: &Select) -> bool {
 mod tests {
     use super::*;
     use crate::{FanOut, Scope};
-    use kith_live::ListedAssociation;
+    use kith_schema::live::ListedAssociation;
 
     fn asked(step: Result<OperationStep, OperationError>) -> FanOut {
         match step {

@@ -15,7 +15,7 @@ use crate::convert::{
     ConvertError, association_read_from_wire, association_read_to_wire, associations_from_wire,
     associations_to_wire,
 };
-use kith_live::{AssociationRead, ListedAssociation};
+use kith_schema::live::{AssociationRead, ListedAssociation};
 use kith_wire::v1::{self, query_reply::Answer, query_request::Operand};
 
 /// Associations of one list, newest first. Of associations with equal times, the one with the smaller id comes first.

@@ -8,7 +8,7 @@ use crate::{
         view::{Block, Cell, Column, Json, Printed, WrongAnswer},
     },
 };
-use kith_live::ListedAssociation;
+use kith_schema::live::ListedAssociation;
 use serde::{Serialize, Serializer};
 
 /// Associations of one list, the newest first.

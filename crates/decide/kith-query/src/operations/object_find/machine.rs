@@ -8,8 +8,8 @@ use crate::{
         limits::{FIND_IDS_MAX, FIND_VALUES_MAX, within},
     },
 };
-use kith_live::ObjectFind;
 use kith_operators::Operator;
+use kith_schema::live::ObjectFind;
 use kith_types::FanOutKind;
 
 const FIND: &str = "index";

@@ -13,7 +13,7 @@ use crate::{
     GraphAnswer, OperationError,
     convert::{find_from_wire, find_to_wire},
 };
-use kith_live::ObjectFind;
+use kith_schema::live::ObjectFind;
 use kith_wire::v1::query_request::Operand;
 use machine::Find;
 use serde::{Deserialize, Serialize};

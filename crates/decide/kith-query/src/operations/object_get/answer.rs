@@ -11,7 +11,7 @@ use crate::{
         view::{Block, Cell, Column, Json, Printed, WrongAnswer},
     },
 };
-use kith_live::ObjectAnswer;
+use kith_schema::live::ObjectAnswer;
 use kith_wire::v1::query_reply::Answer;
 use serde::Serialize;
 

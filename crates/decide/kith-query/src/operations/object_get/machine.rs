@@ -8,8 +8,8 @@ use crate::{
         limits::{OBJECT_IDS_MAX, within},
     },
 };
-use kith_live::ObjectAnswer;
 use kith_operators::{GRAPH_BYTES_MAX, ObjectEntry, Operator, Value};
+use kith_schema::live::ObjectAnswer;
 use kith_types::FanOutKind;
 
 const OBJECTS: &str = "objects";
