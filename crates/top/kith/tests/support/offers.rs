@@ -51,6 +51,18 @@ impl Attacker {
         component: &ComponentDocument,
         changes: &[(&str, Value)],
     ) -> Result<u64, QueryError> {
+        self.push_with(store, push, component, changes, v1::PushRequest::default())
+    }
+
+    /// Like [`Attacker::push`], with the other fields of a request.
+    pub fn push_with(
+        &self,
+        store: &str,
+        push: &str,
+        component: &ComponentDocument,
+        changes: &[(&str, Value)],
+        others: v1::PushRequest,
+    ) -> Result<u64, QueryError> {
         let mut component = serde_json::to_value(component).expect("a document is JSON");
         for (field, value) in changes {
             component[*field] = value.clone();
@@ -60,7 +72,7 @@ impl Attacker {
             push: push.to_owned(),
             who: "somebody else".to_owned(),
             components: serde_json::to_vec(&[component]).expect("JSON").into(),
-            ..Default::default()
+            ..others
         };
         self.runtime.block_on(async {
             let mut steps = self.router.push_store(request).await?;

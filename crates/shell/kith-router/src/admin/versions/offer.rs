@@ -139,8 +139,26 @@ fn check_manifest(
     if !manifest.is_of(store, &component.name) {
         return Err(other_store(&manifest, store, component));
     }
+    check_schema(component, &manifest)?;
     check_packs(&place, &manifest, hand_over)?;
     Ok(manifest)
+}
+
+/// Checks that a component names the schema of its records. Readers would otherwise decode them by another one.
+fn check_schema(component: &ComponentDocument, manifest: &Manifest) -> Result<(), Status> {
+    let schema = schema_of(manifest).map(|text| parsed(text, "the pushed version")).transpose()?;
+    let schema = schema.map(|schema| schema.id().to_string());
+    if component.schema == schema {
+        return Ok(());
+    }
+    let name = |schema: &Option<String>| schema.clone().unwrap_or_else(|| "none".to_owned());
+    let (described, built) = (name(&component.schema), name(&schema));
+    let message = format!(
+        "component {:?} of the push is said to have the schema {described}, but was built with {built}",
+        component.name
+    );
+    let help = "nothing was pushed; name the schema of the component's manifest, as `kith store push` does";
+    Err(kith_wire::status(ErrorCode::BadRequest, message, help))
 }
 
 /// What a store serves, as far as it decides which records may follow.

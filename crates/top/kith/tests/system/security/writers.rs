@@ -5,8 +5,10 @@ use super::{
     offers::Attacker,
     secured::{Secured, fill, must, with},
 };
+use kith_schema::Schema;
 use kith_types::ErrorCode;
-use serde_json::json;
+use kith_wire::v1;
+use serde_json::{Value, json};
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -138,4 +140,57 @@ fn a_version_of_another_store_is_refused_also_in_a_place_that_is_listed() {
     let refused = writer.push("secrets", "b2", &secrets, &[("url", url)]).expect_err("not for this store");
     assert_eq!(refused.code(), ErrorCode::UrlNotAllowed, "{refused}");
     assert!(must(with(cluster.kith(&["get", "scores", "3"]), &ops)).contains("value 3 of scores"));
+}
+
+#[test]
+fn a_version_that_lacks_fields_of_the_served_one_is_refused_unless_it_may() {
+    let cluster = Secured::start(|folder| rights(folder, &[]));
+    let ops = cluster.authority.papers("ops");
+    let written = |name: &str, text: &str| {
+        let file = cluster.folder.path().join(name);
+        fs::write(&file, text).expect("written");
+        file.display().to_string()
+    };
+    let kith = |arguments: &[&str]| must(with(cluster.kith(arguments), &ops));
+    let record = ["--key", "id", "--value", "record"];
+    kith(&[&["store", "create", "people", "--key-field", "id"], &record[..]].concat());
+    kith(&["store", "push", "people", &written("whole.csv", "id,name,age\n7,Ada,36\n")]);
+    let objects = cluster.folder.path().join("objects");
+    let served = fs::read(version_of(&objects, "people").join("manifest.json")).expect("a manifest");
+    let served: Value = serde_json::from_slice(&served).expect("JSON");
+    let partitions = served["partition_count"].to_string();
+    let out = cluster.folder.path().join("out");
+    let rows = written("few.csv", "id,name\n7,Grace\n");
+    let build = ["store", "build", "people", &rows, "--key-field", "id", "--partitions", &partitions];
+    let to = ["--out", out.to_str().expect("UTF-8"), "-o", "json"];
+    let built: Value = serde_json::from_str(&kith(&[&build, &record[..], &to].concat())).expect("JSON");
+
+    let writer = Attacker::new(&cluster, Some(&ops), None);
+    let component = writer.component("people");
+    let (version, hash) = (&built["version"], &built["manifest_hash"]);
+    let manifest = fs::read(out.join(version.to_string()).join("manifest.json")).expect("a manifest");
+    let manifest: Value = serde_json::from_slice(&manifest).expect("JSON");
+    let schema = manifest["values"]["schema"].as_str().expect("text").parse::<Schema>().expect("a schema");
+    let schema = json!(schema.id().to_string());
+    let push = |push: &str, schema: &Value, others: v1::PushRequest| {
+        let folder = format!("{version}-{push}");
+        copy_files(&out.join(version.to_string()), &objects.join("people/values").join(&folder));
+        let changes = [
+            ("version", version.clone()),
+            ("manifest_hash", hash.clone()),
+            ("folder", json!(folder)),
+            ("schema", schema.clone()),
+        ];
+        writer.push_with("people", push, &component, &changes, others)
+    };
+    let fill_missing = || v1::PushRequest { fill_missing: true, ..Default::default() };
+    let refused = push("c0", &json!(component.schema), fill_missing()).expect_err("that is the served one's");
+    assert_eq!(refused.code(), ErrorCode::BadRequest, "{refused}");
+    assert!(refused.to_string().contains("is said to have the schema"), "{refused}");
+    let refused = push("c1", &schema, v1::PushRequest::default()).expect_err("it has no age");
+    assert_eq!(refused.code(), ErrorCode::IncompatibleSchema, "{refused}");
+    assert!(refused.to_string().contains("lacks fields of the current one: \"age\""), "{refused}");
+    assert!(kith(&["get", "people", "7"]).contains("Ada"));
+    push("c2", &schema, fill_missing()).expect("it may lack it");
+    assert!(kith(&["get", "people", "7"]).contains("Grace"));
 }
