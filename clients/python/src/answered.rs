@@ -15,7 +15,7 @@ pub enum Values {
 }
 
 /// An answer, which its batch and all entries of the batch share.
-pub struct Answered {
+pub struct SharedAnswer {
     pub store: String,
     pub keys: Arc<Keys>,
     pub values: Arc<Values>,
@@ -29,7 +29,7 @@ pub struct Answered {
     pub missing: Vec<u32>,
 }
 
-impl Answered {
+impl SharedAnswer {
     /// Returns the index of the record of the entry at `index`.
     ///
     /// # Panics

@@ -2,10 +2,10 @@
 
 use crate::{
     answered::Values,
-    call::{Ended, reply},
+    call::{CallResult, reply},
     footer::footer,
     keys::Keys,
-    shared::Shared,
+    shared::SharedConnection,
     value,
 };
 use kith_client::{AggregateQuery, BatchAnswer, QueryError, QueryOptions};
@@ -17,7 +17,7 @@ use pyo3::{IntoPyObjectExt, prelude::*, types::PyList};
 /// # Errors
 /// If the read fails, or if records were found but their schema is not available.
 pub async fn read(
-    shared: &Shared,
+    shared: &SharedConnection,
     store: &str,
     keys: &Keys,
     options: &QueryOptions,
@@ -44,12 +44,12 @@ pub async fn read(
 /// # Errors
 /// If the read fails.
 pub async fn counted(
-    shared: &Shared,
+    shared: &SharedConnection,
     store: &str,
     keys: &Keys,
     query: &AggregateQuery,
     options: &QueryOptions,
-) -> Ended {
+) -> CallResult {
     let answer = shared.service().read_aggregate(store, &keys.batch, query, options).await?;
     let query = query.clone();
     reply(move |py| {

@@ -1,7 +1,7 @@
 //! A batch: the state of each key, in the order of the keys, or best first.
 
 use crate::{
-    answered::{Answered, Values},
+    answered::{SharedAnswer, Values},
     entry::Entry,
     error,
     footer::footer,
@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 /// A sequence of entries. The batch, its entries and their records share the bytes of the answer.
 #[pyclass(frozen, sequence, module = "kith")]
-pub struct Batch(Arc<Answered>);
+pub struct Batch(Arc<SharedAnswer>);
 
 impl Batch {
     /// Returns the batch of a whole answer to `keys`. `best` is the order of its entries, if it is not that of the keys.
@@ -33,7 +33,7 @@ impl Batch {
         answer: BatchAnswer,
         best: Option<Vec<u32>>,
     ) -> Self {
-        Self(Arc::new(Answered {
+        Self(Arc::new(SharedAnswer {
             store,
             keys: Arc::new(keys),
             values: Arc::new(values),
@@ -47,7 +47,7 @@ impl Batch {
 
     /// Returns the batch of one piece of the answer to `keys`.
     pub fn piece(store: &str, keys: &Arc<Keys>, values: &Arc<Values>, piece: BatchPiece) -> Self {
-        Self(Arc::new(Answered {
+        Self(Arc::new(SharedAnswer {
             store: store.to_owned(),
             keys: Arc::clone(keys),
             values: Arc::clone(values),

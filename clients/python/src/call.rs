@@ -34,10 +34,10 @@ static LEAVING: OnceLock<ThreadId> = OnceLock::new();
 pub type Reply = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
 
 /// The result of a request.
-pub type Ended = Result<Reply, QueryError>;
+pub type CallResult = Result<Reply, QueryError>;
 
 /// Returns the result of a successful request. `make` makes its Python objects.
-pub fn reply(make: impl FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send + 'static) -> Ended {
+pub fn reply(make: impl FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send + 'static) -> CallResult {
     let make: Reply = Box::new(make);
     Ok(make)
 }
@@ -46,7 +46,7 @@ pub fn reply(make: impl FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send + 'stat
 #[pyclass(frozen, module = "kith._kith")]
 pub struct Call {
     /// The work, until the request is sent.
-    work: Mutex<Option<BoxFuture<'static, Ended>>>,
+    work: Mutex<Option<BoxFuture<'static, CallResult>>>,
 }
 
 /// Configures the runtime. Its threads start with the first request.
@@ -58,11 +58,11 @@ pub fn init() {
 
 impl Call {
     /// Returns a request that has not been sent yet.
-    pub fn new(work: impl Future<Output = Ended> + Send + 'static) -> Self {
+    pub fn new(work: impl Future<Output = CallResult> + Send + 'static) -> Self {
         Self { work: Mutex::new(Some(work.boxed())) }
     }
 
-    fn take(&self) -> PyResult<BoxFuture<'static, Ended>> {
+    fn take(&self) -> PyResult<BoxFuture<'static, CallResult>> {
         same_process()?;
         let work = self.work.lock().take();
         work.ok_or_else(|| PyRuntimeError::new_err("this request was already sent; make a new one"))
@@ -97,7 +97,7 @@ impl Call {
 
 /// The result of a request. It becomes a Python object on a thread that may wait for the interpreter, which the threads of
 /// the runtime must not do.
-struct Answer(Ended);
+struct Answer(CallResult);
 
 impl<'py> IntoPyObject<'py> for Answer {
     type Target = PyAny;
@@ -139,7 +139,7 @@ fn meet_workers() {
     meet(&met);
 }
 
-async fn interruptible(mut work: BoxFuture<'static, Ended>) -> PyResult<Reply> {
+async fn interruptible(mut work: BoxFuture<'static, CallResult>) -> PyResult<Reply> {
     loop {
         let ended = time::timeout(SIGNAL_TICK, &mut work).await;
         if LEAVING.get().is_some_and(|by| *by != thread::current().id()) {

@@ -12,7 +12,7 @@ use crate::{
     options::options,
     plan::{self, Plan},
     security::{self, Files},
-    shared::Shared,
+    shared::SharedConnection,
     stream::Stream,
     to_python,
 };
@@ -26,7 +26,7 @@ use std::sync::Arc;
 /// Connections to one cluster.
 #[pyclass(frozen, module = "kith._kith")]
 pub struct Client {
-    shared: Arc<Shared>,
+    shared: Arc<SharedConnection>,
 }
 
 /// Connects to the first of the router `addresses` that answers, or with `direct` to the nodes behind them. `files` are the
@@ -55,7 +55,7 @@ pub fn connect(
         } else {
             Box::new(Failover::connect_by(addresses, transport, dialer).await?)
         };
-        let shared = Arc::new(Shared::new(service));
+        let shared = Arc::new(SharedConnection::new(service));
         secured.follow(Arc::downgrade(&shared));
         reply(move |py| Client { shared }.into_py_any(py))
     }))

@@ -1,6 +1,6 @@
 //! An entry: one key of a batch and its outcome.
 
-use crate::answered::Answered;
+use crate::answered::SharedAnswer;
 use kith_operators::Record as State;
 use pyo3::prelude::*;
 use std::sync::Arc;
@@ -8,14 +8,14 @@ use std::sync::Arc;
 /// The state of one key, and its value or error.
 #[pyclass(frozen, module = "kith")]
 pub struct Entry {
-    answered: Arc<Answered>,
+    answered: Arc<SharedAnswer>,
     /// The index of the entry's record in the answer.
     position: usize,
 }
 
 impl Entry {
     /// Returns the entry of the record at index `position`.
-    pub fn new(answered: Arc<Answered>, index: usize) -> Self {
+    pub fn new(answered: Arc<SharedAnswer>, index: usize) -> Self {
         Self { answered, position: index }
     }
 }

@@ -18,7 +18,7 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(5);
 pub type Files = (Option<PathBuf>, Option<PathBuf>, Option<PathBuf>, Option<PathBuf>);
 
 /// A dialer, and the files from which it was made.
-pub struct Secured {
+pub struct SecuredDialer {
     pub dialer: Dialer,
     files: Vec<PathBuf>,
     seen: State,
@@ -31,15 +31,15 @@ type State = Vec<Option<(SystemTime, u64)>>;
 ///
 /// # Errors
 /// `kith.KithError` with the same code and message as on the command line.
-pub fn open((ca, cert, key, token): Files) -> PyResult<Secured> {
+pub fn open((ca, cert, key, token): Files) -> PyResult<SecuredDialer> {
     let files: Vec<PathBuf> = [&ca, &cert, &key, &token].into_iter().flatten().cloned().collect();
     // The state is taken before the files are read, so that a change during the read is noticed later.
     let seen = state_of(&files);
     let dialer = Dialer::open(SecurityOptions { ca, cert, key, token }).map_err(|error| refused(&error))?;
-    Ok(Secured { dialer, files, seen })
+    Ok(SecuredDialer { dialer, files, seen })
 }
 
-impl Secured {
+impl SecuredDialer {
     /// Starts a task that reads the files again when they change, as long as the `owner` exists. It must be called on a
     /// thread of the runtime.
     pub fn follow<T: Send + Sync + 'static>(self, owner: Weak<T>) {

@@ -13,13 +13,13 @@ const SHAPE_AGE_MAX: Duration = Duration::from_secs(10);
 const SHAPES_MAX: usize = 1_024;
 
 /// The connection of a client, and a cache of the types of stores.
-pub struct Shared {
+pub struct SharedConnection {
     service: Box<dyn Service>,
     /// The types by store, with the time at which they were read.
     shapes: Mutex<HashMap<String, (Instant, StoreShape)>>,
 }
 
-impl Shared {
+impl SharedConnection {
     /// Returns the state of a new connection.
     pub fn new(service: Box<dyn Service>) -> Self {
         Self { service, shapes: Mutex::default() }

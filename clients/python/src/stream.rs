@@ -6,7 +6,7 @@ use crate::{
     call::{self, Call, reply},
     footer::stream_footer,
     keys::Keys,
-    shared::Shared,
+    shared::SharedConnection,
 };
 use futures::StreamExt;
 use kith_client::{ComputeQuery, QueryError, QueryOptions, StreamFooter, StreamItem};
@@ -61,7 +61,7 @@ impl Stream {
     /// # Errors
     /// `RuntimeError` in a child process that was forked after the first use.
     pub fn begin(
-        shared: Arc<Shared>,
+        shared: Arc<SharedConnection>,
         store: String,
         keys: Keys,
         query: Option<ComputeQuery>,
@@ -127,7 +127,7 @@ impl Stream {
 
 /// Reads pieces and the footer, and passes them on as fast as the reader takes them.
 async fn read(
-    shared: &Shared,
+    shared: &SharedConnection,
     store: &str,
     keys: &Arc<Keys>,
     query: Option<&ComputeQuery>,

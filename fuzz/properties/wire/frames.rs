@@ -4,7 +4,7 @@ use crate::properties::{Seed, take};
 use bytes::BytesMut;
 use kith_types::ErrorCode;
 use kith_wire::frame::{
-    self, Flags, Frame, FrameError, HEADER_BYTES, Header, Incoming, Offer, Op, PREFACE_BYTES, Preface,
+    self, Flags, Frame, FrameError, HEADER_BYTES, Header, Offer, Op, PREFACE_BYTES, Preface, ReceivedItem,
     SlotPlace, decode_slots, encode_slots,
 };
 use kith_wire::{MESSAGE_BYTES_MAX, detail_of, status, v1};
@@ -43,18 +43,18 @@ fn received(pieces: &[&[u8]], body_bytes_max: usize) -> (Vec<Frame>, usize, Opti
         loop {
             let announced = frame::begun(&buffer);
             match frame::take(&mut buffer, body_bytes_max) {
-                Ok(Incoming::Frame(frame)) => {
+                Ok(ReceivedItem::Frame(frame)) => {
                     assert_eq!(announced, None, "a whole frame is not told as one that has begun");
                     frames.push(frame);
                 }
-                Ok(Incoming::Begun { header, bytes }) => {
+                Ok(ReceivedItem::Begun { header, bytes }) => {
                     assert!(buffer.len() < bytes);
                     if let Some(announced) = announced {
                         assert_eq!((announced.header, HEADER_BYTES + announced.body_bytes), (header, bytes));
                     }
                     break;
                 }
-                Ok(Incoming::Nothing) => break,
+                Ok(ReceivedItem::Nothing) => break,
                 Err(error) => return (frames, buffer.len(), Some(error)),
             }
         }

@@ -1,7 +1,7 @@
 //! Commands of Redis clients.
 
 use crate::properties::{Seed, take};
-use kith_wire::resp::{Decoder, Limits, Malformed, Replies};
+use kith_wire::resp::{Decoder, Limits, MalformedCommand, Replies};
 
 type Commands = Vec<Vec<Vec<u8>>>;
 
@@ -32,7 +32,7 @@ pub fn check(mut input: &[u8]) {
 }
 
 /// The commands in `pieces`, and the error that ended the connection.
-fn received(pieces: &[&[u8]], limits: Limits) -> (Commands, Option<Malformed>) {
+fn received(pieces: &[&[u8]], limits: Limits) -> (Commands, Option<MalformedCommand>) {
     let mut decoder = Decoder::new(limits);
     let (mut buffer, mut commands) = (Vec::new(), Commands::new());
     for piece in pieces {

@@ -5,7 +5,7 @@ use super::{
     rows::{BATCH_ROWS, Cell, parts},
 };
 use kith_build::{
-    BuildSummary, ColumnRef, ColumnSpec, ComponentRows, Dropped, EdgeColumns, Failure, GraphBuilder,
+    BuildSummary, ColumnRef, ColumnSpec, ComponentRows, DroppedRows, EdgeColumns, Failure, GraphBuilder,
     GraphOptions, HeaderMode, LoadOptions, LoadReport, LoadedFile, Manifest, Objects, Stop, Workshop,
     load_graph, next_graph_version, publish_graph,
 };
@@ -84,7 +84,7 @@ fn replied(version: StoreVersion, report: LoadReport, warnings: Vec<String>) -> 
         (read.path.clone(), file.role.name(), read.rows, read.taken.clone())
     };
     let files = report.files.iter().map(file).collect();
-    (version.0, components, dropped(Dropped::of_files(&report.files)), files, warnings)
+    (version.0, components, dropped(DroppedRows::of_files(&report.files)), files, warnings)
 }
 
 fn of_files(

@@ -9,7 +9,7 @@ pub use graph::build_graph;
 pub use store::build_store;
 
 use crate::error;
-use kith_build::{Dropped, Failure, Objects, Stop};
+use kith_build::{DroppedRows, Failure, Objects, Stop};
 use kith_types::{PartitionCount, StoreVersion};
 use pyo3::{
     exceptions::{PyTypeError, PyValueError},
@@ -132,7 +132,7 @@ fn open_objects(out: &str) -> PyResult<Objects> {
 }
 
 /// Converts dropped rows for Python: the reason, the count and the first rows.
-fn dropped(dropped: Vec<Dropped>) -> Vec<(String, u64, Vec<String>)> {
+fn dropped(dropped: Vec<DroppedRows>) -> Vec<(String, u64, Vec<String>)> {
     dropped.into_iter().map(|it| (it.reason, it.count, it.first_lines)).collect()
 }
 

@@ -5,9 +5,9 @@ use super::{
     rows::{BATCH_BYTES, BATCH_ROWS, Cell, parts},
 };
 use kith_build::{
-    Built, Destination, Dropped, Duplicates, Failure, FieldTimes, Format, FormatChoice, HeaderMode, Objects,
-    RowSettings, Rows, SchemaFrom, Shape, StoreBuilder, Target, Workshop, WrongTimes, next_version,
-    publish_version, version_dir,
+    BuiltVersion, Destination, DroppedRows, Duplicates, Failure, FieldTimes, Format, FormatChoice,
+    HeaderMode, Objects, RowSettings, Rows, SchemaFrom, Shape, StoreBuilder, Target, Workshop, WrongTimes,
+    next_version, publish_version, version_dir,
 };
 use kith_schema::{KeyType, Schema, ValueType};
 use kith_types::StoreVersion;
@@ -50,7 +50,7 @@ pub fn build_store(
     };
     let version = built.manifest.version;
     let location = plan.objects.join(&version.0.to_string()).location().to_string();
-    let dropped = dropped(Dropped::of_rows(&built.report.errors));
+    let dropped = dropped(DroppedRows::of_rows(&built.report.errors));
     let counts = (built.records(), built.bytes(), built.duplicates);
     Ok((version.0, location, counts.0, counts.1, counts.2, dropped, built.manifest.hash()))
 }
@@ -67,13 +67,13 @@ impl Plan {
         })
     }
 
-    fn build_files(&self, files: &[String]) -> Result<Built, Failure> {
+    fn build_files(&self, files: &[String]) -> Result<BuiltVersion, Failure> {
         let rows = Rows::open(files, &self.settings, &self.shape, false)?;
         let into = Destination { store: &self.store, version: self.version, objects: &self.objects };
         rows.build_into(&into, None, &mut |_| {})
     }
 
-    fn build_rows(&self, py: Python<'_>, rows: &Bound<'_, PyAny>) -> PyResult<Built> {
+    fn build_rows(&self, py: Python<'_>, rows: &Bound<'_, PyAny>) -> PyResult<BuiltVersion> {
         check_rows(rows)?;
         let begin = || {
             let version = self.version.map_or_else(|| next_version(&self.objects), Ok)?;

@@ -2,7 +2,7 @@
 
 use kith_gremlin::{
     GremlinError, Room, graphbinary, graphson,
-    message::{self, Frame, Operation, Rejected, Request, Response, Serializer, Status},
+    message::{self, Frame, Operation, RejectedRequest, Request, Response, Serializer, Status},
     room::{DECODED_BYTES_MAX, INSTRUCTIONS_MAX},
     text,
     value::{Map, Token, Value},
@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 const ID: Uuid = Uuid::from_u128(0x41d2_e28a_20a4_4ab0_b379_d810_dede_3786);
 
-fn decode(frame: Frame<'_>) -> Result<(Serializer, Request), Rejected> {
+fn decode(frame: Frame<'_>) -> Result<(Serializer, Request), RejectedRequest> {
     message::decode(frame, &mut Room::alone())
 }
 
@@ -102,7 +102,7 @@ fn no_changed_byte_makes_a_request_panic() {
     }
 }
 
-fn rejected(text: &str) -> Rejected {
+fn rejected(text: &str) -> RejectedRequest {
     decode(Frame::Text(text)).expect_err("rejected")
 }
 

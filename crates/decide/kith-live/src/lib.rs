@@ -43,7 +43,7 @@ use testing::fixture;
 pub use batch::{Batch, BatchPart, LoggedChange, RecordedOutcome, RowAnswer, RowQuery, RowWrite, RowsAt};
 pub use change::{CHANGE_OBJECT_BYTES_MAX, Change, Effect};
 pub use coding::{
-    Garbled, associations_from_bytes, associations_to_bytes, objects_from_bytes, objects_to_bytes,
+    GarbledBytes, associations_from_bytes, associations_to_bytes, objects_from_bytes, objects_to_bytes,
     queries_from_bytes, queries_to_bytes,
 };
 pub use decide::{
@@ -53,14 +53,14 @@ pub use decide::{
 pub use guards::Guards;
 pub use intent::{Edge, EdgeContent, Intent};
 pub use kith_schema::live::{
-    ASSOCIATION_BYTES_MAX, AssociationAnswer, AssociationRead, CAP_MAX, Conditions, Done, FieldsFault,
-    INDEX_MAX, ListPlace, ListedAssociation, Mutation, NotATicket, NotAWriteId, OBJECT_BYTES_MAX,
-    ObjectAnswer, ObjectFind, Outcome, Refusal, STALE_MAX, Select, Start, Ticket, TypeId, UnknownType,
-    VISIBLE_AFTER, WRITE_ID_BYTES_MAX, Write, WriteFault, WriteId,
+    ASSOCIATION_BYTES_MAX, AssociationAnswer, AssociationRead, CAP_MAX, Conditions, FieldsFault, INDEX_MAX,
+    ListPlace, ListedAssociation, Mutation, NotATicket, NotAWriteId, OBJECT_BYTES_MAX, ObjectAnswer,
+    ObjectFind, Outcome, Refusal, STALE_MAX, Select, Start, Ticket, TypeId, UnknownType, VISIBLE_AFTER,
+    WRITE_ID_BYTES_MAX, Write, WriteEffect, WriteFault, WriteId,
 };
 pub use leader::{
-    Action, Answered, CallerId, CommitId, CommitResult, Delivery, DeliveryError, Duties, DutyChange, Event,
-    Leader, LoadId, Now, SenderId, WriteError,
+    Action, CallerId, CommitId, CommitResult, Delivery, DeliveryError, Duties, DutyChange, Event, Leader,
+    LoadId, Now, SenderId, WriteAnswer, WriteError,
 };
 pub use resolve::{EdgeKeys, ResolvedMutation, ResolvedWrite, WriteName, new_object_id, ordering_partition};
 pub use rows::{Association, AssociationKey, Data, IndexEntry, ListKey, Object, Pair, UniqueHolder};

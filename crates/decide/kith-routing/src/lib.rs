@@ -56,9 +56,9 @@ pub use pace::{Pace, PaceOptions, PaceSample, SeenFrom};
 pub use plan::{Assignment, FanOutPlan, GroupLimit};
 pub use policy::{PlanError, PlanResult, PolicyInputs, PolicyState, ReplicaPolicy};
 pub use quota::{
-    AdmittedBy, Ask as ReservationAsk, Booking, BookingStep, ExportStep, Pressure as QuotaPressure,
+    AdmittedBy, Booking, BookingStep, ExportStep, GrantedReservation, Pressure as QuotaPressure,
     QuotaExceeded, QuotaKind, QuotaRates, QuotaRefusal, RESERVATION_LIFE, RESERVATION_PATIENCE, ReadQuota,
-    Reply as ReservationReply, ReservationId, Reserved,
+    Reply as ReservationReply, ReservationId, ReservationRequest as ReservationAsk,
 };
 pub use rate::{RateLimiter, Turn};
 pub use reported::ReportedReads;

@@ -2,9 +2,9 @@
 //! quota. Time is simulated; quotas, reservations, plans, retries and the clients' memory are production code.
 
 use kith_routing::{
-    AdmittedBy, Assignment, Availability, Booking, BookingStep, Execution, FanOutPlan, GroupIndex,
-    QuotaPressure, QuotaRates, RESERVATION_PATIENCE, ReadQuota, ReservationAsk, ReservationId,
-    ReservationReply, Reserved, RoutingTable,
+    AdmittedBy, Assignment, Availability, Booking, BookingStep, Execution, FanOutPlan, GrantedReservation,
+    GroupIndex, QuotaPressure, QuotaRates, RESERVATION_PATIENCE, ReadQuota, ReservationAsk, ReservationId,
+    ReservationReply, RoutingTable,
     execution::{Action, Budgets, Cause, Event, ExecutionOptions, FailureClass, RequestId, Verdict},
     placement,
 };
@@ -257,8 +257,8 @@ impl World {
         let (now, id) = (Timestamp(self.now), self.id(read, ask.part));
         let quota = self.node(ask.node);
         let reply = match quota.reserve(id, ask.keys, now) {
-            Ok(Reserved::Held) => ReservationReply::Held,
-            Ok(Reserved::Unheld) => ReservationReply::Unheld,
+            Ok(GrantedReservation::Held) => ReservationReply::Held,
+            Ok(GrantedReservation::Unheld) => ReservationReply::Unheld,
             Err(refused) => ReservationReply::Refused(refused.retry_after),
         };
         let tight = quota.is_tight(now);

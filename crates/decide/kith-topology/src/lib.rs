@@ -46,7 +46,7 @@ pub struct Topology {
     /// Graphs by name.
     pub graphs: BTreeMap<String, Arc<Graph>>,
     /// Live graphs whose types this process has not read, by name. [`Topology::graph`] refuses them.
-    pub unread: BTreeMap<String, Unread>,
+    pub unread: BTreeMap<String, UnreadTypes>,
     /// Stores of values by name, including those without a version yet.
     pub stores: BTreeMap<String, Arc<ValueStore>>,
     /// Routers' gRPC addresses, in the order of their ids.
@@ -57,7 +57,7 @@ pub struct Topology {
 
 /// The graph or store that a query reads, in one state from start to end.
 #[derive(Debug)]
-pub struct Pinned {
+pub struct PinnedGraph {
     /// The name of the graph or store.
     pub name: String,
     /// Its state.
@@ -92,7 +92,7 @@ impl Pin {
     }
 }
 
-impl Pinned {
+impl PinnedGraph {
     /// The version for requests to nodes, schemas and messages; 0 for a live graph, and for a store without versions.
     pub fn version(&self) -> u64 {
         self.pin.version().unwrap_or_default()
@@ -110,7 +110,7 @@ impl Pinned {
 #[derive(Debug)]
 pub struct Graph {
     /// Its name and state.
-    pub pinned: Arc<Pinned>,
+    pub pinned: Arc<PinnedGraph>,
     /// Its edge types and entity kinds.
     pub schema: GraphSchema,
     /// For a live graph: its types and leaders.
@@ -132,7 +132,7 @@ impl Graph {
 
 /// The reason why a process does not have the types of a live graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Unread {
+pub enum UnreadTypes {
     /// It has not asked for them.
     Unasked,
     /// They could not be read, for this reason.
@@ -143,7 +143,7 @@ pub enum Unread {
 #[derive(Debug)]
 pub struct ValueStore {
     /// Its name and version.
-    pub pinned: Arc<Pinned>,
+    pub pinned: Arc<PinnedGraph>,
     /// The type of its keys.
     pub key: KeyType,
     /// The type of its values.
@@ -249,8 +249,8 @@ impl Topology {
             return Ok(graph);
         }
         let (graph, reason) = match self.unread.get(name) {
-            Some(Unread::Failed(reason)) => (name.to_owned(), reason.clone()),
-            Some(Unread::Unasked) => (name.to_owned(), "they have not been read yet".to_owned()),
+            Some(UnreadTypes::Failed(reason)) => (name.to_owned(), reason.clone()),
+            Some(UnreadTypes::Unasked) => (name.to_owned(), "they have not been read yet".to_owned()),
             None => {
                 let mut known: Vec<_> = self.graphs.keys().chain(self.unread.keys()).cloned().collect();
                 known.sort_unstable();
@@ -321,12 +321,12 @@ fn value_store(store: &ServedDocument, table: &RoutingTable) -> Result<Option<Va
     }))
 }
 
-fn pinned(store: &ServedDocument, what: &'static str, table: &RoutingTable) -> Arc<Pinned> {
+fn pinned(store: &ServedDocument, what: &'static str, table: &RoutingTable) -> Arc<PinnedGraph> {
     let excluded: Vec<NodeId> = store.excluded.iter().copied().map(NodeId).collect();
     let reach = StoreReach::new(table, &store.name, store.definition.replication, &excluded);
     let components = store.components.iter();
     let components = components.map(|component| (component.name.clone(), StoreVersion(component.version)));
-    Arc::new(Pinned {
+    Arc::new(PinnedGraph {
         name: store.name.clone(),
         pin: Pin::Version(store.version),
         components: Arc::new(components.collect()),

@@ -23,7 +23,8 @@ pub trait Graph: Send + Sync {
     fn canonical(&self, id: &ElementId) -> Option<ElementId>;
 
     /// Vertices by their ids, with the wanted properties.
-    fn vertices(&self, ids: Vec<ElementId>, wanted: Wanted) -> Answer<'_, Vec<Option<Arc<Vertex>>>>;
+    fn vertices(&self, ids: Vec<ElementId>, wanted: WantedProperties)
+    -> Answer<'_, Vec<Option<Arc<Vertex>>>>;
 
     /// Edges by their ids, with their properties.
     fn edges(&self, ids: Vec<ElementId>) -> Answer<'_, Vec<Option<Arc<Edge>>>>;
@@ -35,7 +36,7 @@ pub trait Graph: Send + Sync {
     /// The vertices that have the wanted properties, without properties, each once and in any order; others may be among
     /// them, which the traversal sorts out. `None` if the graph has no index for the question, so that all vertices must be
     /// scanned.
-    fn find_vertices(&self, sought: Sought) -> Answer<'_, Option<Vec<Arc<Vertex>>>> {
+    fn find_vertices(&self, sought: VertexSearch) -> Answer<'_, Option<Vec<Arc<Vertex>>>> {
         let _ = sought;
         async { Ok(None) }.boxed()
     }
@@ -109,7 +110,7 @@ pub struct Notes {
 
 /// The properties of vertices that are wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub enum WantedProperties {
     /// No properties: whether the vertices exist, and their labels.
     None,
     /// All properties.
@@ -120,7 +121,7 @@ pub enum Wanted {
 
 /// Vertices that are sought by their properties.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Sought {
+pub struct VertexSearch {
     /// Each vertex has one of these labels; any label if empty.
     pub labels: Vec<Arc<str>>,
     /// Properties that each vertex has: their keys, and a value that is equal to that of the vertex. At least one.

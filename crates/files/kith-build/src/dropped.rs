@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 /// Rows or lines that were dropped for one reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Dropped {
+pub struct DroppedRows {
     /// A short description of the fault.
     pub reason: String,
     /// The number of rows or lines.
@@ -15,7 +15,7 @@ pub struct Dropped {
     pub first_lines: Vec<String>,
 }
 
-impl Dropped {
+impl DroppedRows {
     /// Summarises the wrong rows of a store by reason.
     pub fn of_rows(errors: &RowErrors) -> Vec<Self> {
         let mut by_reason: BTreeMap<&'static str, Self> = BTreeMap::new();
@@ -45,7 +45,7 @@ impl Dropped {
     }
 }
 
-fn add(by_reason: &mut BTreeMap<&'static str, Dropped>, reason: &'static str, count: u64) {
+fn add(by_reason: &mut BTreeMap<&'static str, DroppedRows>, reason: &'static str, count: u64) {
     let dropped = by_reason.entry(reason).or_default();
     dropped.reason = reason.to_owned();
     dropped.count += count;

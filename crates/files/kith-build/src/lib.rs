@@ -44,7 +44,7 @@ mod taken;
 
 pub use crate::rows::graph::{ColumnRef, ColumnSpec, EdgeColumns, FileOptions};
 pub use crate::rows::{FieldTimes, Format, FormatChoice, HeaderMode, RowKey, RowValue, WrongTimes};
-pub use dropped::Dropped;
+pub use dropped::DroppedRows;
 pub use failure::Failure;
 pub use graph::{
     ColumnValue, ComponentRows, FileRole, FoundComponent, GraphBuilder, GraphOptions, LoadOptions,
@@ -61,7 +61,7 @@ pub use object_store::{LockedStore, ObjectStore, Work, partition_count, remove_f
 pub use place::{Workshop, manifest_at, next_version, open_objects, publish_version, refused, version_here};
 pub use progress::{OnProgress, Progress};
 pub use store::{
-    Base, Built, Destination, PARTITION_PREFIX, RowSettings, Rows, SchemaFrom, Shape, StoreBuilder, Target,
-    assemble_version, publish_partition, read_schema,
+    Base, BuiltVersion, Destination, PARTITION_PREFIX, RowSettings, Rows, SchemaFrom, Shape, StoreBuilder,
+    Target, assemble_version, publish_partition, read_schema,
 };
 pub use taken::{find_version, take_version};

@@ -7,7 +7,7 @@ use crate::manifest::{GraphContent, Manifest};
 use crate::members::MemberTableReader;
 use crate::pack::VersionFolder;
 use crate::postings::PostingsReader;
-use crate::residency::Mapped;
+use crate::residency::MappedPacks;
 use crate::sealed::SealedFile;
 use kith_types::{Direction, PartitionId};
 use std::collections::HashSet;
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub struct ComponentReader {
     dir: PathBuf,
-    mapped: Mapped,
+    mapped: MappedPacks,
     manifest: Manifest,
     /// The graph part of the manifest.
     graph: GraphContent,
@@ -91,7 +91,7 @@ impl ComponentReader {
     }
 
     /// The mapped files.
-    pub fn mapped(&self) -> &Mapped {
+    pub fn mapped(&self) -> &MappedPacks {
         &self.mapped
     }
 

@@ -4,7 +4,7 @@ mod edges;
 mod union;
 
 use crate::adjacency::{self, ColumnFilter};
-use crate::chunk::{Found, find_many};
+use crate::chunk::{FoundRecord, find_many};
 use crate::component::{ComponentReader, ListReader, PartitionReader};
 use crate::errors::{OpenError, ReadError};
 use kith_schema::{
@@ -326,7 +326,7 @@ impl Scratch {
     }
 
     /// Decodes a record into the list. It is proven after use, so that a byte that changes in between is detected.
-    fn add(&mut self, selection: &Selection<'_>, found: &Found<'_>) -> Result<(), ReadError> {
+    fn add(&mut self, selection: &Selection<'_>, found: &FoundRecord<'_>) -> Result<(), ReadError> {
         let columns = selection.component.graph().columns.len();
         let target = if self.any { &mut self.part } else { &mut self.ids };
         let decoded = adjacency::decode(found.value(), columns, selection.filter, target);
@@ -346,7 +346,7 @@ impl Scratch {
 }
 
 /// The lists whose union answers a direction. An undirected type has one list for every direction. An entity kind joins
-/// members and entities, so `Both` can only mean the member's own list.
+/// members and entities, so `BothLayouts` can only mean the member's own list.
 fn lists_for(role: KindRole, direction: Direction) -> &'static [Direction] {
     match (role, direction) {
         (KindRole::Undirected, _) => &[Direction::Both],
@@ -382,7 +382,7 @@ fn files_of(component: &ComponentReader, partition: PartitionId) -> Result<&Part
 fn find_in<'a>(
     keys: &[u64],
     reader: impl Fn(usize) -> &'a ListReader,
-    each: impl FnMut(usize, Option<Found<'a>>) -> Result<ControlFlow<()>, SourceFault>,
+    each: impl FnMut(usize, Option<FoundRecord<'a>>) -> Result<ControlFlow<()>, SourceFault>,
 ) -> Result<(), SourceError> {
     let bytes: Vec<[u8; 8]> = keys.iter().map(|key| key.to_le_bytes()).collect();
     let item = |index: usize| (&reader(index).records, bytes[index].as_slice());

@@ -60,7 +60,7 @@ pub use pack::{VersionFolder, seal_version};
 pub use patch::PATCH_NAME;
 pub use postings::{PostingsKeys, PostingsReader, PostingsWriter};
 pub use proof::OnVerify;
-pub use residency::{Mapped, Residency};
+pub use residency::{MappedPacks, Residency};
 pub use sealed::FORMAT_VERSION;
 pub use source::{FolderSource, ObjectError, REMOTE_PIECE_BYTES, Source};
 pub use values::{RecordLocation, ValueError, ValuesReader};
@@ -68,10 +68,10 @@ pub use verify::{VerifyDepth, VerifyReport, verify_again, verify_component, veri
 
 /// The writers of a version's files, for `kith-files`.
 pub mod writing {
-    pub use crate::chunk::Found;
+    pub use crate::chunk::FoundRecord;
     pub use crate::document::{json_text, seal_of};
     pub use crate::pack::{FILE_BYTES_MAX, Piece, pack_name, sync, write_packs};
-    pub use crate::patch::{Merging, PatchWriter, merge};
+    pub use crate::patch::{MergeSink, PatchWriter, merge};
     pub use crate::proof::prove_at;
     pub use crate::sealed::SealedWriter;
     pub use crate::values::{Compressor, frame_value_bytes, read_dictionary};

@@ -1,8 +1,8 @@
 //! Measures how much of an open version is in memory, and tells readers what to do if not all of it is.
 //!
 //! Data may be larger than memory. The system then keeps what is read most. A thread that reads any other page waits for
-//! the disk. A serving process therefore measures from time to time ([`Mapped::residency`]), marks the files
-//! ([`Mapped::set_cold`]), and answers from cold files on threads that may block.
+//! the disk. A serving process therefore measures from time to time ([`MappedPacks::residency`]), marks the files
+//! ([`MappedPacks::set_cold`]), and answers from cold files on threads that may block.
 
 use crate::map::Mapping;
 use kith_types::fmix64;
@@ -40,11 +40,11 @@ impl Add for Residency {
 
 /// The mapped packs of an open version. Cheap to clone; the packs stay mapped as long as a clone lives.
 #[derive(Clone, Debug)]
-pub struct Mapped {
+pub struct MappedPacks {
     packs: Arc<[Arc<Mapping>]>,
 }
 
-impl Mapped {
+impl MappedPacks {
     pub(crate) fn new(packs: Vec<Arc<Mapping>>) -> Self {
         Self { packs: packs.into() }
     }

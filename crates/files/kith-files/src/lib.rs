@@ -45,7 +45,7 @@ pub use builder::{
     BuildError, BuildOptions, BuildProgress, BuildSummary, COLUMNS_MAX, ComponentBuilder,
     MEMORY_BYTES_DEFAULT, version_dir,
 };
-pub use sort::{ExternalSorter, SortError, SortOptions, SortRecord, Sorted, Spool, SpoolReader};
+pub use sort::{ExternalSorter, SortError, SortOptions, SortRecord, SortedRecords, Spool, SpoolReader};
 pub use stop::Stop;
 pub use values::{
     AssembledSource, Assembly, DeltaBuilder, DeltaOptions, DeltaSummary, DictionarySample, Duplicates,

@@ -42,16 +42,16 @@ pub async fn ended(patience: Duration) -> bool {
 /// The work ended without a result, because it panicked or the system has no thread for it.
 #[derive(Debug, thiserror::Error)]
 #[error("work in the background ended unexpectedly")]
-pub struct Ended;
+pub struct LostWork;
 
 /// Runs work in the background and waits for its result.
-pub async fn run<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Ended> {
+pub async fn run<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, LostWork> {
     let (sender, receiver) = oneshot::channel();
     spawn(move || {
         // The waiting task may have been dropped.
         let _ = sender.send(work());
     });
-    receiver.await.map_err(|_| Ended)
+    receiver.await.map_err(|_| LostWork)
 }
 
 /// Begins work and does not wait for it. It runs inside a runtime whose threads have a low priority too. If the work cannot

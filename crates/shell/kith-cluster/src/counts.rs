@@ -16,7 +16,7 @@ const OF_PROCESSES: [&str; 5] = [
 ];
 
 /// A counter with one label, and the values of that label.
-pub struct Labelled {
+pub struct LabelledCounter {
     /// The counter.
     pub name: &'static str,
     /// Its one label.
@@ -26,18 +26,18 @@ pub struct Labelled {
 }
 
 /// Counters with one label that every process has.
-const LABELLED: [Labelled; 5] = [
-    Labelled {
+const LABELLED: [LabelledCounter; 5] = [
+    LabelledCounter {
         name: "kith_server_reload_failures_total",
         label: "file",
         values: &["certificates", "access"],
     },
-    Labelled {
+    LabelledCounter {
         name: "kith_server_connections_total",
         label: "protocol",
         values: &["framed", "framed-local", "grpc", "http", "other", "redis"],
     },
-    Labelled {
+    LabelledCounter {
         name: "kith_server_connections_closed_total",
         label: "reason",
         values: &[
@@ -50,12 +50,12 @@ const LABELLED: [Labelled; 5] = [
             "too_many_frames",
         ],
     },
-    Labelled {
+    LabelledCounter {
         name: "kith_server_requests_refused_total",
         label: "reason",
         values: &["memory", "reply_memory"],
     },
-    Labelled {
+    LabelledCounter {
         name: "kith_server_refused_total",
         label: "code",
         values: &[
@@ -75,11 +75,11 @@ pub fn of_process() {
 }
 
 /// Registers these counters, which then start at 0.
-pub fn zero(names: &[&'static str], labelled: &[Labelled]) {
+pub fn zero(names: &[&'static str], labelled: &[LabelledCounter]) {
     for &name in names {
         counter!(name).increment(0);
     }
-    for Labelled { name, label, values } in labelled {
+    for LabelledCounter { name, label, values } in labelled {
         for &value in *values {
             counter!(*name, *label => value).increment(0);
         }

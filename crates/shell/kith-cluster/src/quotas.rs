@@ -1,7 +1,8 @@
 //! The read quotas of stores: one process counts reads by store, and enforces its share of each quota.
 
 use kith_routing::{
-    AdmittedBy, QuotaExceeded, QuotaKind, QuotaRates, QuotaRefusal, ReadQuota, ReservationId, Reserved,
+    AdmittedBy, GrantedReservation, QuotaExceeded, QuotaKind, QuotaRates, QuotaRefusal, ReadQuota,
+    ReservationId,
 };
 use kith_types::Timestamp;
 use parking_lot::{Mutex, MutexGuard};
@@ -59,7 +60,7 @@ impl Quotas {
         rates: QuotaRates,
         id: ReservationId,
         keys: u64,
-    ) -> Result<(Reserved, bool), QuotaRefusal> {
+    ) -> Result<(GrantedReservation, bool), QuotaRefusal> {
         let reserved =
             self.with(store, rates, |quota, now| Ok((quota.reserve(id, keys, now)?, quota.is_tight(now))));
         reserved.map_err(|exceeded| self.refusal(store, exceeded))

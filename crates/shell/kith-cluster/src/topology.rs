@@ -133,7 +133,7 @@ pub fn forget_copy(data: &Path) -> Result<(), DataDirError> {
 }
 
 /// A topology that is kept up to date.
-pub struct Followed {
+pub struct FollowedTopology {
     /// The latest topology.
     pub topology: TopologyReceiver,
     /// The greatest possible age of the topology. Until the metadata store has answered, that is the age of the copy on
@@ -150,7 +150,7 @@ pub async fn follow(
     store: Arc<dyn MetadataStore>,
     cache: Option<PathBuf>,
     stop: CancellationToken,
-) -> Result<Followed, TopologyError> {
+) -> Result<FollowedTopology, TopologyError> {
     let folder = cache.as_ref().map(|path| path.with_file_name(TYPES_FOLDER));
     let types = TypesReader::new(Arc::clone(&store), folder);
     follow_with(store, cache, Some(types), stop).await
@@ -164,7 +164,7 @@ pub async fn follow_without_types(
     store: Arc<dyn MetadataStore>,
     cache: Option<PathBuf>,
     stop: CancellationToken,
-) -> Result<Followed, TopologyError> {
+) -> Result<FollowedTopology, TopologyError> {
     follow_with(store, cache, None, stop).await
 }
 
@@ -173,7 +173,7 @@ async fn follow_with(
     cache: Option<PathBuf>,
     mut types: Option<TypesReader>,
     stop: CancellationToken,
-) -> Result<Followed, TopologyError> {
+) -> Result<FollowedTopology, TopologyError> {
     let (mut first, age) = match store.read("").await {
         Ok(snapshot) => (document_of(&snapshot)?, Duration::ZERO),
         Err(error) => match cached(&cache)? {
@@ -218,7 +218,7 @@ async fn follow_with(
             }
         }
     });
-    Ok(Followed { topology: receiver, freshness })
+    Ok(FollowedTopology { topology: receiver, freshness })
 }
 
 /// Adds the types of its graphs to a topology. Returns whether some could not be read.

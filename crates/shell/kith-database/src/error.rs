@@ -1,7 +1,7 @@
 //! Errors of databases and their stable codes. For leaders, the most important distinction is whether nothing was
 //! written or that is unknown.
 
-use kith_live::{Garbled, UniqueHolder};
+use kith_live::{GarbledBytes, UniqueHolder};
 use kith_types::{ErrorCode, LogPoint, PartitionCount, PartitionId, Position};
 use thiserror::Error;
 
@@ -85,8 +85,8 @@ impl DatabaseError {
     }
 }
 
-impl From<Garbled> for DatabaseError {
-    fn from(garbled: Garbled) -> Self {
+impl From<GarbledBytes> for DatabaseError {
+    fn from(garbled: GarbledBytes) -> Self {
         DatabaseError::damaged(garbled.to_string())
     }
 }

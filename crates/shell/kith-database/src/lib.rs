@@ -59,7 +59,8 @@ pub use error::{CommitError, DatabaseError, LogError};
 #[cfg(feature = "mysql")]
 pub use mysql::{MysqlDatabase, MysqlOptions, PasswordError};
 pub use process::{
-    DatabaseProcesses, DatabaseService, GraphFiles, Locate, RemoteDatabase, RemoteOptions, RemoteTarget,
+    DatabaseProcesses, DatabaseService, GraphFiles, ProcessLocator, RemoteDatabase, RemoteOptions,
+    RemoteTarget,
 };
 pub use retention::Retention;
 pub use servers::{
@@ -67,7 +68,7 @@ pub use servers::{
     ServerUrl, Tls, TlsKey,
 };
 pub use sqlite::{SqliteDatabase, SqliteOptions};
-pub use storage::{Opened, PASSWORD_VARIABLE, Reach, Storage, StorageError};
+pub use storage::{OpenResult, PASSWORD_VARIABLE, Reach, Storage, StorageError};
 
 use futures::future::BoxFuture;
 use kith_live::{Association, AssociationKey, Batch, Change, ListKey, Object, RowQuery, RowsAt};
@@ -149,7 +150,7 @@ pub struct Trim {
 
 /// The result of [`Database::trim`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Trimmed {
+pub struct TrimResult {
     /// The number of removed changes.
     pub changes: u64,
     /// The number of removed outcomes.
@@ -232,7 +233,7 @@ pub trait Database: Send + Sync + 'static {
 
     /// Removes old changes and outcomes, as many as fit into one short transaction. The call may be repeated at any
     /// time.
-    fn trim(&self, partition: PartitionId, trim: Trim) -> Reply<'_, Trimmed>;
+    fn trim(&self, partition: PartitionId, trim: Trim) -> Reply<'_, TrimResult>;
 
     /// Waits for transactions under way, and closes all connections. Later calls fail as unavailable.
     fn close(&self) -> BoxFuture<'_, ()>;

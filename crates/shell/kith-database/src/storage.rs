@@ -2,7 +2,7 @@
 //! speaks the MySQL protocol.
 
 use crate::{
-    AddressError, Database, DatabaseError, DatabaseProcesses, DatabaseServers, GraphIdentity, Locate,
+    AddressError, Database, DatabaseError, DatabaseProcesses, DatabaseServers, GraphIdentity, ProcessLocator,
     RemoteDatabase, RemoteOptions, RemoteTarget, ServerRefused, ServerUrl,
 };
 #[cfg(feature = "mysql")]
@@ -82,7 +82,7 @@ impl fmt::Display for Storage {
 }
 
 /// The database of a graph that was created or opened.
-pub type Opened = Result<Arc<dyn Database>, DatabaseError>;
+pub type OpenResult = Result<Arc<dyn Database>, DatabaseError>;
 
 impl Storage {
     /// Creates the database of the graph `name`. Does nothing if it exists.
@@ -90,7 +90,7 @@ impl Storage {
     /// # Errors
     /// [`DatabaseError::OtherGraph`] or [`DatabaseError::OtherPartitions`] if another graph is stored there; any other
     /// [`DatabaseError`] if the database cannot be used.
-    pub async fn create(&self, name: &str, identity: GraphIdentity, reach: &Reach) -> Opened {
+    pub async fn create(&self, name: &str, identity: GraphIdentity, reach: &Reach) -> OpenResult {
         Ok(match self {
             Storage::Process(database) => {
                 Arc::new(RemoteDatabase::create(reach.process(*database, name), identity).await?)
@@ -111,7 +111,7 @@ impl Storage {
     /// [`DatabaseError::NoGraph`] if the database has not been created; [`DatabaseError::OtherGraph`] or
     /// [`DatabaseError::OtherPartitions`] if another graph is stored there; any other [`DatabaseError`] if it cannot be
     /// used.
-    pub async fn open(&self, name: &str, identity: GraphIdentity, reach: &Reach) -> Opened {
+    pub async fn open(&self, name: &str, identity: GraphIdentity, reach: &Reach) -> OpenResult {
         Ok(match self {
             Storage::Process(database) => {
                 Arc::new(RemoteDatabase::open(reach.process(*database, name), identity).await?)
@@ -155,7 +155,7 @@ impl Storage {
 impl Reach {
     /// Returns a reach that has no connections yet. It finds database processes by `locate` and connects to them with
     /// `dialer`. Of all servers, it connects only to `servers`.
-    pub fn new(locate: Locate, dialer: Dialer, servers: DatabaseServers) -> Self {
+    pub fn new(locate: ProcessLocator, dialer: Dialer, servers: DatabaseServers) -> Self {
         let frames = Arc::new(Frames::new(dialer, TransportKind::default().is_local()));
         Self { processes: Arc::new(DatabaseProcesses::new(locate, frames)), servers: Arc::new(servers) }
     }

@@ -23,7 +23,7 @@ use std::{
 };
 use support::{
     P, batch, identity, lead, object,
-    served::{Served, frames, target, target_at},
+    served::{ServedDatabase, frames, target, target_at},
     write,
 };
 use tokio::{
@@ -45,7 +45,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 async fn serves_until_it_is_killed() {
     let Some(folder) = std::env::var_os(FOLDER) else { return };
     let port = std::env::var(PORT).expect("the variable is set").parse().expect("a port");
-    let served = Served::start_at(Path::new(&folder), SocketAddr::from(([127, 0, 0, 1], port))).await;
+    let served = ServedDatabase::start_at(Path::new(&folder), SocketAddr::from(([127, 0, 0, 1], port))).await;
     println!("\nserves at {}", served.addr.port());
     std::future::pending::<()>().await;
 }
@@ -144,7 +144,7 @@ async fn a_killed_process_loses_no_acknowledged_commit() {
 #[tokio::test]
 async fn without_a_connection_nothing_is_written() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let served = Served::start(folder.path()).await;
+    let served = ServedDatabase::start(folder.path()).await;
     let port = Arc::new(AtomicU16::new(served.addr.port()));
     let frames = frames();
     let target = target_at(Arc::clone(&port), Arc::clone(&frames));
@@ -170,7 +170,7 @@ async fn without_a_connection_nothing_is_written() {
     port.store(0, Ordering::Relaxed);
     not_there().await;
 
-    let moved = Served::start(folder.path()).await;
+    let moved = ServedDatabase::start(folder.path()).await;
     port.store(moved.addr.port(), Ordering::Relaxed);
     write(&database, P, end, vec![]).await;
     assert_eq!(frames.addresses(), 1, "the connection to the previous address was released");
@@ -193,7 +193,7 @@ async fn request_at(listener: &TcpListener) -> TcpStream {
 #[tokio::test]
 async fn a_connection_that_ends_before_the_reply_leaves_a_commit_unknown() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let served = Served::start(folder.path()).await;
+    let served = ServedDatabase::start(folder.path()).await;
     let port = Arc::new(AtomicU16::new(served.addr.port()));
     let short = RemoteOptions { timeout: Duration::from_millis(300), ..RemoteOptions::default() };
     let target = RemoteTarget { options: short, ..target_at(Arc::clone(&port), frames()) };
@@ -224,7 +224,7 @@ async fn a_connection_that_ends_before_the_reply_leaves_a_commit_unknown() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_process_that_ends_in_order_finishes_transactions() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let served = Served::start(folder.path()).await;
+    let served = ServedDatabase::start(folder.path()).await;
     let database = Arc::new(served.create().await);
     let first = lead(&*database, P, 1).await;
     let writer = Arc::clone(&database);
@@ -240,7 +240,7 @@ async fn a_process_that_ends_in_order_finishes_transactions() {
     tokio::time::sleep(Duration::from_millis(100)).await;
     served.end().await;
     let (end, _) = writes.await.expect("the task does not panic");
-    let again = Served::start(folder.path()).await;
+    let again = ServedDatabase::start(folder.path()).await;
     let opened = RemoteDatabase::open(target(again.addr.port()), identity()).await.expect("the graph exists");
     let found = opened.points(vec![P]).await.expect("the read succeeds")[0];
     assert!(
@@ -253,7 +253,7 @@ async fn a_process_that_ends_in_order_finishes_transactions() {
 #[tokio::test]
 async fn a_graph_is_opened_and_removed_by_its_name_and_identity() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let served = Served::start(folder.path()).await;
+    let served = ServedDatabase::start(folder.path()).await;
     let here = || target(served.addr.port());
     let other = GraphIdentity { graph: 7, ..identity() };
     let absent = RemoteDatabase::open(here(), identity()).await.err();

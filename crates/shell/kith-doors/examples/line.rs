@@ -2,7 +2,7 @@
 //! kith-doors --example line -- ROUTER LISTEN` opens it in front of the cluster of a router.
 
 use futures::{FutureExt, SinkExt, StreamExt, future::BoxFuture};
-use kith_doors::{Backend, Charged, Door, DoorCaller, DoorNames, Stream, spawn};
+use kith_doors::{Backend, ChargedReply, Door, DoorCaller, DoorNames, Stream, spawn};
 use kith_net::server::{bind, connections::Connections, security::Security};
 use kith_query::{
     Answered, BatchStream, DegreeQuery, GraphAnswer::Degrees, GraphQuery, Operation, QueryError,
@@ -41,7 +41,7 @@ impl Door for Line {
     }
 }
 
-async fn answer(line: &str, caller: &mut DoorCaller) -> Result<(String, Option<Charged>), QueryError> {
+async fn answer(line: &str, caller: &mut DoorCaller) -> Result<(String, Option<ChargedReply>), QueryError> {
     let wrong = |detail: &str| QueryError::BadRequest { detail: detail.to_owned() };
     let question = match *line.split_whitespace().collect::<Vec<_>>() {
         ["auth", token] => return caller.authenticate(token.as_bytes()).map(|()| ("ok".to_owned(), None)),

@@ -1,7 +1,7 @@
 //! The stream of a door that does not enforce the limits on connections itself. The stream ends when the process stops, when
 //! the peer has asked nothing for long, when it takes no replies, and when an unauthenticated peer sends too much.
 
-use kith_net::server::connections::{Connected, STRANGER_BYTES_MAX, Traffic};
+use kith_net::server::connections::{OpenConnection, STRANGER_BYTES_MAX, Traffic};
 use std::{
     io,
     pin::Pin,
@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 /// A stream that enforces the limits on connections.
-pub(crate) struct Bounded<S> {
+pub(crate) struct BoundedStream<S> {
     stream: S,
     traffic: Traffic,
     /// Once it is cancelled, reading ends, whatever the peer sends.
@@ -21,8 +21,8 @@ pub(crate) struct Bounded<S> {
     is_parting: bool,
 }
 
-impl<S> Bounded<S> {
-    pub fn new(stream: S, connected: Arc<Connected>, end: CancellationToken) -> Self {
+impl<S> BoundedStream<S> {
+    pub fn new(stream: S, connected: Arc<OpenConnection>, end: CancellationToken) -> Self {
         let end = Box::pin(end.cancelled_owned());
         Self { stream, traffic: Traffic::new(connected), end, is_parting: false }
     }
@@ -37,7 +37,7 @@ impl<S> Bounded<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Bounded<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for BoundedStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -55,7 +55,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Bounded<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Bounded<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for BoundedStream<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
         self.traffic.count_written(&written);

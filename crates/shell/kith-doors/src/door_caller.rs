@@ -3,7 +3,7 @@
 use crate::{AuthError, Backend, CallerRights, DEFAULT_USER, DoorNames};
 use kith_net::{
     Charge,
-    server::connections::{Connected, STRANGER_MESSAGES_MAX},
+    server::connections::{OpenConnection, STRANGER_MESSAGES_MAX},
 };
 use kith_operators::Record;
 use kith_query::{BatchAnswer, BatchKeys, QueryError, QueryOptions, Question, Reply, Request, StoreShape};
@@ -28,7 +28,7 @@ pub struct DoorCaller {
     pub(crate) backend: Arc<dyn Backend>,
     pub(crate) names: DoorNames,
     pub(crate) rights: CallerRights,
-    pub(crate) connected: Arc<Connected>,
+    pub(crate) connected: Arc<OpenConnection>,
     pub(crate) peer: SocketAddr,
     pub(crate) end: CancellationToken,
     /// How often this peer was refused while it was unauthenticated.
@@ -38,12 +38,12 @@ pub struct DoorCaller {
 
 /// A reply, or a part of one, whose bytes are charged to the memory for replies until it is dropped.
 #[derive(Debug)]
-pub struct Charged<T = Reply> {
+pub struct ChargedReply<T = Reply> {
     reply: T,
     _charge: Charge,
 }
 
-impl<T> Deref for Charged<T> {
+impl<T> Deref for ChargedReply<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -59,7 +59,7 @@ impl DoorCaller {
     /// # Errors
     /// `unauthenticated`, `permission_denied`; `overloaded` if there is no memory for the reply, or `partly_written` if it is
     /// the reply of a traversal that wrote; errors of the backend.
-    pub async fn call(&self, question: Question, options: QueryOptions) -> Result<Charged, QueryError> {
+    pub async fn call(&self, question: Question, options: QueryOptions) -> Result<ChargedReply, QueryError> {
         if self.is_given_up() {
             return Err(given_up());
         }
@@ -77,10 +77,10 @@ impl DoorCaller {
     ///
     /// # Errors
     /// `overloaded` if there is no memory for it.
-    pub(crate) fn charge<T>(&self, reply: T, bytes: usize) -> Result<Charged<T>, QueryError> {
+    pub(crate) fn charge<T>(&self, reply: T, bytes: usize) -> Result<ChargedReply<T>, QueryError> {
         let charge = self.connected.charge_reply(bytes);
         let charge = charge.map_err(|status| QueryError::from_status(&status))?;
-        Ok(Charged { reply, _charge: charge })
+        Ok(ChargedReply { reply, _charge: charge })
     }
 
     /// The result of a check of rights. Counts a refusal.
@@ -207,7 +207,7 @@ impl DoorCaller {
     }
 
     /// The peer's place among the connections of the process, which accounts for the memory of its requests and replies.
-    pub fn connected(&self) -> &Arc<Connected> {
+    pub fn connected(&self) -> &Arc<OpenConnection> {
         &self.connected
     }
 

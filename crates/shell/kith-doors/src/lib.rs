@@ -36,6 +36,6 @@ mod tests;
 
 pub use caller_rights::{AuthError, CallerRights, DEFAULT_USER};
 pub use door::{Backend, Door, DoorNames, Stream};
-pub use door_caller::{Charged, DoorCaller};
+pub use door_caller::{ChargedReply, DoorCaller};
 pub use doors::{DoorAt, Doors, OpenDoors};
 pub use listener::{CONNECTIONS_MAX, spawn};

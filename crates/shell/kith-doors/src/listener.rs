@@ -1,9 +1,9 @@
 //! Serves a door on a port: accepts connections, applies limits, TLS and authentication, and counts metrics.
 
-use crate::{Backend, CallerRights, Door, DoorCaller, DoorNames, Stream, bounded::Bounded, parting};
+use crate::{Backend, CallerRights, Door, DoorCaller, DoorNames, Stream, bounded::BoundedStream, parting};
 use kith_net::server::{
     Bound,
-    connections::{Connected, farewell},
+    connections::{OpenConnection, farewell},
     hosts::Site,
     listen::{self, Opening},
     security::{Gate, Need, Security},
@@ -120,7 +120,12 @@ impl Listener {
         Some(CountedConnection(self))
     }
 
-    async fn welcome(self: Arc<Self>, mut stream: TcpStream, peer: SocketAddr, connected: Arc<Connected>) {
+    async fn welcome(
+        self: Arc<Self>,
+        mut stream: TcpStream,
+        peer: SocketAddr,
+        connected: Arc<OpenConnection>,
+    ) {
         self.metrics.connections.increment(1);
         let Some(_visit) = self.enter() else {
             self.metrics.refused.increment(1);
@@ -137,7 +142,12 @@ impl Listener {
     }
 
     /// Serves a connection, over TLS if there is a gate.
-    async fn begin(&self, stream: TcpStream, peer: SocketAddr, connected: Arc<Connected>) -> io::Result<()> {
+    async fn begin(
+        &self,
+        stream: TcpStream,
+        peer: SocketAddr,
+        connected: Arc<OpenConnection>,
+    ) -> io::Result<()> {
         listen::prepare(&stream)?;
         let own = stream.local_addr().ok().map(|addr| addr.ip());
         connected.is_at(Site { own, is_verified: self.gate.is_some() });
@@ -168,13 +178,13 @@ impl Listener {
         &self,
         mut stream: Stream,
         peer: SocketAddr,
-        connected: Arc<Connected>,
+        connected: Arc<OpenConnection>,
         rights: CallerRights,
     ) -> io::Result<()> {
         let bounds_itself = self.door.bounds_itself();
         let end = self.stop.child_token();
         if !bounds_itself {
-            stream = Box::new(Bounded::new(stream, Arc::clone(&connected), end.clone()));
+            stream = Box::new(BoundedStream::new(stream, Arc::clone(&connected), end.clone()));
         }
         let caller = DoorCaller {
             backend: Arc::clone(&self.backend),

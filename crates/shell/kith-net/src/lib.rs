@@ -41,4 +41,4 @@ pub use budget::{Budget, Charge};
 pub use endpoint::endpoint;
 pub use in_flight::InFlight;
 pub use turns::{Share, give_way, in_turns, in_turns_once_long};
-pub use unwritten::Unwritten;
+pub use unwritten::SendFailure;

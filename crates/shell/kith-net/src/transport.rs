@@ -2,7 +2,7 @@
 //! the same on both, so frames can only be faster; they offer no operation that gRPC lacks.
 
 use crate::{
-    Unwritten,
+    SendFailure,
     frames::{Frames, decoded},
     security::{Dialer, GrpcChannel},
     unwritten::silence,
@@ -52,13 +52,13 @@ pub trait Transport: Send + Sync + 'static {
     /// Sends a write to the node at `addr`, at most once. Waits at most `patience` for the reply.
     ///
     /// # Errors
-    /// [`Unwritten`] says whether the write may have been carried out.
+    /// [`SendFailure`] says whether the write may have been carried out.
     fn write<'a>(
         &'a self,
         addr: &'a str,
         request: v1::GraphWriteRequest,
         patience: Duration,
-    ) -> Reply<'a, v1::GraphWriteReply, Unwritten>;
+    ) -> Reply<'a, v1::GraphWriteReply, SendFailure>;
 
     /// Delivers one end of a pair to the node at `addr`. Waits at most `patience` for the reply.
     fn deliver<'a>(
@@ -165,7 +165,7 @@ impl Transport for FramedTransport {
         addr: &'a str,
         request: v1::GraphWriteRequest,
         patience: Duration,
-    ) -> Reply<'a, v1::GraphWriteReply, Unwritten> {
+    ) -> Reply<'a, v1::GraphWriteReply, SendFailure> {
         async move { self.frames.ask_once(addr, Op::Write, patience, &request).await }.boxed()
     }
 
@@ -268,12 +268,12 @@ impl Transport for GrpcTransport {
         addr: &'a str,
         request: v1::GraphWriteRequest,
         patience: Duration,
-    ) -> Reply<'a, v1::GraphWriteReply, Unwritten> {
+    ) -> Reply<'a, v1::GraphWriteReply, SendFailure> {
         async move {
-            let mut client = self.client(addr).map_err(Unwritten::Unsent)?;
+            let mut client = self.client(addr).map_err(SendFailure::Unsent)?;
             match tokio::time::timeout(patience, client.write(request)).await {
-                Ok(reply) => reply.map(Response::into_inner).map_err(Unwritten::after_sending),
-                Err(_) => Err(Unwritten::Lost(silence(patience))),
+                Ok(reply) => reply.map(Response::into_inner).map_err(SendFailure::after_sending),
+                Err(_) => Err(SendFailure::Lost(silence(patience))),
             }
         }
         .boxed()

@@ -6,7 +6,7 @@ use tonic::Status;
 
 /// Why a request that is sent at most once, such as a write, has no reply.
 #[derive(Clone, Debug)]
-pub enum Unwritten {
+pub enum SendFailure {
     /// The request was never sent, so nothing was written.
     Unsent(Status),
     /// The peer answered that nothing was written, or that it does not know whether anything was
@@ -16,11 +16,11 @@ pub enum Unwritten {
     Lost(Status),
 }
 
-impl Unwritten {
+impl SendFailure {
     /// The error.
     pub fn status(&self) -> &Status {
         match self {
-            Unwritten::Unsent(status) | Unwritten::Refused(status) | Unwritten::Lost(status) => status,
+            SendFailure::Unsent(status) | SendFailure::Refused(status) | SendFailure::Lost(status) => status,
         }
     }
 
@@ -32,8 +32,8 @@ impl Unwritten {
             ErrorCode::DeadlineExceeded | ErrorCode::Cancelled | ErrorCode::Internal
         );
         match is_over && kith_wire::is_answer(&status) {
-            true => Unwritten::Refused(status),
-            false => Unwritten::Lost(status),
+            true => SendFailure::Refused(status),
+            false => SendFailure::Lost(status),
         }
     }
 }
@@ -50,7 +50,7 @@ mod tests {
     #[test]
     fn only_an_answer_that_says_why_proves_that_a_write_was_not_carried_out() {
         let answered = |code| kith_wire::status(code, "no", "");
-        let is_lost = |status| matches!(Unwritten::after_sending(status), Unwritten::Lost(_));
+        let is_lost = |status| matches!(SendFailure::after_sending(status), SendFailure::Lost(_));
         for status in [
             Status::unavailable("connection reset"),
             Status::internal("the reply cannot be decoded"),

@@ -1,7 +1,7 @@
 //! The counters of a node. Each starts at 0, before there is anything to count.
 
 use kith_cluster::{
-    counts::{self, Labelled, zero},
+    counts::{self, LabelledCounter, zero},
     topology::TopologyReceiver,
 };
 use metrics::{counter, gauge};
@@ -30,9 +30,9 @@ const OF_NODES: [&str; 18] = [
 ];
 
 /// Counters with one label.
-const LABELLED_OF_NODES: [Labelled; 3] = [
-    Labelled { name: "kith_live_trimmed_total", label: "rows", values: &["changes", "outcomes"] },
-    Labelled {
+const LABELLED_OF_NODES: [LabelledCounter; 3] = [
+    LabelledCounter { name: "kith_live_trimmed_total", label: "rows", values: &["changes", "outcomes"] },
+    LabelledCounter {
         name: "kith_live_writes_total",
         label: "outcome",
         values: &[
@@ -46,7 +46,7 @@ const LABELLED_OF_NODES: [Labelled; 3] = [
             "unavailable",
         ],
     },
-    Labelled { name: "kith_node_waits_told_total", label: "believed", values: &["true", "false"] },
+    LabelledCounter { name: "kith_node_waits_told_total", label: "believed", values: &["true", "false"] },
 ];
 
 /// Registers the counters of a node, with the value 0.

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Receives the reason why the directory no longer belongs to this node.
-pub(super) type Lost = oneshot::Receiver<DataDirError>;
+pub(super) type LossReceiver = oneshot::Receiver<DataDirError>;
 
 /// Checks the directory until `stop` is cancelled. Cancels `stop` if another process has taken the directory, because two
 /// processes would remove each other's files.
@@ -20,7 +20,7 @@ pub(super) fn watch(
     held: Arc<HeldStores>,
     doctor: Arc<FileHealth>,
     stop: CancellationToken,
-) -> Lost {
+) -> LossReceiver {
     let (sender, lost) = oneshot::channel();
     let data = Arc::downgrade(data);
     tokio::spawn(async move {

@@ -57,7 +57,7 @@ pub struct Node {
     pub doors: OpenDoors,
     /// The lock on the data directory, held while the node runs.
     _data: Arc<DataDir>,
-    lost: Mutex<home::Lost>,
+    lost: Mutex<home::LossReceiver>,
     load: Arc<LoadCounter>,
     live: Arc<live::LiveGraphs>,
     /// The token that is cancelled when the node begins to leave.
@@ -190,7 +190,7 @@ fn held_stores(
     let cluster = &topology.cluster;
     let partition_count = PartitionCount::new(cluster.partitions)
         .ok_or(StartError::Topology { detail: format!("{} partitions", cluster.partitions) })?;
-    let owned = held::Owned::of(cluster, options.node);
+    let owned = held::PartitionOwnership::of(cluster, options.node);
     let folders = ComponentFolders::new(options.data.join("components"), partition_count).in_data_dir(data);
     let object_store = kith_cluster::place::objects(&cluster.object_store).map_err(|source| {
         StartError::ObjectStore { location: cluster.object_store.clone(), source: Box::new(source) }
@@ -296,7 +296,7 @@ fn look_after(
     data: &Arc<DataDir>,
     metadata: Arc<dyn MetadataStore>,
     stop: &CancellationToken,
-) -> home::Lost {
+) -> home::LossReceiver {
     let Evaluator { node, held, topology, doctor, reads, .. } = evaluator;
     let lost = home::watch(data, Arc::clone(held), Arc::clone(doctor), stop.clone());
     let pacer = pace::Pacer { node: *node, reads: Arc::clone(reads), held: Arc::clone(held) };

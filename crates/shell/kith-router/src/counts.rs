@@ -1,7 +1,7 @@
 //! The counters of a router, which start at 0 before there is anything to count.
 
 use kith_cluster::{
-    counts::{self, Labelled, zero},
+    counts::{self, LabelledCounter, zero},
     topology::TopologyReceiver,
 };
 use kith_query::Question;
@@ -40,14 +40,18 @@ const OF_ROUTERS: [&str; 9] = [
 ];
 
 /// Counters with one label.
-const LABELLED_OF_ROUTERS: [Labelled; 3] = [
-    Labelled {
+const LABELLED_OF_ROUTERS: [LabelledCounter; 3] = [
+    LabelledCounter {
         name: "kith_router_network_cache_lookups_total",
         label: "outcome",
         values: &["hit", "stale", "miss", "joined"],
     },
-    Labelled { name: "kith_router_list_cache_lookups_total", label: "outcome", values: &["hit", "miss"] },
-    Labelled {
+    LabelledCounter {
+        name: "kith_router_list_cache_lookups_total",
+        label: "outcome",
+        values: &["hit", "miss"],
+    },
+    LabelledCounter {
         name: "kith_client_connections_opened_total",
         label: "op",
         values: &["alive", "database", "evaluate", "ping", "query"],

@@ -43,7 +43,7 @@ use kith_cluster::{
     freshness::Freshness,
     liveness::{self, ProcessId, Registration},
     place,
-    topology::{self, Followed, TopologyReceiver},
+    topology::{self, FollowedTopology, TopologyReceiver},
 };
 use kith_doors::{Backend, Doors, OpenDoors};
 use kith_net::server::{
@@ -105,18 +105,23 @@ impl Router {
     ) -> Result<Self, StartError> {
         options.check()?;
         topology::forget_copy(&options.data)?;
-        Self::serve(options, metadata, Followed { topology, freshness: Freshness::new(Duration::ZERO) }, stop)
-            .await
+        Self::serve(
+            options,
+            metadata,
+            FollowedTopology { topology, freshness: Freshness::new(Duration::ZERO) },
+            stop,
+        )
+        .await
     }
 
     async fn serve(
         options: RouterOptions,
         metadata: Arc<dyn MetadataStore>,
-        followed: Followed,
+        followed: FollowedTopology,
         stop: CancellationToken,
     ) -> Result<Self, StartError> {
         http::count();
-        let Followed { topology: documents, freshness } = followed;
+        let FollowedTopology { topology: documents, freshness } = followed;
         let connections = Connections::new(options.connections.clone())?;
         let dialer = options.security.dialer().clone().with_reply_budget(Arc::clone(connections.replies()));
         counts::of_router(&documents, &stop);

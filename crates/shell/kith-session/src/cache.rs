@@ -5,14 +5,14 @@
 use futures::future::BoxFuture;
 use kith_operators::{Network, NetworkKey, Value};
 use kith_query::{CacheMode, FanOut, QueryError};
-use kith_topology::Pinned;
+use kith_topology::PinnedGraph;
 use std::sync::Arc;
 
 /// The pinned state that a query reads, and how its caller wants caches to be used.
 #[derive(Clone, Copy)]
 pub struct CacheUse<'a> {
     /// The graph or store, at one version.
-    pub pinned: &'a Pinned,
+    pub pinned: &'a PinnedGraph,
     /// Whether to use, bypass or refresh caches.
     pub mode: CacheMode,
 }
@@ -22,18 +22,18 @@ pub struct CacheUse<'a> {
 /// Contract: a result that is taken was kept for the same question about the same pinned state.
 pub trait ResultCache: Send + Sync + 'static {
     /// Takes what is known of the result of a fan-out.
-    fn fan_out(&self, _at: CacheUse<'_>, _fan_out: &FanOut) -> Cached<FanOut, Value> {
-        Cached::Nothing
+    fn fan_out(&self, _at: CacheUse<'_>, _fan_out: &FanOut) -> CacheLookup<FanOut, Value> {
+        CacheLookup::Nothing
     }
 
     /// Takes what is known of a member's network, which several fan-outs make up.
-    fn network(&self, _at: CacheUse<'_>, _key: &NetworkKey) -> Cached<NetworkKey, Arc<Network>> {
-        Cached::Nothing
+    fn network(&self, _at: CacheUse<'_>, _key: &NetworkKey) -> CacheLookup<NetworkKey, Arc<Network>> {
+        CacheLookup::Nothing
     }
 }
 
 /// The knowledge of a cache about the answer to a question.
-pub enum Cached<Question, Answer> {
+pub enum CacheLookup<Question, Answer> {
     /// The cache does not keep answers to such questions.
     Nothing,
     /// The cache keeps such answers, but is switched off, or the caller bypasses it.
@@ -52,7 +52,7 @@ pub enum Cached<Question, Answer> {
         keeper: Box<dyn Keeper<Answer>>,
     },
     /// Another query is asking. The session waits, but not beyond the query's deadline.
-    Awaited(BoxFuture<'static, Cached<Question, Answer>>),
+    Awaited(BoxFuture<'static, CacheLookup<Question, Answer>>),
     /// The other query that asked has failed.
     Failed(QueryError),
 }
@@ -70,8 +70,8 @@ pub trait Keeper<Answer>: Send {
 /// Asks caches in turn; the first that keeps answers to such questions decides.
 pub(crate) fn first_known<Question, Answer>(
     caches: &[Arc<dyn ResultCache>],
-    take: impl Fn(&dyn ResultCache) -> Cached<Question, Answer>,
-) -> Cached<Question, Answer> {
+    take: impl Fn(&dyn ResultCache) -> CacheLookup<Question, Answer>,
+) -> CacheLookup<Question, Answer> {
     let known = caches.iter().map(|cache| take(&**cache));
-    known.into_iter().find(|cached| !matches!(cached, Cached::Nothing)).unwrap_or(Cached::Nothing)
+    known.into_iter().find(|cached| !matches!(cached, CacheLookup::Nothing)).unwrap_or(CacheLookup::Nothing)
 }

@@ -49,7 +49,7 @@ pub(crate) async fn explain(
 /// A fan-out that is planned and will not be run, for the profile.
 pub(crate) fn planned_round(
     fan_out: &FanOut,
-    planned: &crate::executor::Planned,
+    planned: &crate::executor::PlannedFanOut,
     session: &Session,
 ) -> v1::RoundProfile {
     let mut round = planned.profile();

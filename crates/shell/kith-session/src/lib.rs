@@ -38,7 +38,7 @@ mod stream;
 mod topology;
 mod values;
 
-pub use cache::{CacheUse, Cached, Keeper, ResultCache};
+pub use cache::{CacheLookup, CacheUse, Keeper, ResultCache};
 pub use caller::carried_out;
 pub use executor::Executor;
 pub use fetch_ahead::fetch_lists_ahead;

@@ -27,7 +27,7 @@ pub(crate) enum Wanted<'q> {
 }
 
 /// A [`Wanted`] that was checked against the schema of the pinned version.
-pub(crate) enum Checked {
+pub(crate) enum CheckedForm {
     Values,
     Compute(Computation, Schema),
     Aggregate(Aggregation, Schema),
@@ -37,7 +37,7 @@ pub(crate) enum Checked {
 struct Gathered<'s> {
     run: Run<'s>,
     known: Arc<ValueStore>,
-    checked: Checked,
+    checked: CheckedForm,
     value: Value,
     /// Whether `value` holds whole records that are still to be computed on here.
     is_raw: bool,
@@ -64,7 +64,8 @@ impl<'a> BatchRead<'a> {
     pub async fn computed(self) -> Result<ComputeAnswer, QueryError> {
         let Self { store, keys, options, .. } = self;
         let gathered = self.gather().await?;
-        let Gathered { run, checked: Checked::Compute(computation, schema), value, is_raw, .. } = gathered
+        let Gathered { run, checked: CheckedForm::Compute(computation, schema), value, is_raw, .. } =
+            gathered
         else {
             return Err(internal("a computation was taken for something else".to_owned()));
         };
@@ -78,7 +79,8 @@ impl<'a> BatchRead<'a> {
     pub async fn aggregated(self) -> Result<AggregateAnswer, QueryError> {
         let Self { store, options, .. } = self;
         let gathered = self.gather().await?;
-        let Gathered { run, checked: Checked::Aggregate(aggregation, schema), value, .. } = gathered else {
+        let Gathered { run, checked: CheckedForm::Aggregate(aggregation, schema), value, .. } = gathered
+        else {
             return Err(internal("an aggregation was taken for something else".to_owned()));
         };
         let groups = match value {
@@ -133,7 +135,7 @@ impl<'a> BatchRead<'a> {
     ///
     /// # Errors
     /// If there is no such store, its keys have another type, it has no records, or the plan does not fit them.
-    pub async fn begin(self) -> Result<(Run<'a>, Arc<ValueStore>, Checked), QueryError> {
+    pub async fn begin(self) -> Result<(Run<'a>, Arc<ValueStore>, CheckedForm), QueryError> {
         let Self { session, store, keys, wanted, options } = self;
         let topology = session.topology();
         let known = Arc::clone(topology.store(store)?);
@@ -147,19 +149,19 @@ impl<'a> BatchRead<'a> {
     ///
     /// # Errors
     /// If the store has no records, or the plan does not fit them.
-    async fn check(self, known: &ValueStore) -> Result<Checked, QueryError> {
+    async fn check(self, known: &ValueStore) -> Result<CheckedForm, QueryError> {
         let Self { session, store, wanted, .. } = self;
         if matches!(wanted, Wanted::Values) {
-            return Ok(Checked::Values);
+            return Ok(CheckedForm::Values);
         }
         let Some(id) = known.schema else {
             return Err(QueryError::NotRecords { store: store.to_owned(), value: known.value });
         };
         let schema = session.schema(store, known.pinned.version(), id).await?;
         Ok(match wanted {
-            Wanted::Values => Checked::Values,
-            Wanted::Compute(query) => Checked::Compute(computation(&query.plan, &schema)?, schema),
-            Wanted::Aggregate(query) => Checked::Aggregate(aggregation(&query.plan, &schema)?, schema),
+            Wanted::Values => CheckedForm::Values,
+            Wanted::Compute(query) => CheckedForm::Compute(computation(&query.plan, &schema)?, schema),
+            Wanted::Aggregate(query) => CheckedForm::Aggregate(aggregation(&query.plan, &schema)?, schema),
         })
     }
 }
@@ -190,12 +192,12 @@ impl Wanted<'_> {
     }
 }
 
-impl Checked {
+impl CheckedForm {
     /// The schema of a computation's result; `None` for other reads.
     pub(crate) fn result(&self) -> Option<&Schema> {
         match self {
-            Checked::Compute(computation, _) => Some(computation.result()),
-            Checked::Values | Checked::Aggregate(..) => None,
+            CheckedForm::Compute(computation, _) => Some(computation.result()),
+            CheckedForm::Values | CheckedForm::Aggregate(..) => None,
         }
     }
 
@@ -203,11 +205,13 @@ impl Checked {
     /// is cut or counted before that.
     pub(crate) fn operator(&self, wanted: Wanted<'_>, several: bool) -> Operator {
         match (self, wanted) {
-            (Checked::Compute(computation, _), Wanted::Compute(query)) if several => {
+            (CheckedForm::Compute(computation, _), Wanted::Compute(query)) if several => {
                 Operator::Compute(Arc::new(computation.uncut(&query.plan)))
             }
-            (Checked::Compute(..), Wanted::Compute(query)) => Operator::Compute(Arc::new(query.plan.clone())),
-            (Checked::Aggregate(..), Wanted::Aggregate(query)) if !several => {
+            (CheckedForm::Compute(..), Wanted::Compute(query)) => {
+                Operator::Compute(Arc::new(query.plan.clone()))
+            }
+            (CheckedForm::Aggregate(..), Wanted::Aggregate(query)) if !several => {
                 Operator::Aggregate(Arc::new(query.plan.clone()))
             }
             _ => Operator::Lookup,

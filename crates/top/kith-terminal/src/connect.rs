@@ -8,7 +8,7 @@ pub use found::WELL_KNOWN;
 use crate::{controllers::ControllerSet, failure::Failure};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use found::{Found, find, surroundings};
+use found::{FoundCluster, find, surroundings};
 use kith_client::{
     Failover, RouterClient, Service, TransportKind,
     security::{Dialer, SecurityError, SecurityOptions},
@@ -131,7 +131,7 @@ pub async fn session(target: &TargetFlags, mut settings: SessionSettings) -> any
     settings.dialer = target.security.dialer()?;
     target.controllers.iter().for_each(|set| set.apply(&mut settings));
     settings.transport = target.transport.map_or(settings.transport, TransportKind::from);
-    let Found { mut routers, nodes, named_by, .. } = find(target, &surroundings())?;
+    let FoundCluster { mut routers, nodes, named_by, .. } = find(target, &surroundings())?;
     routers.extend(nodes);
     let session = Session::connect(routers, settings).await;
     session.with_context(|| unreachable_by(&named_by))

@@ -17,7 +17,7 @@ use crate::{
     output::{self, Format},
     read::{self, GetFlags, MultiGetFlags},
     run, schema,
-    serve::{DatabaseArgs, DevArgs, NodeArgs, RouterArgs, Serving},
+    serve::{DatabaseArgs, DevArgs, NodeArgs, RoleProcess, RouterArgs},
     store,
 };
 use anyhow::Context;

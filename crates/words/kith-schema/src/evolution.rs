@@ -46,7 +46,7 @@ pub struct Incompatible {
 
 /// The reason why a built version may not follow the served one in a store.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum Unfit {
+pub enum VersionMisfit {
     /// Their schemas are not compatible.
     #[error("records of the current version could not be read by the new schema: {0}")]
     Incompatible(#[from] Incompatible),
@@ -60,12 +60,14 @@ pub enum Unfit {
     },
 }
 
-impl Unfit {
+impl VersionMisfit {
     /// What its user can do.
     pub fn help(&self) -> &'static str {
         match self {
-            Unfit::Incompatible(_) => "keep the field as it was, or use `--force` if no client reads it",
-            Unfit::Lacks { .. } => {
+            VersionMisfit::Incompatible(_) => {
+                "keep the field as it was, or use `--force` if no client reads it"
+            }
+            VersionMisfit::Lacks { .. } => {
                 "build it with these fields, or use `--fill-missing` to serve records without them"
             }
         }
@@ -156,8 +158,8 @@ pub fn compatible(old: &Schema, new: &Schema) -> Result<Changes, Incompatible> {
 /// lack fields of the served one.
 ///
 /// # Errors
-/// [`Unfit`] with the reason.
-pub fn may_follow(served: &Schema, built: &Schema, fill_missing: bool) -> Result<Changes, Unfit> {
+/// [`VersionMisfit`] with the reason.
+pub fn may_follow(served: &Schema, built: &Schema, fill_missing: bool) -> Result<Changes, VersionMisfit> {
     let changes = compatible(served, built)?;
     let dropped = changes.iter().filter_map(|change| match change {
         Change::Dropped { field } => Some(format!("{field:?}")),
@@ -166,7 +168,7 @@ pub fn may_follow(served: &Schema, built: &Schema, fill_missing: bool) -> Result
     let fields: Vec<String> = dropped.collect();
     match fields.is_empty() || fill_missing {
         true => Ok(changes),
-        false => Err(Unfit::Lacks { fields, changes }),
+        false => Err(VersionMisfit::Lacks { fields, changes }),
     }
 }
 
@@ -215,7 +217,7 @@ mod tests {
         assert_eq!(may_follow(&served, &few, true).map(|changes| changes.len()), Ok(2));
         let other = schema(&[("name", "i64")]);
         for fill_missing in [false, true] {
-            assert!(matches!(may_follow(&served, &other, fill_missing), Err(Unfit::Incompatible(_))));
+            assert!(matches!(may_follow(&served, &other, fill_missing), Err(VersionMisfit::Incompatible(_))));
         }
     }
 }

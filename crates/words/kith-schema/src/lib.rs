@@ -57,7 +57,7 @@ mod time;
 mod types;
 
 pub use column::{Column, ColumnKind, ColumnNumber};
-pub use evolution::{Change, Changes, Incompatible, Mismatch, Unfit, compatible, may_follow};
+pub use evolution::{Change, Changes, Incompatible, Mismatch, VersionMisfit, compatible, may_follow};
 pub use field::{Field, NAME_BYTES_MAX};
 pub use graph::{ColumnRange, EdgeSelector, GraphSchema, KindRole, KindSchema};
 pub use half::{f16_from_f32, f32_from_f16};

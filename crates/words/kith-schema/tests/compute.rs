@@ -1,8 +1,8 @@
 //! Compares read compute with a slow, obvious twin, and tests its rules one by one.
 
 use kith_schema::compute::{
-    Computation, ComputeError, ComputeFault, ComputeFunction, ComputeOperator, ComputePlan, LANES,
-    OPERATORS_MAX, Query, Stopped,
+    Computation, ComputeError, ComputeFault, ComputeFunction, ComputeOperator, ComputePlan, LANES, NoResult,
+    OPERATORS_MAX, Query,
 };
 use kith_schema::{
     ElementType, FieldType, RecordView, RecordWriter, ScalarType, Schema, f16_from_f32, f32_from_f16,
@@ -20,7 +20,7 @@ fn record(schema: &Schema, json: &str) -> Vec<u8> {
     bytes
 }
 
-fn computed(plan: &ComputePlan, schema: &Schema, json: &str) -> Result<String, Stopped> {
+fn computed(plan: &ComputePlan, schema: &Schema, json: &str) -> Result<String, NoResult> {
     computed_over(plan, schema, schema, json)
 }
 
@@ -30,7 +30,7 @@ fn computed_over(
     reader: &Schema,
     writer: &Schema,
     json: &str,
-) -> Result<String, Stopped> {
+) -> Result<String, NoResult> {
     let computation = Computation::new(plan, reader).unwrap_or_else(|error| panic!("{error}"));
     let compute = computation.over(writer).expect("compatible");
     let mut out = b"before".to_vec();
@@ -234,7 +234,7 @@ fn a_list_of_another_length_is_a_fault_of_its_record_with_all_lengths() {
         .operator(ComputeFunction::Count, "v", None)
         .operator(ComputeFunction::Dot(vec![1.0, 2.0, 3.0]), "v", None)
         .top_k("count_v", 3);
-    let fault = Stopped::Fault(ComputeFault { operator: 1, want: 3, got: 2 });
+    let fault = NoResult::Fault(ComputeFault { operator: 1, want: 3, got: 2 });
     let json = r#"{"t":"a","v":[1,2]}"#;
     assert_eq!(computed(&plan, &list, json), Err(fault.clone()));
     let computation = Computation::new(&plan, &list).unwrap();
@@ -334,8 +334,8 @@ fn bytes_that_are_no_record_stop_it() {
     let computation = Computation::new(&dot(&[1.0, 2.0]), &vector).unwrap();
     let compute = computation.over(&vector).unwrap();
     for bytes in [&[][..], &[0; 7], &[0; 9]] {
-        assert!(matches!(compute.write(bytes, &mut Vec::new()), Err(Stopped::Damaged(_))), "{bytes:?}");
-        assert!(matches!(compute.score(bytes), Err(Stopped::Damaged(_))), "{bytes:?}");
+        assert!(matches!(compute.write(bytes, &mut Vec::new()), Err(NoResult::Damaged(_))), "{bytes:?}");
+        assert!(matches!(compute.score(bytes), Err(NoResult::Damaged(_))), "{bytes:?}");
     }
 }
 

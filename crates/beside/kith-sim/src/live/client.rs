@@ -6,7 +6,7 @@ use super::promise::promise;
 use super::truth::WriteOutcome;
 use super::writes::Universe;
 use super::{Shared, World};
-use kith_cache::live::Answered;
+use kith_cache::live::DatedAnswer;
 use kith_live::{Ticket, Write, WriteError, ordering_partition};
 use kith_types::{LogPoint, NodeId, PartitionId, Timestamp};
 use rand::SeedableRng;
@@ -151,7 +151,7 @@ impl World {
         replicas[self.below(replicas.len() as u64) as usize]
     }
 
-    fn note_read(&self, answer: &Option<Result<Answered, ReadError>>) {
+    fn note_read(&self, answer: &Option<Result<DatedAnswer, ReadError>>) {
         let mut report = self.report.borrow_mut();
         match answer {
             Some(Ok(_)) => report.reads += 1,
@@ -160,7 +160,11 @@ impl World {
         }
     }
 
-    async fn read_at(self: &Shared, index: usize, asked: ReadRequest) -> Option<Result<Answered, ReadError>> {
+    async fn read_at(
+        self: &Shared,
+        index: usize,
+        asked: ReadRequest,
+    ) -> Option<Result<DatedAnswer, ReadError>> {
         let delay = self.hop()?;
         let (giver, answer) = promise(&self.wakes);
         self.after(delay, move |world| {
@@ -213,7 +217,7 @@ impl World {
     }
 
     /// Sends a write to the leader of its partition, as `kith-session/src/session/write.rs` does.
-    async fn send_write(self: &Shared, write: &Write) -> Result<kith_live::Answered, Unwritten> {
+    async fn send_write(self: &Shared, write: &Write) -> Result<kith_live::WriteAnswer, Unwritten> {
         let deadline = self.now() + WRITE_PATIENCE;
         let partition = ordering_partition(write, &self.types, self.count);
         let Ok(partition) = partition else { return Err(Unwritten::Nothing(None)) };
@@ -239,7 +243,7 @@ impl World {
         index: usize,
         write: &Write,
         patience: Duration,
-    ) -> Result<kith_live::Answered, Unwritten> {
+    ) -> Result<kith_live::WriteAnswer, Unwritten> {
         if self.now() < Timestamp(self.config.faults_end) && self.one_in(16) {
             // The connection breaks, but the request still arrives much later, perhaps after the client has repeated it.
             let late = write.clone();

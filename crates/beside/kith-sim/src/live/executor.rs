@@ -25,9 +25,9 @@ pub(super) enum Process {
 
 /// The running task, and the tasks that are to be polled next. Clones share the same state.
 #[derive(Clone, Default)]
-pub(super) struct Wakes(Rc<(Cell<TaskId>, RefCell<Vec<TaskId>>)>);
+pub(super) struct WakeQueue(Rc<(Cell<TaskId>, RefCell<Vec<TaskId>>)>);
 
-impl Wakes {
+impl WakeQueue {
     pub(super) fn wake(&self, task: TaskId) {
         self.0.1.borrow_mut().push(task);
     }
@@ -138,8 +138,8 @@ impl World {
     }
 
     /// Waits for a future, but not for longer than `patience`. Returns `None` if the time is over.
-    pub(super) fn within<F: Future + Unpin>(&self, patience: Duration, future: F) -> Within<'_, F> {
-        Within { sleep: self.sleep(patience), future }
+    pub(super) fn within<F: Future + Unpin>(&self, patience: Duration, future: F) -> ScopedTask<'_, F> {
+        ScopedTask { sleep: self.sleep(patience), future }
     }
 }
 
@@ -165,12 +165,12 @@ impl Future for Sleep<'_> {
     }
 }
 
-pub(super) struct Within<'a, F> {
+pub(super) struct ScopedTask<'a, F> {
     sleep: Sleep<'a>,
     future: F,
 }
 
-impl<F: Future + Unpin> Future for Within<'_, F> {
+impl<F: Future + Unpin> Future for ScopedTask<'_, F> {
     type Output = Option<F::Output>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<F::Output>> {

@@ -13,16 +13,16 @@ const LEASE: Duration = Duration::from_secs(3);
 const ATTEMPTS_MAX: u32 = 4;
 
 /// The revision of the leaders in the metadata store, and a copy of them.
-pub(super) type Seen = (u64, Rc<Leaders>);
+pub(super) type SeenLeaders = (u64, Rc<Leaders>);
 
 #[derive(Default)]
 pub(super) struct Metadata {
-    leaders: Seen,
+    leaders: SeenLeaders,
     leases: BTreeMap<NodeId, Timestamp>,
 }
 
 impl Metadata {
-    pub(super) fn leaders(&self) -> Seen {
+    pub(super) fn leaders(&self) -> SeenLeaders {
         self.leaders.clone()
     }
 

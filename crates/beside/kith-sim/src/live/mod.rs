@@ -38,12 +38,12 @@ pub use report::Report;
 use crate::Agenda;
 use config::LiveConfig;
 use database::Database;
-use executor::{AgendaItem, Process, Tasks, Wakes};
+use executor::{AgendaItem, Process, Tasks, WakeQueue};
 use kith_cache::live::Guard;
 use kith_live::{GraphTypes, Guards, Ticket, testing::fixture};
 use kith_routing::{RoutingTable, placement::uniform_table};
 use kith_types::{NodeId, PartitionCount, Timestamp};
-use metadata::{Metadata, Seen};
+use metadata::{Metadata, SeenLeaders};
 use network::NetworkState;
 use node::{Me, Node};
 use rand::SeedableRng;
@@ -85,7 +85,7 @@ struct World {
     rules: Rules,
     agenda: RefCell<Agenda<AgendaItem>>,
     tasks: Tasks,
-    wakes: Wakes,
+    wakes: WakeQueue,
     random: RefCell<StdRng>,
     weather: Cell<NetworkState>,
     table: RoutingTable,
@@ -96,7 +96,7 @@ struct World {
     metadata: RefCell<Metadata>,
     nodes: Vec<RefCell<Node>>,
     /// The leaders as each router knows them.
-    routers: RefCell<Vec<Seen>>,
+    routers: RefCell<Vec<SeenLeaders>>,
     /// The node that is being drained, if there is one.
     leaving: Cell<Option<NodeId>>,
     /// The ticket of each client, which covers its writes.
@@ -119,7 +119,7 @@ impl World {
         Self {
             agenda: RefCell::default(),
             tasks: Tasks::default(),
-            wakes: Wakes::default(),
+            wakes: WakeQueue::default(),
             weather: Cell::new(NetworkState { slow_one_in: config.slow_one_in, ..NetworkState::default() }),
             nodes: nodes.collect(),
             random: RefCell::new(random),
@@ -127,7 +127,7 @@ impl World {
             database: RefCell::new(Database::new(count)),
             truth: RefCell::new(Truth::new(count, Arc::clone(&types))),
             metadata: RefCell::default(),
-            routers: RefCell::new(vec![Seen::default(); ROUTERS]),
+            routers: RefCell::new(vec![SeenLeaders::default(); ROUTERS]),
             leaving: Cell::default(),
             tickets: RefCell::new(vec![Ticket::new(types.identity); config.clients]),
             last_left: Cell::default(),

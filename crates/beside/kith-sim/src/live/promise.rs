@@ -1,6 +1,6 @@
 //! A value that one task provides and another task waits for.
 
-use super::executor::{TaskId, Wakes};
+use super::executor::{TaskId, WakeQueue};
 use std::cell::RefCell;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -15,16 +15,16 @@ struct Slot<T> {
 /// Provides the value. If it is dropped without a value, the waiting task gets `None`.
 pub(super) struct Giver<T> {
     slot: Rc<RefCell<Slot<T>>>,
-    wakes: Wakes,
+    wakes: WakeQueue,
 }
 
 /// Waits for the value. The result is `None` if there will be no value.
 pub(super) struct Promise<T> {
     slot: Rc<RefCell<Slot<T>>>,
-    wakes: Wakes,
+    wakes: WakeQueue,
 }
 
-pub(super) fn promise<T>(wakes: &Wakes) -> (Giver<T>, Promise<T>) {
+pub(super) fn promise<T>(wakes: &WakeQueue) -> (Giver<T>, Promise<T>) {
     let slot = Rc::new(RefCell::new(Slot { value: None, is_closed: false, waits: None }));
     (Giver { slot: Rc::clone(&slot), wakes: wakes.clone() }, Promise { slot, wakes: wakes.clone() })
 }

@@ -38,7 +38,7 @@ pub use diff::difference;
 pub use layout::{Group, Owner, group};
 pub use read::{duration, millis, number, numbered, partitions};
 pub use runner::{Area, check, play};
-pub use script::{Malformed, Script, Step};
+pub use script::{Script, ScriptFault, Step};
 
 /// Carries out the commands of a script. Each script has a new player.
 pub trait Player {

@@ -1,6 +1,6 @@
 //! Plays every script of a folder and compares the output.
 
-use crate::scenario::{Command, Malformed, Player, Script, difference};
+use crate::scenario::{Command, Player, Script, ScriptFault, difference};
 use std::{
     fmt::Write,
     panic::{AssertUnwindSafe, catch_unwind},
@@ -64,7 +64,7 @@ pub fn check<P: Player>(area: &Area, player: impl Fn() -> P) {
 /// # Errors
 /// If the script is malformed, a command is refused, or no output is expected of any command. If `may_lack_expectations`, a
 /// new script without expected output is played too; it must print something.
-pub fn play(text: &str, player: &mut dyn Player, may_lack_expectations: bool) -> Result<String, Malformed> {
+pub fn play(text: &str, player: &mut dyn Player, may_lack_expectations: bool) -> Result<String, ScriptFault> {
     let script = Script::parse(text)?;
     if !may_lack_expectations {
         script.check_expectations()?;
@@ -74,7 +74,7 @@ pub fn play(text: &str, player: &mut dyn Player, may_lack_expectations: bool) ->
         let command = Command::new(step.command);
         let played = catch_unwind(AssertUnwindSafe(|| player.play(&command)));
         let played = played.unwrap_or_else(|_| Err("the decision panicked; its message is above".to_owned()));
-        let lines = played.map_err(|what| Malformed { line: step.line, what })?;
+        let lines = played.map_err(|what| ScriptFault { line: step.line, what })?;
         printed.push(lines.iter().flat_map(|line| line.lines()).map(str::to_owned).collect());
     }
     let page = script.with_expected(&printed);

@@ -9,14 +9,14 @@ const RULE: &str = "---";
 
 /// The reason why a script cannot be played.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Malformed {
+pub struct ScriptFault {
     /// The number of the line, counted from 1.
     pub line: usize,
     /// A description of its fault.
     pub what: String,
 }
 
-impl fmt::Display for Malformed {
+impl fmt::Display for ScriptFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.line, self.what)
     }
@@ -48,8 +48,8 @@ impl<'a> Script<'a> {
     ///
     /// # Errors
     /// If the title, the explanation or the commands are missing, or a line is out of place.
-    pub fn parse(text: &'a str) -> Result<Self, Malformed> {
-        let malformed = |line: usize, what: &str| Err(Malformed { line, what: what.to_owned() });
+    pub fn parse(text: &'a str) -> Result<Self, ScriptFault> {
+        let malformed = |line: usize, what: &str| Err(ScriptFault { line, what: what.to_owned() });
         let mut lines = (1..).zip(text.lines());
         let title = match lines.next() {
             Some((_, title)) if !title.trim().is_empty() && title != RULE => title.trim(),
@@ -90,10 +90,10 @@ impl<'a> Script<'a> {
     ///
     /// # Errors
     /// If no command has expected output.
-    pub fn check_expectations(&self) -> Result<(), Malformed> {
+    pub fn check_expectations(&self) -> Result<(), ScriptFault> {
         match self.steps.last() {
             Some(step) if self.steps.iter().all(|step| step.expected.is_empty()) => {
-                Err(Malformed { line: step.line, what: "nothing is expected of any command".to_owned() })
+                Err(ScriptFault { line: step.line, what: "nothing is expected of any command".to_owned() })
             }
             _ => Ok(()),
         }

@@ -2,7 +2,7 @@
 
 use super::build::Build;
 use super::partition::PartitionAdjacency;
-use super::reader::{AdjacencyReader, Pinned};
+use super::reader::{AdjacencyReader, PinnedPartition};
 use super::types::EdgeTypes;
 use super::{AdjacencyOptions, Progress, Window, lock};
 use kith_live::{Change, GraphTypes};
@@ -203,7 +203,7 @@ impl Adjacency {
                 adjacency.check(at).map_err(|error| error.of(partition, at))?;
                 at
             };
-            Ok((partition, Pinned { adjacency, at }))
+            Ok((partition, PinnedPartition { adjacency, at }))
         };
         let partitions = partitions.into_iter().map(pin).collect::<Result<_, _>>()?;
         let types = Arc::clone(&table.types);

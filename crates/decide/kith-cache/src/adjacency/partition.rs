@@ -21,7 +21,7 @@ pub(super) struct PartitionAdjacency {
 
 /// The reason why a partition cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unreadable {
+pub(super) enum UnreadableReason {
     /// The point is outside of the window.
     Point(Window),
     /// The associations of the type are not kept.
@@ -142,15 +142,15 @@ impl PartitionAdjacency {
     }
 
     /// Whether lists can be read as of a point.
-    pub(super) fn check(&self, at: LogPoint) -> Result<(), Unreadable> {
+    pub(super) fn check(&self, at: LogPoint) -> Result<(), UnreadableReason> {
         let readable = at <= self.applied && self.undo.reaches(at);
-        if readable { Ok(()) } else { Err(Unreadable::Point(self.window())) }
+        if readable { Ok(()) } else { Err(UnreadableReason::Point(self.window())) }
     }
 
-    fn check_reading(&self, reading: &Reading<'_>) -> Result<(), Unreadable> {
+    fn check_reading(&self, reading: &Reading<'_>) -> Result<(), UnreadableReason> {
         self.check(reading.at)?;
         if reading.lists.iter().any(|kind| self.skipped.contains(&kind)) {
-            return Err(Unreadable::Skipped);
+            return Err(UnreadableReason::Skipped);
         }
         Ok(())
     }
@@ -162,7 +162,7 @@ impl PartitionAdjacency {
         reading: &Reading<'_>,
         id: u64,
         out: &mut Vec<u64>,
-    ) -> Result<bool, Unreadable> {
+    ) -> Result<bool, UnreadableReason> {
         self.check_reading(reading)?;
         let before = out.len();
         for kind in reading.lists.iter() {
@@ -173,14 +173,14 @@ impl PartitionAdjacency {
     }
 
     /// Whether an id has an association with itself, which is in none of its lists.
-    pub(super) fn is_with_itself(&self, reading: &Reading<'_>, id: u64) -> Result<bool, Unreadable> {
+    pub(super) fn is_with_itself(&self, reading: &Reading<'_>, id: u64) -> Result<bool, UnreadableReason> {
         self.check_reading(reading)?;
         Ok(reading.lists.iter().any(|kind| self.was_with_itself(kind, id, reading.at)))
     }
 
     /// Returns the length of the list of an id; if two lists are read, the sum of both lengths. `None` if the id is not
     /// in the graph.
-    pub(super) fn length(&self, reading: &Reading<'_>, id: u64) -> Result<Option<usize>, Unreadable> {
+    pub(super) fn length(&self, reading: &Reading<'_>, id: u64) -> Result<Option<usize>, UnreadableReason> {
         self.check_reading(reading)?;
         let length = reading.lists.iter().map(|kind| self.len_at(kind, id, reading.at)).sum();
         Ok((0 < length || self.is_member(reading, id)).then_some(length))
@@ -192,7 +192,7 @@ impl PartitionAdjacency {
         reading: &Reading<'_>,
         id2: u64,
         out: &mut Vec<u64>,
-    ) -> Result<(), Unreadable> {
+    ) -> Result<(), UnreadableReason> {
         self.check_reading(reading)?;
         for kind in reading.lists.iter() {
             let now = self.state.lists(kind).into_iter().flat_map(|lists| lists.leading_to(id2));
@@ -213,7 +213,7 @@ impl PartitionAdjacency {
         at: LogPoint,
         joining: &BTreeSet<TypeId>,
         out: &mut Vec<u64>,
-    ) -> Result<(), Unreadable> {
+    ) -> Result<(), UnreadableReason> {
         self.check(at)?;
         let was = |places, was: &dyn Fn(UndoPart) -> bool| {
             self.changed(places, at).map(|part| (part.id(), was(part))).collect()

@@ -1,6 +1,6 @@
 //! Reads several partitions, each at a fixed point.
 
-use super::partition::{PartitionAdjacency, Reading, Unreadable};
+use super::partition::{PartitionAdjacency, Reading, UnreadableReason};
 use super::types::{EdgeTypes, Lists};
 use super::{Window, lock};
 use kith_schema::{
@@ -21,12 +21,12 @@ use std::sync::{Arc, RwLock};
 pub struct AdjacencyReader {
     pub(super) partition_count: PartitionCount,
     pub(super) types: Arc<EdgeTypes>,
-    pub(super) partitions: BTreeMap<PartitionId, Pinned>,
+    pub(super) partitions: BTreeMap<PartitionId, PinnedPartition>,
 }
 
 /// A partition and the point at which it is read.
 #[derive(Clone, Debug)]
-pub(super) struct Pinned {
+pub(super) struct PinnedPartition {
     pub(super) adjacency: Arc<RwLock<PartitionAdjacency>>,
     pub(super) at: LogPoint,
 }
@@ -43,7 +43,7 @@ impl AdjacencyReader {
         &self,
         partition: PartitionId,
         lists: Lists,
-        read: impl FnOnce(&PartitionAdjacency, &Reading<'_>) -> Result<T, Unreadable>,
+        read: impl FnOnce(&PartitionAdjacency, &Reading<'_>) -> Result<T, UnreadableReason>,
     ) -> Result<T, SourceError> {
         let pinned = self.partitions.get(&partition).ok_or(SourceError::NotOwner { partition })?;
         let reading = Reading { at: pinned.at, lists, joining: self.types.joining() };
@@ -156,7 +156,7 @@ impl NeighbourSource for AdjacencyReader {
     }
 }
 
-impl Unreadable {
+impl UnreadableReason {
     /// Converts to the error of a read of `partition` at a point.
     pub(super) fn of(self, partition: PartitionId, at: LogPoint) -> SourceError {
         match self {

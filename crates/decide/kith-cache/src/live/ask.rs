@@ -4,15 +4,15 @@
 use super::entry::{Entry, Value};
 use super::guards::Guard;
 use super::key::{FillKey, Key};
-use super::partition::{Filled, Partition, PartitionCache};
-use super::query::{Answer, Answered, Memory, Need, Query, Readiness, Reply};
+use super::partition::{FillResult, Partition, PartitionCache};
+use super::query::{Answer, DatedAnswer, Memory, Need, Query, Readiness, Reply};
 use super::store::Store;
 use kith_live::{ListKey, RowQuery};
 use kith_types::{LogPoint, PartitionId, Timestamp};
 use std::sync::Arc;
 
 /// An answer, or the rows that are needed for it.
-pub(super) type Found = Result<Answered, Vec<RowQuery>>;
+pub(super) type AskResult = Result<DatedAnswer, Vec<RowQuery>>;
 
 impl<W> PartitionCache<'_, W> {
     /// Answers a query, or says what the caller must do.
@@ -71,11 +71,11 @@ impl<W> Reader<'_, W> {
         self.partition.applied.max(self.need.after)
     }
 
-    fn find(&mut self, query: &Query) -> Found {
+    fn find(&mut self, query: &Query) -> AskResult {
         match query {
             Query::Objects(ids) => self.objects(ids),
             Query::Count(list) => match self.count(*list) {
-                Some((count, at)) => Ok(Answered { answer: Answer::Count(count), from: at, until: at }),
+                Some((count, at)) => Ok(DatedAnswer { answer: Answer::Count(count), from: at, until: at }),
                 None => Err(vec![RowQuery::Count(*list)]),
             },
             Query::Get { list, ids, high, low } => self.get(*list, ids, (*low, *high)),
@@ -84,7 +84,7 @@ impl<W> Reader<'_, W> {
         }
     }
 
-    fn objects(&mut self, ids: &[u64]) -> Found {
+    fn objects(&mut self, ids: &[u64]) -> AskResult {
         let (mut objects, mut missing, mut span) = (Vec::new(), Vec::new(), Span::default());
         for &id in ids {
             match self.look(FillKey::Entry(Key::Object(id))) {
@@ -131,7 +131,7 @@ impl<W> Reader<'_, W> {
         let first = self.need.filled.partition_point(|filled| filled.key < key);
         let mut of_key = self.need.filled[first..].iter().take_while(|filled| filled.key == key);
         let read = of_key.find(|filled| current(filled.entry.at));
-        let is_shorter = |filled: &Filled| match key {
+        let is_shorter = |filled: &FillResult| match key {
             FillKey::Entry(key) if self.need.memory != Memory::Bypass => {
                 let kept = self.store.get((self.id, key), self.partition.epoch);
                 kept.is_some_and(|kept| reaches(kept.at.max(applied)) && kept.knows_more_than(&filled.entry))
@@ -163,8 +163,8 @@ impl Span {
     }
 
     /// Returns the answer. An answer without parts holds at `anywhere`.
-    pub(super) fn answered(self, answer: Answer, anywhere: LogPoint) -> Answered {
+    pub(super) fn answered(self, answer: Answer, anywhere: LogPoint) -> DatedAnswer {
         let (from, until) = self.0.unwrap_or((anywhere, anywhere));
-        Answered { answer, from, until }
+        DatedAnswer { answer, from, until }
     }
 }

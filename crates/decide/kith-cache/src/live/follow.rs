@@ -7,7 +7,7 @@ use kith_types::{LogPoint, Timestamp};
 
 /// The next read of the database, so that the cache reaches a place of its log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Toward {
+pub enum FollowStep {
     /// Nothing. The cache has reached the place.
     Reached,
     /// The end of the log. The cache is empty, so it can start there ([`PartitionCache::jump`]).
@@ -22,14 +22,14 @@ pub enum Toward {
 
 impl<W> PartitionCache<'_, W> {
     /// Returns what to read next so that the cache reaches `target`.
-    pub fn toward(&self, target: LogPoint) -> Toward {
+    pub fn toward(&self, target: LogPoint) -> FollowStep {
         let after = self.partition.applied;
         if target <= after {
-            Toward::Reached
+            FollowStep::Reached
         } else if after == LogPoint::default() {
-            Toward::End
+            FollowStep::End
         } else {
-            Toward::Changes { after }
+            FollowStep::Changes { after }
         }
     }
 
@@ -85,19 +85,19 @@ impl<W> PartitionCache<'_, W> {
 
     /// Whether rows that were read as of `shown` reflect `point`, which is at most `shown`. They do unless the database
     /// has lost `point`.
-    pub fn shows(&self, point: LogPoint, shown: LogPoint) -> Shows {
+    pub fn shows(&self, point: LogPoint, shown: LogPoint) -> TermCheck {
         let looks = self.partition.guards.hold(Guard::FindTickets);
         if point == LogPoint::default() || point.term == shown.term || !looks {
-            return Shows::Yes;
+            return TermCheck::Yes;
         }
         // Knowledge about the log that the cache follows does not apply to another log.
         if shown.term != self.partition.applied.term && self.partition.guards.hold(Guard::FindInOwnLog) {
-            return Shows::OtherTerm;
+            return TermCheck::OtherTerm;
         }
         let known = self.partition.contained.get(&point.term);
         match known.is_some_and(|known| point.position <= *known) {
-            true => Shows::Yes,
-            false => Shows::Unknown(Search { point, jumps: self.partition.jumps }),
+            true => TermCheck::Yes,
+            false => TermCheck::Unknown(Search { point, jumps: self.partition.jumps }),
         }
     }
 
@@ -114,7 +114,7 @@ impl<W> PartitionCache<'_, W> {
 
 /// Whether rows reflect a place of an earlier term, which may be from a history that the database has lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shows {
+pub enum TermCheck {
     /// The rows reflect the place.
     Yes,
     /// The rows reflect the place if the database finds it in the log. Report that with [`PartitionCache::found`].

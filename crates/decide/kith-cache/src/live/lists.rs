@@ -1,10 +1,10 @@
 //! Queries of association lists, answered from lengths, prefixes and single associations.
 
-use super::ask::{Found, Reader, Span};
+use super::ask::{AskResult, Reader, Span};
 use super::entry::Value;
 use super::key::{FillKey, Key};
 use super::prefix::Prefix;
-use super::query::{Answer, Answered, Start};
+use super::query::{Answer, DatedAnswer, Start};
 use super::store::PREFIX_MAX;
 use kith_live::{Association, ListKey, ListPlace, RowQuery};
 use kith_types::LogPoint;
@@ -25,11 +25,11 @@ struct Window {
 }
 
 impl<W> Reader<'_, W> {
-    pub(super) fn range(&mut self, list: ListKey, start: Start, limit: u32) -> Found {
+    pub(super) fn range(&mut self, list: ListKey, start: Start, limit: u32) -> AskResult {
         self.window(list, Window { start, low: 0, limit })
     }
 
-    pub(super) fn time_range(&mut self, list: ListKey, (low, high): (u64, u64), limit: u32) -> Found {
+    pub(super) fn time_range(&mut self, list: ListKey, (low, high): (u64, u64), limit: u32) -> AskResult {
         if high < low {
             return Ok(self.nothing(self.anywhere()));
         }
@@ -40,7 +40,7 @@ impl<W> Reader<'_, W> {
         self.window(list, Window { start, low, limit })
     }
 
-    pub(super) fn get(&mut self, list: ListKey, ids: &[u64], (low, high): (u64, u64)) -> Found {
+    pub(super) fn get(&mut self, list: ListKey, ids: &[u64], (low, high): (u64, u64)) -> AskResult {
         let mut wanted: BTreeSet<u64> = ids.iter().copied().collect();
         if wanted.is_empty() || high < low {
             return Ok(self.nothing(self.anywhere()));
@@ -80,7 +80,7 @@ impl<W> Reader<'_, W> {
         Ok(span.answered(Answer::Associations(items.collect()), self.anywhere()))
     }
 
-    fn window(&mut self, list: ListKey, window: Window) -> Found {
+    fn window(&mut self, list: ListKey, window: Window) -> AskResult {
         if window.limit == 0 {
             return Ok(self.nothing(self.anywhere()));
         }
@@ -88,7 +88,7 @@ impl<W> Reader<'_, W> {
         if let Some((entry, at)) = &known
             && let Some(items) = entry.prefix().and_then(|prefix| window.of(prefix))
         {
-            return Ok(Answered { answer: Answer::Associations(items), from: *at, until: *at });
+            return Ok(DatedAnswer { answer: Answer::Associations(items), from: *at, until: *at });
         }
         let length = self.length(list);
         if let Some((length, at)) = length
@@ -100,14 +100,14 @@ impl<W> Reader<'_, W> {
             && let Some(page) = entry.prefix()
         {
             let items = window.take(page.items());
-            return Ok(Answered { answer: Answer::Associations(items), from: at, until: at });
+            return Ok(DatedAnswer { answer: Answer::Associations(items), from: at, until: at });
         }
         let known = known.as_ref().and_then(|(entry, _)| entry.prefix());
         Err(window.missing(list, known, length.is_some()))
     }
 
-    fn nothing(&self, at: LogPoint) -> Answered {
-        Answered { answer: Answer::Associations(Vec::new()), from: at, until: at }
+    fn nothing(&self, at: LogPoint) -> DatedAnswer {
+        DatedAnswer { answer: Answer::Associations(Vec::new()), from: at, until: at }
     }
 }
 

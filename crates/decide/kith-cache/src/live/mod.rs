@@ -50,14 +50,14 @@ mod verifier;
 #[cfg(test)]
 mod tests;
 
-pub use follow::{Search, Shows, Toward};
+pub use follow::{FollowStep, Search, TermCheck};
 pub use freshness::Nonce;
 #[doc(hidden)]
 pub use guards::Guard;
-pub use partition::{Begin, Filled, Landed, PartitionCache, Progress};
-pub use query::{Answer, Answered, Memory, Need, Query, Readiness, Reply, Start};
+pub use partition::{FillResult, FlightOutcome, MissStart, PartitionCache, Progress};
+pub use query::{Answer, DatedAnswer, Memory, Need, Query, Readiness, Reply, Start};
 pub use reading::{Reading, ReadingStep};
-pub use verifier::{Verified, Verifier};
+pub use verifier::{Verifier, VerifyOutcome};
 
 use crate::CacheCounters;
 use freshness::Freshness;

@@ -4,10 +4,10 @@ use super::entry::Entry;
 use super::freshness::{Freshness, Nonce};
 use super::guards::{Guard, Guards};
 use super::key::{FillKey, Key};
-use super::pending::Pending;
+use super::pending::PendingChanges;
 use super::recent::Recent;
-use super::store::{Held, Store};
-use crate::flights::{Failure, FlightId, Flights, Landing};
+use super::store::{HeldEntry, Store};
+use crate::flights::{FailedFlight, Failure, FlightId, Flights};
 use kith_live::{Change, Effect, RowAnswer, RowQuery};
 use kith_types::{LogPoint, PartitionId, Position, Term, Timestamp};
 use std::collections::BTreeMap;
@@ -30,7 +30,7 @@ pub(super) struct Partition<W> {
     flights: Flights<FillKey, W>,
     fills_max: usize,
     /// The changes during each fill under way.
-    pending: BTreeMap<FillKey, Pending>,
+    pending: BTreeMap<FillKey, PendingChanges>,
     /// The greatest position, by term, at which an entry was read that the cache had not applied yet.
     ahead: BTreeMap<Term, Position>,
     /// The greatest position that was found in the log, by earlier term.
@@ -118,7 +118,7 @@ pub enum Progress {
 
 /// Whether to read the rows of a miss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Begin {
+pub enum MissStart {
     /// Read the rows, and report the outcome to [`PartitionCache::land`] or [`PartitionCache::failed`].
     Fetch(FlightId),
     /// The rows are being read; call [`PartitionCache::join`].
@@ -132,16 +132,16 @@ pub enum Begin {
 /// Valid rows that were read for the cache, whether or not they were kept. Requests that waited for them pass them to
 /// [`PartitionCache::ask`], so that evictions in the meantime do not change the answer.
 #[derive(Clone, Debug)]
-pub struct Filled {
+pub struct FillResult {
     pub(super) key: FillKey,
     pub(super) entry: Arc<Entry>,
 }
 
 /// The outcome of a flight.
 #[derive(Debug)]
-pub struct Landed<W> {
+pub struct FlightOutcome<W> {
     /// The rows. `None` if they were read before a change that the cache has applied; they must then be read again.
-    pub filled: Option<Filled>,
+    pub filled: Option<FillResult>,
     /// The waiters of the flight. Each asks again, and passes the rows if there are any.
     pub waiters: Vec<W>,
 }
@@ -249,17 +249,17 @@ impl<W> PartitionCache<'_, W> {
     }
 
     /// Decides whether to read the rows of `query`, which [`super::Reply::Missing`] named.
-    pub fn begin(&mut self, query: &RowQuery) -> Begin {
-        let Some(key) = FillKey::of(query) else { return Begin::Uncached };
+    pub fn begin(&mut self, query: &RowQuery) -> MissStart {
+        let Some(key) = FillKey::of(query) else { return MissStart::Uncached };
         if let Some(flight) = self.partition.flights.find(&key) {
             self.store.counters.joined += 1;
-            return Begin::Join(flight);
+            return MissStart::Join(flight);
         }
         if self.partition.fills_max <= self.partition.flights.len() {
-            return Begin::Busy;
+            return MissStart::Busy;
         }
-        self.partition.pending.insert(key, Pending::new(self.partition.applied));
-        Begin::Fetch(self.partition.flights.start(key))
+        self.partition.pending.insert(key, PendingChanges::new(self.partition.applied));
+        MissStart::Fetch(self.partition.flights.start(key))
     }
 
     /// Waits for a flight.
@@ -277,21 +277,21 @@ impl<W> PartitionCache<'_, W> {
         at: LogPoint,
         query: &RowQuery,
         answer: &RowAnswer,
-    ) -> Landed<W> {
+    ) -> FlightOutcome<W> {
         let filled = self.fill(at, query, answer);
         let ended = self.partition.flights.end(flight);
         let waiters = ended.map_or(Vec::new(), |(flight, waiters)| {
             self.partition.pending.remove(&flight.key);
             waiters
         });
-        Landed { filled, waiters }
+        FlightOutcome { filled, waiters }
     }
 
     /// Ends a flight without rows.
-    pub fn failed(&mut self, flight: FlightId, query: &RowQuery, failure: Failure) -> Landing<W> {
+    pub fn failed(&mut self, flight: FlightId, query: &RowQuery, failure: Failure) -> FailedFlight<W> {
         self.store.counters.failures += 1;
         let landing = self.partition.flights.fail(flight, failure);
-        if let (Landing::Wake(_), Some(key)) = (&landing, FillKey::of(query)) {
+        if let (FailedFlight::Wake(_), Some(key)) = (&landing, FillKey::of(query)) {
             self.partition.pending.remove(&key);
         }
         landing
@@ -299,7 +299,7 @@ impl<W> PartitionCache<'_, W> {
 
     /// Adds rows and the place at which they were read, both from one snapshot. Returns `None` if they are older than
     /// the applied changes, or if that is unknown; they must then not be used.
-    pub fn fill(&mut self, at: LogPoint, query: &RowQuery, answer: &RowAnswer) -> Option<Filled> {
+    pub fn fill(&mut self, at: LogPoint, query: &RowQuery, answer: &RowAnswer) -> Option<FillResult> {
         let key = FillKey::of(query)?;
         let mut entry = Entry::read(at, query, answer)?;
         if !self.partition.bring_up_to_date(key, &mut entry) {
@@ -310,7 +310,7 @@ impl<W> PartitionCache<'_, W> {
         if let FillKey::Entry(key) = key {
             self.keep(key, &entry);
         }
-        Some(Filled { key, entry })
+        Some(FillResult { key, entry })
     }
 
     fn keep(&mut self, key: Key, entry: &Arc<Entry>) {
@@ -325,7 +325,7 @@ impl<W> PartitionCache<'_, W> {
             let position = ahead.entry(entry.at.term).or_default();
             *position = entry.at.position.max(*position);
         }
-        self.store.keep((self.id, key), Held { epoch: *epoch, entry: Arc::clone(entry) });
+        self.store.keep((self.id, key), HeldEntry { epoch: *epoch, entry: Arc::clone(entry) });
         if TERMS_AHEAD_MAX < self.partition.ahead.len() {
             self.forget_entries();
         }

@@ -10,7 +10,7 @@ const CHANGES_MAX: usize = 64;
 
 /// The changes of one key since its fill began.
 #[derive(Debug)]
-pub(crate) struct Pending {
+pub(crate) struct PendingChanges {
     /// The place that was applied when the fill began.
     since: LogPoint,
     changes: Vec<(LogPoint, Effect)>,
@@ -18,7 +18,7 @@ pub(crate) struct Pending {
     complete: bool,
 }
 
-impl Pending {
+impl PendingChanges {
     pub(crate) fn new(since: LogPoint) -> Self {
         Self { since, changes: Vec::new(), complete: true }
     }
@@ -48,7 +48,7 @@ mod tests {
     #[test]
     fn changes_are_known_from_the_start_of_the_fill_and_up_to_a_bound() {
         let point = |position| LogPoint::new(1, position);
-        let mut pending = Pending::new(point(4));
+        let mut pending = PendingChanges::new(point(4));
         (5..9).for_each(|position| pending.note(point(position), &Effect::NoObject(position)));
         assert_eq!(pending.after(point(3)), None);
         assert_eq!(pending.after(point(6)), Some(vec![&Effect::NoObject(7), &Effect::NoObject(8)]));

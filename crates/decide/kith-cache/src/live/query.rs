@@ -1,6 +1,6 @@
 //! Queries of a cache, and its replies.
 
-use super::partition::Filled;
+use super::partition::FillResult;
 use kith_live::{Association, ListKey, ListPlace, Object, RowQuery};
 use kith_types::LogPoint;
 
@@ -43,7 +43,7 @@ pub enum Answer {
 
 /// An answer, and the state of the partition that it reflects.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Answered {
+pub struct DatedAnswer {
     /// The answer.
     pub answer: Answer,
     /// Every part of the answer is at least as new as this place.
@@ -62,7 +62,7 @@ pub struct Need<'a> {
     /// Whether entries in memory may be used.
     pub memory: Memory,
     /// Rows that were read for this query, sorted by key. They are used in any case if they are current and have reached `after`.
-    pub filled: &'a [Filled],
+    pub filled: &'a [FillResult],
 }
 
 /// Whether a query may be answered from memory.
@@ -82,7 +82,7 @@ pub enum Memory {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reply {
     /// Return the answer.
-    Answer(Answered),
+    Answer(DatedAnswer),
     /// Read these rows, each after [`super::PartitionCache::begin`], and ask again with the filled rows. All of them
     /// may be read from one snapshot.
     Missing(Vec<RowQuery>),

@@ -1,8 +1,8 @@
 //! One read of a partition, from its arrival to its answer.
 
-use super::follow::{Search, Shows};
-use super::partition::{Filled, PartitionCache};
-use super::query::{Answered, Memory, Need, Query, Reply};
+use super::follow::{Search, TermCheck};
+use super::partition::{FillResult, PartitionCache};
+use super::query::{DatedAnswer, Memory, Need, Query, Reply};
 use kith_live::RowQuery;
 use kith_types::{LogPoint, Timestamp};
 
@@ -28,7 +28,7 @@ pub struct Reading {
     /// For a critical read, the end of the log after the read arrived.
     verified: Option<LogPoint>,
     /// The rows that were read for this query, by key.
-    filled: Vec<Filled>,
+    filled: Vec<FillResult>,
     /// The number of rows that were missing when the fewest were.
     least: usize,
     /// The attempts since the read made progress.
@@ -39,7 +39,7 @@ pub struct Reading {
 #[derive(Clone, Debug, PartialEq)]
 pub enum ReadingStep {
     /// Return this answer.
-    Answer(Answered),
+    Answer(DatedAnswer),
     /// Wait until the cache has reached this place of its log, then ask again.
     CatchUp(LogPoint),
     /// Ask the database whether the log contains this place. If it does, report it to [`PartitionCache::found`] and ask
@@ -67,16 +67,16 @@ impl Reading {
         if cache.applied() < after {
             return ReadingStep::CatchUp(after);
         }
-        if let Shows::Unknown(search) = cache.shows(self.ticket, cache.applied()) {
+        if let TermCheck::Unknown(search) = cache.shows(self.ticket, cache.applied()) {
             return ReadingStep::Find(search);
         }
         let memory = if self.verified.is_some() { Memory::Verified } else { Memory::IfFresh };
         let step = match cache.ask(&self.query, Need { after, memory, filled: &self.filled }, now) {
             // The rows may be from a later history than the one that the cache follows.
             Reply::Answer(answered) => match cache.shows(self.ticket, answered.until) {
-                Shows::Yes => return ReadingStep::Answer(answered),
-                Shows::Unknown(search) => ReadingStep::Find(search),
-                Shows::OtherTerm => ReadingStep::CatchUp(answered.until),
+                TermCheck::Yes => return ReadingStep::Answer(answered),
+                TermCheck::Unknown(search) => ReadingStep::Find(search),
+                TermCheck::OtherTerm => ReadingStep::CatchUp(answered.until),
             },
             Reply::Wait => ReadingStep::CatchUp(after),
             Reply::NotFresh => ReadingStep::Freshen,
@@ -100,7 +100,7 @@ impl Reading {
     }
 
     /// Adds rows that were read for this query.
-    pub fn filled(&mut self, mut rows: Vec<Filled>) {
+    pub fn filled(&mut self, mut rows: Vec<FillResult>) {
         self.attempts += 1;
         // Of several rows with the same key, the newest comes first.
         rows.append(&mut self.filled);

@@ -18,7 +18,7 @@ pub(super) type EntryPlace = (PartitionId, Key);
 
 /// One entry that is kept.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct HeldEntry {
     /// The epoch of its partition in which it was filled.
     pub(super) epoch: u64,
     pub(super) entry: Arc<Entry>,
@@ -28,7 +28,7 @@ pub(super) struct Held {
 #[derive(Debug)]
 pub(super) struct Store {
     entry_bytes_max: u64,
-    queues: Queues<EntryPlace, Held>,
+    queues: Queues<EntryPlace, HeldEntry>,
     epoch: u64,
     pub(super) counters: CacheCounters,
 }
@@ -58,7 +58,7 @@ impl Store {
     }
 
     /// Keeps an entry. If a list is too long, keeps its newest part.
-    pub(super) fn keep(&mut self, entry: EntryPlace, mut held: Held) {
+    pub(super) fn keep(&mut self, entry: EntryPlace, mut held: HeldEntry) {
         let kept = match fit(&mut held.entry, self.entry_bytes_max) {
             Some(weight) => self.queues.insert(entry, held, weight),
             None => None,

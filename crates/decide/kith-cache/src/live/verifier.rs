@@ -17,7 +17,7 @@ pub struct Verifier<W> {
 
 /// The outcome of a read of the end of a log.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Verified<W> {
+pub struct VerifyOutcome<W> {
     /// The requests that may use the result. A critical read then asks the cache with [`super::Memory::Verified`], and
     /// requires the place that was read.
     pub waiters: Vec<W>,
@@ -56,14 +56,14 @@ impl<W> Verifier<W> {
     }
 
     /// Ends the read under way, whether or not it succeeded.
-    pub fn ended(&mut self) -> Verified<W> {
+    pub fn ended(&mut self) -> VerifyOutcome<W> {
         let waiters = self.reading.take().unwrap_or_default();
         let next = std::mem::take(&mut self.next);
         let again = !next.is_empty();
         if again {
             self.reading = Some(next);
         }
-        Verified { waiters, again }
+        VerifyOutcome { waiters, again }
     }
 }
 
@@ -76,8 +76,8 @@ mod tests {
         let mut verifier = Verifier::new();
         assert!(verifier.arrive('a'));
         assert!(!verifier.arrive('b') && !verifier.arrive('c'));
-        assert_eq!(verifier.ended(), Verified { waiters: vec!['a'], again: true });
-        assert_eq!(verifier.ended(), Verified { waiters: vec!['b', 'c'], again: false });
+        assert_eq!(verifier.ended(), VerifyOutcome { waiters: vec!['a'], again: true });
+        assert_eq!(verifier.ended(), VerifyOutcome { waiters: vec!['b', 'c'], again: false });
         assert!(verifier.arrive('d'));
     }
 }

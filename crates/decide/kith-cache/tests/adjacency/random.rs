@@ -2,7 +2,7 @@
 //! terms and lost histories, and are read at earlier points by long-lived readers.
 
 use crate::dice::{Dice, runs};
-use crate::twin::{Log, Rows, Seen, TYPES, Twin, edge, rows_at, types};
+use crate::twin::{Log, RowHistory, Rows, TYPES, Twin, edge, rows_at, types};
 use kith_cache::adjacency::{
     Adjacency, AdjacencyOptions, AdjacencyReader, Build, BuildError, Next, Progress,
 };
@@ -31,7 +31,7 @@ struct Run {
     graph: Adjacency,
     logs: Vec<Log>,
     builds: Vec<Option<Building>>,
-    seen: Vec<Seen>,
+    seen: Vec<RowHistory>,
     readers: Vec<(AdjacencyReader, Vec<Rows>)>,
     term: u64,
     now: Timestamp,
@@ -50,7 +50,7 @@ fn run(seed: u64) -> [u64; 6] {
     let graph = Adjacency::new(count, &types, options);
     let logs = count.iter().map(|partition| Log::new(partition, count)).collect();
     let builds = (0..PARTITIONS).map(|_| None).collect();
-    let (seen, readers) = (vec![Seen::new(); PARTITIONS], Vec::new());
+    let (seen, readers) = (vec![RowHistory::new(); PARTITIONS], Vec::new());
     let (now, counts) = (Timestamp::ZERO, [0; 6]);
     let mut run = Run { dice, types, kinds, graph, logs, builds, seen, readers, term: 1, now, counts };
     (0..30).for_each(|_| run.write());
@@ -152,7 +152,7 @@ impl Run {
         assert_eq!(window.from, window.to, "nothing before it can be undone");
         let rows = self.logs[at].ever[&window.to].clone();
         self.counts[0] += 1;
-        self.seen[at] = Seen::from([(window.to, rows)]);
+        self.seen[at] = RowHistory::from([(window.to, rows)]);
     }
 
     /// Applies some or all changes: in order, repeated, or with a gap.

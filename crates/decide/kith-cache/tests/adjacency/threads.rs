@@ -1,7 +1,7 @@
 //! Readers and a writer run at the same time. The state that a reader sees does not change.
 
 use crate::dice::Dice;
-use crate::twin::{Log, Rows, Seen, TYPES, Twin, edge, types};
+use crate::twin::{Log, RowHistory, Rows, TYPES, Twin, edge, types};
 use kith_cache::adjacency::{Adjacency, AdjacencyOptions, Progress};
 use kith_types::{Direction, PartitionCount, PartitionId, Timestamp};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +19,7 @@ fn readers_see_one_point_while_another_thread_writes() {
         graph.install(build).unwrap();
         (0..3_000).for_each(|_| log.write(&mut dice, &kinds));
     }
-    let seen: Vec<Seen> = logs.iter().map(|log| log.ever.clone()).collect();
+    let seen: Vec<RowHistory> = logs.iter().map(|log| log.ever.clone()).collect();
     let over = AtomicBool::new(false);
     std::thread::scope(|threads| {
         for seed in 0..3 {

@@ -224,14 +224,14 @@ pub struct Log {
     pub states: Vec<Rows>,
     pub end: LogPoint,
     /// The rows at each point, including points of lost histories.
-    pub ever: Seen,
+    pub ever: RowHistory,
 }
 
 impl Log {
     pub fn new(partition: PartitionId, count: PartitionCount) -> Self {
         let ids = (0..IDS).filter(|id| partition_of_id(*id, count) == partition).collect();
         let end = LogPoint::new(1, 0);
-        let ever = Seen::from([(end, Rows::default())]);
+        let ever = RowHistory::from([(end, Rows::default())]);
         Self { ids, entries: vec![], states: vec![], end, ever }
     }
 
@@ -339,10 +339,10 @@ impl Log {
 }
 
 /// The history of an instance: the rows at each point that it applied.
-pub type Seen = BTreeMap<LogPoint, Rows>;
+pub type RowHistory = BTreeMap<LogPoint, Rows>;
 
 /// Returns the rows at a point, if it is in the history.
-pub fn rows_at(seen: &Seen, point: LogPoint) -> Option<&Rows> {
+pub fn rows_at(seen: &RowHistory, point: LogPoint) -> Option<&Rows> {
     let (at, rows) = seen.range(..=point).next_back()?;
     // A term began without a change.
     (at.position == point.position).then_some(rows)

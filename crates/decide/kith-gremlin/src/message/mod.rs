@@ -82,7 +82,7 @@ pub enum Frame<'a> {
 
 /// A request that cannot be served, whether it cannot be decoded or asks for what Kith does not support.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rejected {
+pub struct RejectedRequest {
     /// The id of the request, if it could be found.
     pub id: Option<Uuid>,
     /// How the answer is coded.
@@ -91,7 +91,7 @@ pub struct Rejected {
     pub error: GremlinError,
 }
 
-impl Rejected {
+impl RejectedRequest {
     /// The answer to the request.
     pub fn response(&self) -> Response {
         Response::failure(self.id, &self.error)
@@ -114,12 +114,12 @@ type Decoded = (Option<Uuid>, Result<Parts>);
 ///
 /// The frame is no request, or asks for what Kith does not support, such as a session. The error has the id of the request,
 /// so that it can be answered, unless the frame is damaged where the id is.
-pub fn decode(frame: Frame<'_>, room: &mut Room) -> Result<(Serializer, Request), Rejected> {
+pub fn decode(frame: Frame<'_>, room: &mut Room) -> Result<(Serializer, Request), RejectedRequest> {
     let (serializer, (id, parts)) = match frame {
         Frame::Text(text) => (Serializer::GraphSon, json::decode(text, room)),
         Frame::Binary(bytes) => decode_binary(bytes, room)?,
     };
-    let rejected = |error| Rejected { id, serializer, error };
+    let rejected = |error| RejectedRequest { id, serializer, error };
     let parts = parts.map_err(rejected)?;
     let id =
         id.ok_or_else(|| rejected(GremlinError::bad("the request has no \"requestId\", which is a UUID")))?;
@@ -127,8 +127,9 @@ pub fn decode(frame: Frame<'_>, room: &mut Room) -> Result<(Serializer, Request)
     Ok((serializer, request))
 }
 
-fn decode_binary(bytes: &[u8], room: &mut Room) -> Result<(Serializer, Decoded), Rejected> {
-    let rejected = |serializer, id, error| Rejected { id, serializer, error: GremlinError::bad(error) };
+fn decode_binary(bytes: &[u8], room: &mut Room) -> Result<(Serializer, Decoded), RejectedRequest> {
+    let rejected =
+        |serializer, id, error| RejectedRequest { id, serializer, error: GremlinError::bad(error) };
     let media_type =
         bytes.split_first().and_then(|(length, rest)| rest.split_at_checked(usize::from(*length)));
     let Some((media_type, body)) = media_type else {

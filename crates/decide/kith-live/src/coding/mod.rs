@@ -11,8 +11,8 @@ pub use requests::{
 };
 
 use crate::{
-    Association, AssociationKey, Change, Data, Done, Edge, EdgeContent, Effect, Intent, ListKey, Object,
-    Pair, TypeId, WriteId, WriteName,
+    Association, AssociationKey, Change, Data, Edge, EdgeContent, Effect, Intent, ListKey, Object, Pair,
+    TypeId, WriteEffect, WriteId, WriteName,
 };
 use kith_types::{
     LogPoint,
@@ -26,7 +26,7 @@ const FORMAT: u64 = 1;
 /// Bytes from a database or a peer cannot be decoded.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error("the bytes of {what} are damaged, or were written by a later release")]
-pub struct Garbled {
+pub struct GarbledBytes {
     /// The kind of value that the bytes should encode: `a change`, `an intent` and so on.
     pub what: &'static str,
 }
@@ -163,7 +163,7 @@ fn whole<'a, T>(
     what: &'static str,
     bytes: &'a [u8],
     take: impl FnOnce(&mut Rest<'a>) -> Taken<T>,
-) -> Result<T, Garbled> {
+) -> Result<T, GarbledBytes> {
     let mut rest = Rest(bytes);
     let value = match rest.number() {
         Ok(FORMAT) => take(&mut rest),
@@ -171,7 +171,7 @@ fn whole<'a, T>(
     };
     match value {
         Ok(value) if rest.0.is_empty() => Ok(value),
-        _ => Err(Garbled { what }),
+        _ => Err(GarbledBytes { what }),
     }
 }
 
@@ -199,8 +199,8 @@ impl Change {
     /// Decodes a change that [`Change::to_bytes`] encoded.
     ///
     /// # Errors
-    /// [`Garbled`] if the bytes are damaged, or were written by a later release.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Garbled> {
+    /// [`GarbledBytes`] if the bytes are damaged, or were written by a later release.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, GarbledBytes> {
         whole("a change", bytes, Self::take)
     }
 
@@ -276,8 +276,8 @@ impl Intent {
     /// Decodes an intent that [`Intent::to_bytes`] encoded.
     ///
     /// # Errors
-    /// [`Garbled`] if the bytes are damaged, or were written by a later release.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Garbled> {
+    /// [`GarbledBytes`] if the bytes are damaged, or were written by a later release.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, GarbledBytes> {
         whole("an intent", bytes, Self::take)
     }
 
@@ -337,14 +337,14 @@ fn take_name(rest: &mut Rest<'_>) -> Taken<WriteName> {
     Ok(WriteName { id: take_write_id(rest)?, checksum: rest.number()? })
 }
 
-fn put_done(out: &mut Vec<u8>, done: Done) {
+fn put_done(out: &mut Vec<u8>, done: WriteEffect) {
     put_varint(out, done.id);
     put_varint(out, done.version);
     put_varint(out, u64::from(done.existed));
 }
 
-fn take_done(rest: &mut Rest<'_>) -> Taken<Done> {
-    Ok(Done { id: rest.number()?, version: rest.number()?, existed: rest.flag()? })
+fn take_done(rest: &mut Rest<'_>) -> Taken<WriteEffect> {
+    Ok(WriteEffect { id: rest.number()?, version: rest.number()?, existed: rest.flag()? })
 }
 
 #[cfg(test)]
@@ -386,8 +386,8 @@ mod tests {
         ]
     }
 
-    fn done() -> impl Strategy<Value = Done> {
-        (any::<u64>(), any::<u64>(), any::<bool>()).prop_map(|(id, version, existed)| Done {
+    fn done() -> impl Strategy<Value = WriteEffect> {
+        (any::<u64>(), any::<u64>(), any::<bool>()).prop_map(|(id, version, existed)| WriteEffect {
             id,
             version,
             existed,

@@ -1,7 +1,8 @@
 //! The encoding of the outcome that is recorded under a write id.
 
 use super::{
-    Garbled, Rest, Taken, Unreadable, begun, put_bytes, put_done, put_optional, put_point, take_done, whole,
+    GarbledBytes, Rest, Taken, Unreadable, begun, put_bytes, put_done, put_optional, put_point, take_done,
+    whole,
 };
 use crate::{Outcome, RecordedOutcome, Refusal};
 use kith_types::{PartitionId, delta::put_varint};
@@ -20,8 +21,8 @@ impl RecordedOutcome {
     /// Decodes an outcome that [`RecordedOutcome::to_bytes`] encoded.
     ///
     /// # Errors
-    /// [`Garbled`] if the bytes are damaged, or were written by a later release.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Garbled> {
+    /// [`GarbledBytes`] if the bytes are damaged, or were written by a later release.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, GarbledBytes> {
         whole("an outcome", bytes, Self::take)
     }
 

@@ -2,7 +2,7 @@
 //! (`docs/formats/change.md`). Both sides check what they receive, because the peer may be the wrong process.
 
 use super::{
-    Garbled, Rest, Taken, Unreadable, begun, put_association, put_bytes, put_key, put_list, put_many,
+    GarbledBytes, Rest, Taken, Unreadable, begun, put_association, put_bytes, put_key, put_list, put_many,
     put_object, put_optional, put_pair, put_point, put_write_id, take_pair, take_write_id, whole,
 };
 use crate::{
@@ -26,8 +26,8 @@ impl Batch {
     /// Decodes a batch that [`Batch::to_bytes`] encoded.
     ///
     /// # Errors
-    /// [`Garbled`] if the bytes are damaged, or were written by a later release.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Garbled> {
+    /// [`GarbledBytes`] if the bytes are damaged, or were written by a later release.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, GarbledBytes> {
         let required = |rest: &mut Rest<'_>| Ok((take_partition(rest)?, rest.point()?));
         whole("a transaction", bytes, |rest| {
             Ok(Self { parts: rest.many(BatchPart::take)?, requires: rest.many(required)? })
@@ -145,8 +145,8 @@ pub fn queries_to_bytes(queries: &[RowQuery]) -> Vec<u8> {
 /// Decodes queries that [`queries_to_bytes`] encoded.
 ///
 /// # Errors
-/// [`Garbled`] if the bytes are damaged, or were written by a later release.
-pub fn queries_from_bytes(bytes: &[u8]) -> Result<Vec<RowQuery>, Garbled> {
+/// [`GarbledBytes`] if the bytes are damaged, or were written by a later release.
+pub fn queries_from_bytes(bytes: &[u8]) -> Result<Vec<RowQuery>, GarbledBytes> {
     whole("queries of rows", bytes, |rest| rest.many(RowQuery::take))
 }
 
@@ -237,8 +237,8 @@ impl RowsAt {
     /// Decodes rows that [`RowsAt::to_bytes`] encoded.
     ///
     /// # Errors
-    /// [`Garbled`] if the bytes are damaged, or were written by a later release.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Garbled> {
+    /// [`GarbledBytes`] if the bytes are damaged, or were written by a later release.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, GarbledBytes> {
         let take = |rest: &mut Rest<'_>| Ok(Self { at: rest.point()?, answers: rest.many(RowAnswer::take)? });
         whole("rows", bytes, take)
     }
@@ -305,8 +305,8 @@ pub fn objects_to_bytes(objects: &[Object]) -> Vec<u8> {
 /// Decodes objects that [`objects_to_bytes`] encoded.
 ///
 /// # Errors
-/// [`Garbled`] if the bytes are damaged, or were written by a later release.
-pub fn objects_from_bytes(bytes: &[u8]) -> Result<Vec<Object>, Garbled> {
+/// [`GarbledBytes`] if the bytes are damaged, or were written by a later release.
+pub fn objects_from_bytes(bytes: &[u8]) -> Result<Vec<Object>, GarbledBytes> {
     whole("objects", bytes, |rest| rest.many(Rest::object))
 }
 
@@ -323,8 +323,8 @@ pub fn associations_to_bytes(associations: &[(ListKey, Association)]) -> Vec<u8>
 /// Decodes associations that [`associations_to_bytes`] encoded, each with its list.
 ///
 /// # Errors
-/// [`Garbled`] if the bytes are damaged, or were written by a later release.
-pub fn associations_from_bytes(bytes: &[u8]) -> Result<Vec<(ListKey, Association)>, Garbled> {
+/// [`GarbledBytes`] if the bytes are damaged, or were written by a later release.
+pub fn associations_from_bytes(bytes: &[u8]) -> Result<Vec<(ListKey, Association)>, GarbledBytes> {
     whole("associations", bytes, |rest| rest.many(|rest| Ok((rest.list()?, rest.association()?))))
 }
 

@@ -2,7 +2,7 @@
 
 use super::queue::Task;
 use super::settle::tasks_of;
-use super::share::{Decided, Share};
+use super::share::{DecidedTask, Share};
 use super::terms::Terms;
 use super::transactions::{Stage, Transactions};
 use super::{Action, CommitId, CommitResult, DeliveryError, WriteError};
@@ -63,7 +63,7 @@ impl Transactions {
     /// Ends the tasks that rely on a log point that the database lacks. The other tasks are decided again without them.
     fn not_contained(&mut self, terms: &mut Terms, shares: Vec<Share>, lacking: (PartitionId, LogPoint)) {
         let decided = shares.into_iter().flat_map(|share| share.decided);
-        let (lost, rest): (Vec<Decided>, Vec<Decided>) =
+        let (lost, rest): (Vec<DecidedTask>, Vec<DecidedTask>) =
             decided.partition(|decided| decided.requires == Some(lacking));
         if lost.is_empty() {
             self.back_off(terms);
@@ -84,7 +84,7 @@ impl Transactions {
     /// Refuses the writes whose values are longer than the database accepts, and decides the others again. If it is not known
     /// how much it accepts, the writes with the longest value are refused. Each round ends at least one task.
     fn without_longest(&mut self, terms: &mut Terms, shares: Vec<Share>, value_max: Option<u64>) {
-        let sized: Vec<(Decided, u64)> = shares.into_iter().flat_map(Share::into_sized).collect();
+        let sized: Vec<(DecidedTask, u64)> = shares.into_iter().flat_map(Share::into_sized).collect();
         let longest = sized.iter().map(|(_, bytes)| *bytes).max().unwrap_or_default();
         let most = value_max.unwrap_or(u64::MAX).min(longest.saturating_sub(1));
         let mut rest = Vec::new();

@@ -3,7 +3,7 @@
 use super::WriteError;
 use super::limits::INTENTS_MAX;
 use super::queue::Task;
-use super::share::{Share, Taken};
+use super::share::{Share, TaskOutcome};
 use super::terms::Terms;
 use super::unique::TouchedValues;
 use crate::{DecisionContext, RowQuery, completion_queries, delivery_queries};
@@ -56,7 +56,12 @@ impl Terms {
     }
 
     /// Decides a task on the rows of its share.
-    pub(super) fn decide_one(&self, task: Task, share: &mut Share, touched: &mut TouchedValues) -> Taken {
+    pub(super) fn decide_one(
+        &self,
+        task: Task,
+        share: &mut Share,
+        touched: &mut TouchedValues,
+    ) -> TaskOutcome {
         let context = DecisionContext {
             types: &self.tasks.types,
             count: self.tasks.count,
@@ -68,7 +73,7 @@ impl Terms {
             Task::Write(pending) => {
                 let open = self.led.get(&share.partition).map_or(0, |it| it.intents.len());
                 if pending.write.split.is_some() && INTENTS_MAX <= open + share.begun.len() {
-                    return Taken::Answered(pending, WriteError::Overloaded);
+                    return TaskOutcome::Answered(pending, WriteError::Overloaded);
                 }
                 share.write(pending, context, touched)
             }
@@ -78,7 +83,7 @@ impl Terms {
                 let open = open.and_then(|open| Some((&open.intent, open.there?)));
                 match open {
                     Some(open) => share.complete(task, open, context),
-                    None => Taken::Failed(task),
+                    None => TaskOutcome::Failed(task),
                 }
             }
         }

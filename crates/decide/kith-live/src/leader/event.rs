@@ -1,7 +1,7 @@
 //! The events that a leader takes in, and the actions that it returns.
 
 use crate::{
-    Batch, Change, Done, Intent, Refusal, RowQuery, RowsAt, Ticket, UniqueHolder, Write, WriteFault,
+    Batch, Change, Intent, Refusal, RowQuery, RowsAt, Ticket, UniqueHolder, Write, WriteEffect, WriteFault,
 };
 use kith_types::{LogPoint, PartitionId, Position, Term, Timestamp};
 use thiserror::Error;
@@ -123,7 +123,7 @@ pub enum Action {
     /// Deliver an intent of partition `from` to the leader of partition `to`.
     Deliver { from: PartitionId, to: PartitionId, delivery: Delivery },
     /// Answer a caller.
-    Answer { caller: CallerId, answer: Result<Answered, WriteError> },
+    Answer { caller: CallerId, answer: Result<WriteAnswer, WriteError> },
     /// Answer a delivery. If the intent is applied, the answer is a log point that the log has reached since.
     AnswerDelivery { sender: SenderId, answer: Result<LogPoint, DeliveryError> },
     /// Apply these changes, which follow `after` in the log of a partition, to the cache and the lists of this node. Other
@@ -140,9 +140,9 @@ pub enum Action {
 
 /// The answer to a write that took effect, or had nothing to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answered {
+pub struct WriteAnswer {
     /// The outcome.
-    pub done: Done,
+    pub done: WriteEffect,
     /// The log points that a read must have reached to see the write.
     pub ticket: Ticket,
 }

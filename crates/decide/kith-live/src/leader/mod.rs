@@ -31,8 +31,8 @@ mod unique;
 
 pub use duties::{Duties, DutyChange};
 pub use event::{
-    Action, Answered, CallerId, CommitId, CommitResult, Delivery, DeliveryError, Event, LoadId, Now,
-    SenderId, WriteError,
+    Action, CallerId, CommitId, CommitResult, Delivery, DeliveryError, Event, LoadId, Now, SenderId,
+    WriteAnswer, WriteError,
 };
 
 use crate::{GraphTypes, Guards};

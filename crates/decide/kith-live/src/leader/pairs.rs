@@ -2,7 +2,7 @@
 
 use super::limits::{DELIVERY_PATIENCE, back_off};
 use super::queue::Task;
-use super::share::{Decided, Ending};
+use super::share::{DecidedTask, Ending};
 use super::terms::Terms;
 use super::{Action, Delivery, WriteError};
 use crate::Outcome;
@@ -60,7 +60,7 @@ impl Terms {
     }
 
     /// Ends a task that is committed. Returns the stamp of the intent that has begun, if there is one.
-    pub(super) fn end_task(&mut self, decided: Decided) -> Option<LogPoint> {
+    pub(super) fn end_task(&mut self, decided: DecidedTask) -> Option<LogPoint> {
         match (decided.task, decided.ending) {
             (Task::Write(pending), Ending::Outcome { outcome, points }) => {
                 let answer = self.tasks.answered(outcome, points);

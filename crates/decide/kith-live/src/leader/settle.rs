@@ -17,10 +17,10 @@ use kith_types::{LogPoint, PartitionId, Position, Term, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The partitions that a commit wrote to, with the states of their next terms.
-pub(super) type Settlement = BTreeMap<PartitionId, Settling>;
+pub(super) type Settlement = BTreeMap<PartitionId, TermAfterCommit>;
 
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Settling {
+pub(super) enum TermAfterCommit {
     /// The next term must be requested at this time.
     AskAt { at: Timestamp, failures: u32 },
     /// This term was requested.
@@ -40,7 +40,9 @@ enum Verdict {
 
 /// Returns when the next term of a partition must be requested; `None` if no partition waits for that.
 pub(super) fn asks_at(settlement: &Settlement) -> Option<Timestamp> {
-    let at = |settling: &Settling| if let Settling::AskAt { at, .. } = settling { Some(*at) } else { None };
+    let at = |settling: &TermAfterCommit| {
+        if let TermAfterCommit::AskAt { at, .. } = settling { Some(*at) } else { None }
+    };
     settlement.values().filter_map(at).min()
 }
 
@@ -61,7 +63,7 @@ impl Transactions {
     pub(super) fn settle(&mut self, terms: &mut Terms, shares: Vec<Share>) {
         // The logs of shares without changes do not show whether the commit took effect.
         let changed = shares.iter().filter(|share| !share.changes.is_empty());
-        let ask = Settling::AskAt { at: terms.tasks.now.since_start, failures: 0 };
+        let ask = TermAfterCommit::AskAt { at: terms.tasks.now.since_start, failures: 0 };
         let settlement: Settlement = changed.map(|share| (share.partition, ask)).collect();
         if settlement.is_empty() || !terms.tasks.guards.unknown_settled {
             self.back_off(terms);
@@ -76,15 +78,15 @@ impl Transactions {
         let now = terms.tasks.now.since_start;
         let Stage::Settling { settlement, .. } = &mut self.stage else { return };
         for (&partition, settling) in settlement {
-            let Settling::AskAt { at, failures } = *settling else { continue };
+            let TermAfterCommit::AskAt { at, failures } = *settling else { continue };
             if now < at {
                 continue;
             }
             *settling = match terms.led.get_mut(&partition).and_then(|it| it.next_term()) {
-                None => Settling::Lost,
+                None => TermAfterCommit::Lost,
                 Some(term) => {
                     terms.tasks.actions.push(Action::BeginTerm { partition, term });
-                    Settling::Asked { term, failures }
+                    TermAfterCommit::Asked { term, failures }
                 }
             };
         }
@@ -92,11 +94,11 @@ impl Transactions {
     }
 
     /// Returns the state of a partition whose next term was requested.
-    fn settling(&mut self, partition: PartitionId, term: Term) -> Option<(&mut Settling, u32)> {
+    fn settling(&mut self, partition: PartitionId, term: Term) -> Option<(&mut TermAfterCommit, u32)> {
         let Stage::Settling { settlement, .. } = &mut self.stage else { return None };
         let settling = settlement.get_mut(&partition)?;
         match *settling {
-            Settling::Asked { term: asked, failures } if asked == term => Some((settling, failures)),
+            TermAfterCommit::Asked { term: asked, failures } if asked == term => Some((settling, failures)),
             _ => None,
         }
     }
@@ -110,8 +112,8 @@ impl Transactions {
         end: Option<Position>,
     ) {
         if let Some((settling, _)) = self.settling(partition, term) {
-            let begun = |position| Settling::Begun(LogPoint { term, position });
-            *settling = end.map_or(Settling::Lost, begun);
+            let begun = |position| TermAfterCommit::Begun(LogPoint { term, position });
+            *settling = end.map_or(TermAfterCommit::Lost, begun);
             self.conclude(terms);
         }
     }
@@ -121,14 +123,15 @@ impl Transactions {
         let now = terms.tasks.now.since_start;
         if let Some((settling, failures)) = self.settling(partition, term) {
             let failures = failures + 1;
-            *settling = Settling::AskAt { at: now + back_off(failures), failures };
+            *settling = TermAfterCommit::AskAt { at: now + back_off(failures), failures };
         }
     }
 
     /// Ends the commit once each next term has begun or cannot begin.
     fn conclude(&mut self, terms: &mut Terms) {
-        let is_open =
-            |settling: &Settling| matches!(settling, Settling::AskAt { .. } | Settling::Asked { .. });
+        let is_open = |settling: &TermAfterCommit| {
+            matches!(settling, TermAfterCommit::AskAt { .. } | TermAfterCommit::Asked { .. })
+        };
         match std::mem::replace(&mut self.stage, Stage::Idle) {
             Stage::Settling { settlement, shares } if !settlement.values().any(is_open) => {
                 self.end_settled(terms, &settlement, shares);
@@ -139,7 +142,7 @@ impl Transactions {
 
     fn end_settled(&mut self, terms: &mut Terms, settlement: &Settlement, shares: Vec<Share>) {
         let begun = |share: &Share| match settlement.get(&share.partition) {
-            Some(Settling::Begun(end)) => Some((*end, verdict(share, end.position)?)),
+            Some(TermAfterCommit::Begun(end)) => Some((*end, verdict(share, end.position)?)),
             _ => None,
         };
         let ends: Vec<(PartitionId, LogPoint, Verdict)> = shares

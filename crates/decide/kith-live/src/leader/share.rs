@@ -17,7 +17,7 @@ pub(super) struct Share {
     pub(super) expected: LogPoint,
     rows: Rows,
     pub(super) changes: Vec<LoggedChange>,
-    pub(super) decided: Vec<Decided>,
+    pub(super) decided: Vec<DecidedTask>,
     /// Intents that begin in this transaction.
     pub(super) begun: OpenIntents,
     /// The approximate number of bytes that the changes take.
@@ -26,7 +26,7 @@ pub(super) struct Share {
 
 /// A task, and how it ends once the transaction is committed.
 #[derive(Clone, Debug)]
-pub(super) struct Decided {
+pub(super) struct DecidedTask {
     pub(super) task: Task,
     pub(super) ending: Ending,
     /// Whether the task changes something.
@@ -48,7 +48,7 @@ pub(super) enum Ending {
 }
 
 /// The result of deciding a task.
-pub(super) enum Taken {
+pub(super) enum TaskOutcome {
     /// The task ends with the transaction.
     Decided,
     /// The write must wait for the next transaction, because another write of this one changes who has a unique value.
@@ -90,12 +90,12 @@ impl Share {
         pending: PendingWrite,
         context: DecisionContext<'_>,
         touched: &mut TouchedValues,
-    ) -> Taken {
+    ) -> TaskOutcome {
         let partition = self.partition;
         let (ending, change) = match decide(&pending.write, &self.rows, context) {
-            Err(_) => return Taken::Failed(Task::Write(pending)),
-            Ok(Decision::Invalid(fault)) => return Taken::Answered(pending, fault.into()),
-            Ok(Decision::IdTaken) => return Taken::Answered(pending, super::WriteError::WriteIdTaken),
+            Err(_) => return TaskOutcome::Failed(Task::Write(pending)),
+            Ok(Decision::Invalid(fault)) => return TaskOutcome::Answered(pending, fault.into()),
+            Ok(Decision::IdTaken) => return TaskOutcome::Answered(pending, super::WriteError::WriteIdTaken),
             Ok(Decision::Nothing(outcome)) => {
                 (Ending::Outcome { outcome, points: vec![(partition, self.end())] }, None)
             }
@@ -104,7 +104,7 @@ impl Share {
                 (Ending::Outcome { outcome: recorded.outcome, points }, None)
             }
             Ok(Decision::Changed(_, change)) if !touched.add(&change.rows) => {
-                return Taken::Postponed(pending);
+                return TaskOutcome::Postponed(pending);
             }
             Ok(Decision::Changed(outcome, change)) => {
                 (Ending::Outcome { outcome, points: vec![(partition, context.point)] }, Some(change))
@@ -117,12 +117,12 @@ impl Share {
         self.take(Task::Write(pending), ending, change, None)
     }
 
-    pub(super) fn deliver(&mut self, task: Task, context: DecisionContext<'_>) -> Taken {
-        let Task::Delivery { delivery, .. } = &task else { return Taken::Failed(task) };
+    pub(super) fn deliver(&mut self, task: Task, context: DecisionContext<'_>) -> TaskOutcome {
+        let Task::Delivery { delivery, .. } = &task else { return TaskOutcome::Failed(task) };
         let from = delivery.intent.pair.partitions(context.count).0;
         let requires = context.guards.histories_match.then_some((from, delivery.as_of));
         match deliver(&delivery.intent, delivery.floor, &self.rows, context) {
-            Err(_) => Taken::Failed(task),
+            Err(_) => TaskOutcome::Failed(task),
             Ok(None) => {
                 let at = self.end();
                 self.take(task, Ending::Delivered { at }, None, requires)
@@ -137,23 +137,23 @@ impl Share {
         task: Task,
         open: (&Intent, LogPoint),
         context: DecisionContext<'_>,
-    ) -> Taken {
+    ) -> TaskOutcome {
         let (intent, there) = open;
         let other = intent.pair.partitions(context.count).1;
         let requires = context.guards.histories_match.then_some((other, there));
         match complete(intent, there, &self.rows, context) {
-            Err(_) => Taken::Failed(task),
+            Err(_) => TaskOutcome::Failed(task),
             Ok(change) => self.take(task, Ending::Completed { at: context.point }, Some(change), requires),
         }
     }
 
     /// Returns the decided tasks, each with the size of the longest value that it writes.
-    pub(super) fn into_sized(self) -> Vec<(Decided, u64)> {
+    pub(super) fn into_sized(self) -> Vec<(DecidedTask, u64)> {
         let longest =
             |change: LoggedChange| change.rows.iter().map(value_bytes).max().unwrap_or_default() as u64;
         // Each task that writes has one change.
         let mut changes = self.changes.into_iter().map(longest);
-        let size = |decided: &Decided| {
+        let size = |decided: &DecidedTask| {
             if decided.writes { changes.next().unwrap_or_default() } else { 0 }
         };
         let sizes: Vec<u64> = self.decided.iter().map(size).collect();
@@ -166,15 +166,15 @@ impl Share {
         ending: Ending,
         change: Option<LoggedChange>,
         requires: Option<(PartitionId, LogPoint)>,
-    ) -> Taken {
+    ) -> TaskOutcome {
         let writes = change.is_some();
         if let Some(change) = change {
             self.rows.apply(&change.rows);
             self.bytes += change.rows.iter().map(row_bytes).sum::<usize>();
             self.changes.push(change);
         }
-        self.decided.push(Decided { task, ending, writes, requires });
-        Taken::Decided
+        self.decided.push(DecidedTask { task, ending, writes, requires });
+        TaskOutcome::Decided
     }
 }
 

@@ -1,7 +1,7 @@
 //! The tasks that a leader accepts, and how they end.
 
 use super::queue::{PendingWrite, Queue, Task};
-use super::{Action, Answered, CallerId, Delivery, DeliveryError, Now, SenderId, WriteError, limits};
+use super::{Action, CallerId, Delivery, DeliveryError, Now, SenderId, WriteAnswer, WriteError, limits};
 use crate::{GraphTypes, Guards, Outcome, ResolvedWrite, Ticket};
 use kith_types::{LogPoint, PartitionCount, PartitionId};
 use std::sync::Arc;
@@ -52,7 +52,7 @@ impl Tasks {
     }
 
     /// Answers an accepted write that has not begun an intent.
-    pub(super) fn answer(&mut self, pending: &PendingWrite, answer: Result<Answered, WriteError>) {
+    pub(super) fn answer(&mut self, pending: &PendingWrite, answer: Result<WriteAnswer, WriteError>) {
         self.queue.forget(&pending.write);
         self.actions.push(Action::Answer { caller: pending.caller, answer });
     }
@@ -62,13 +62,13 @@ impl Tasks {
         &self,
         outcome: Outcome,
         points: impl IntoIterator<Item = (PartitionId, LogPoint)>,
-    ) -> Result<Answered, WriteError> {
+    ) -> Result<WriteAnswer, WriteError> {
         match outcome {
             Outcome::Refused(refusal) => Err(refusal.into()),
             Outcome::Done(done) => {
                 let mut ticket = Ticket::new(self.types.identity);
                 points.into_iter().for_each(|(partition, point)| ticket.require(partition, point));
-                Ok(Answered { done, ticket })
+                Ok(WriteAnswer { done, ticket })
             }
         }
     }

@@ -4,7 +4,7 @@
 use super::limits::{self, BATCH_BYTES_MAX};
 use super::queue::{PendingWrite, Task};
 use super::settle::{Settlement, asks_at};
-use super::share::{Share, Taken};
+use super::share::{Share, TaskOutcome};
 use super::terms::Terms;
 use super::unique::TouchedValues;
 use super::{Action, CommitId, LoadId};
@@ -182,10 +182,10 @@ impl Transactions {
             let taken = terms.decide_one(task, share, &mut touched);
             bytes += share.bytes - before;
             match taken {
-                Taken::Decided => {}
-                Taken::Answered(pending, error) => terms.tasks.answer(&pending, Err(error)),
-                Taken::Postponed(pending) => postponed.push(pending),
-                Taken::Failed(task) => {
+                TaskOutcome::Decided => {}
+                TaskOutcome::Answered(pending, error) => terms.tasks.answer(&pending, Err(error)),
+                TaskOutcome::Postponed(pending) => postponed.push(pending),
+                TaskOutcome::Failed(task) => {
                     failed = true;
                     terms.tasks.fail(task);
                 }

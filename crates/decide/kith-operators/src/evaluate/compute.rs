@@ -2,10 +2,10 @@
 //! best.
 
 use super::lookup::{Read, Room, read};
-use super::ranking::{Best, Ranked, Without};
+use super::ranking::{Best, EmptyOutcome, RankedRecord};
 use crate::records::RecordsBuilder;
 use crate::{EvaluateError, Record, RecordError, Records};
-use kith_schema::compute::{Computation, Compute, Stopped};
+use kith_schema::compute::{Computation, NoResult, RecordPlan};
 use kith_schema::{LookupKeys, ValueSource};
 use std::cmp::Reverse;
 use std::ops::ControlFlow;
@@ -20,7 +20,7 @@ use std::ops::ControlFlow;
 pub fn compute(
     keys: LookupKeys<'_>,
     source: &dyn ValueSource,
-    plan: &Compute<'_>,
+    plan: &RecordPlan<'_>,
     room: Room,
     cancelled: &dyn Fn() -> bool,
 ) -> Result<Records, EvaluateError> {
@@ -28,8 +28,8 @@ pub fn compute(
     read(keys, source, false, cancelled, &mut |index, value| {
         match value {
             Read::Found(value) => results.found(index, value.bytes)?,
-            Read::Absent => results.without(Without::Absent),
-            Read::Damaged => results.without(Without::Error(RecordError::Damaged)),
+            Read::Absent => results.without(EmptyOutcome::Absent),
+            Read::Damaged => results.without(EmptyOutcome::Error(RecordError::Damaged)),
         }
         Ok(results.after())
     })?;
@@ -47,7 +47,7 @@ pub fn compute(
 pub fn compute_fetched(
     keys: LookupKeys<'_>,
     fetched: &Records,
-    plan: &Compute<'_>,
+    plan: &RecordPlan<'_>,
     bytes_max: usize,
 ) -> Result<Records, EvaluateError> {
     assert_eq!(keys.len(), fetched.len(), "a record per key");
@@ -55,10 +55,10 @@ pub fn compute_fetched(
     for (index, record) in fetched.iter().enumerate() {
         match record {
             Record::Found(value) => results.found(index, value)?,
-            Record::Absent => results.without(Without::Absent),
-            Record::Error(error) => results.without(Without::Error(error)),
-            Record::Unanswered => results.without(Without::Unanswered),
-            Record::Unsent => results.without(Without::Unsent),
+            Record::Absent => results.without(EmptyOutcome::Absent),
+            Record::Error(error) => results.without(EmptyOutcome::Error(error)),
+            Record::Unanswered => results.without(EmptyOutcome::Unanswered),
+            Record::Unsent => results.without(EmptyOutcome::Unsent),
         }
     }
     results.finish()
@@ -84,7 +84,7 @@ pub fn best(
         if let Record::Found(value) = record
             && let Some(score) = computation.score(value)?
         {
-            ranked.push(Ranked {
+            ranked.push(RankedRecord {
                 score,
                 key: Reverse(keys.key(place)),
                 place: Reverse(place as u32),
@@ -102,7 +102,7 @@ pub fn best(
 /// The results so far, key by key.
 struct Results<'k, 'p> {
     keys: LookupKeys<'k>,
-    plan: &'p Compute<'p>,
+    plan: &'p RecordPlan<'p>,
     room: Room,
     /// The buffer of the current result.
     result: Vec<u8>,
@@ -117,7 +117,7 @@ enum Kept<'k> {
 }
 
 impl<'k, 'p> Results<'k, 'p> {
-    fn new(keys: LookupKeys<'k>, plan: &'p Compute<'p>, room: Room) -> Self {
+    fn new(keys: LookupKeys<'k>, plan: &'p RecordPlan<'p>, room: Room) -> Self {
         let kept = match plan.computation().k() {
             None => Kept::All(RecordsBuilder::with_room(keys.len(), room.enough)),
             Some(k) => Kept::Best(Best::new(k, keys.len())),
@@ -134,7 +134,7 @@ impl<'k, 'p> Results<'k, 'p> {
     }
 
     /// Notes that the next key has no result.
-    fn without(&mut self, why: Without) {
+    fn without(&mut self, why: EmptyOutcome) {
         match &mut self.kept {
             Kept::All(records) => why.put(records),
             Kept::Best(best) => best.pass(why),
@@ -147,14 +147,14 @@ impl<'k, 'p> Results<'k, 'p> {
             Ok(true) => Ok(()),
             Ok(false) => Err(EvaluateError::TooLarge { max: self.room.bytes_max }),
             Err(stopped) => {
-                self.without(Without::Error(error_of(&stopped)));
+                self.without(EmptyOutcome::Error(error_of(&stopped)));
                 Ok(())
             }
         }
     }
 
     /// Takes a record. Returns `false` if the results exceed the room.
-    fn take(&mut self, index: usize, record: &[u8]) -> Result<bool, Stopped> {
+    fn take(&mut self, index: usize, record: &[u8]) -> Result<bool, NoResult> {
         self.result.clear();
         match &mut self.kept {
             Kept::All(records) => {
@@ -165,12 +165,13 @@ impl<'k, 'p> Results<'k, 'p> {
             Kept::Best(best) => {
                 let score = self.plan.score(record)?;
                 let key = Reverse(self.keys.key(index));
-                let ranked = score.map(|score| Ranked { score, key, place: Reverse(index as u32), slot: 0 });
+                let ranked =
+                    score.map(|score| RankedRecord { score, key, place: Reverse(index as u32), slot: 0 });
                 if let Some(ranked) = ranked.filter(|ranked| best.takes(ranked)) {
                     self.plan.write(record, &mut self.result)?;
                     best.keep(ranked, &mut self.result);
                 }
-                best.pass(Without::Unsent);
+                best.pass(EmptyOutcome::Unsent);
                 Ok(best.bytes() <= self.room.bytes_max)
             }
         }
@@ -186,9 +187,9 @@ impl<'k, 'p> Results<'k, 'p> {
 
 /// Translates a failure into the error of the key. A record that does not decode has passed its checksum, but counts as
 /// damaged.
-fn error_of(stopped: &Stopped) -> RecordError {
+fn error_of(stopped: &NoResult) -> RecordError {
     match stopped {
-        Stopped::Fault(fault) => RecordError::Dimensions(*fault),
-        Stopped::Damaged(_) => RecordError::Damaged,
+        NoResult::Fault(fault) => RecordError::Dimensions(*fault),
+        NoResult::Damaged(_) => RecordError::Damaged,
     }
 }

@@ -1,6 +1,6 @@
 //! Evaluates edges with columns: a page of the list of each key.
 
-use super::{Held, Watch, go_on};
+use super::{EvaluationMemory, Watch, go_on};
 use crate::{EdgesEntry, EdgesPlan, EvaluateError};
 use kith_schema::NeighbourSource;
 
@@ -10,7 +10,7 @@ pub(super) fn read(
     source: &dyn NeighbourSource,
     keys: &[u64],
     watch: &mut Watch<'_>,
-    held: Held,
+    held: EvaluationMemory,
 ) -> Result<Vec<EdgesEntry>, EvaluateError> {
     let (mut entries, mut bytes, mut failed) = (Vec::with_capacity(keys.len()), 0, None);
     source.edges(&plan.edge, &plan.read(), keys, &mut |_, list| {

@@ -4,12 +4,12 @@ use crate::EvaluateError;
 
 /// The number of bytes that an evaluation may hold, and the number that are left.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Held {
+pub(super) struct EvaluationMemory {
     max: usize,
     left: usize,
 }
 
-impl Held {
+impl EvaluationMemory {
     pub(super) fn new(max: usize) -> Self {
         Self { max, left: max }
     }

@@ -1,6 +1,6 @@
 //! Expansion: reads neighbour lists, and folds them as they arrive.
 
-use super::{Evaluator, Held, go_on, mistyped};
+use super::{EvaluationMemory, Evaluator, go_on, mistyped};
 use crate::sets;
 use crate::{EvaluateError, ListEntry, Operator};
 use kith_schema::EdgeSelector;
@@ -15,7 +15,7 @@ pub(super) enum Next {
 }
 
 /// The consumer of lists.
-type Each<'e> = dyn FnMut(Option<&[u64]>, &Held) -> Result<Next, EvaluateError> + 'e;
+type Each<'e> = dyn FnMut(Option<&[u64]>, &EvaluationMemory) -> Result<Next, EvaluateError> + 'e;
 
 impl<'a> Evaluator<'a> {
     /// Evaluates a plan that yields lists.
@@ -154,7 +154,7 @@ impl<'a> Evaluator<'a> {
     pub(super) fn each_list(
         &mut self,
         plan: &Operator,
-        mut each: impl FnMut(Option<&[u64]>, &Held) -> Result<(), EvaluateError>,
+        mut each: impl FnMut(Option<&[u64]>, &EvaluationMemory) -> Result<(), EvaluateError>,
     ) -> Result<(), EvaluateError> {
         self.some_lists(plan, |list, held| each(list, held).map(|()| Next::More))
     }
@@ -163,7 +163,7 @@ impl<'a> Evaluator<'a> {
     pub(super) fn some_lists(
         &mut self,
         plan: &Operator,
-        mut each: impl FnMut(Option<&[u64]>, &Held) -> Result<Next, EvaluateError>,
+        mut each: impl FnMut(Option<&[u64]>, &EvaluationMemory) -> Result<Next, EvaluateError>,
     ) -> Result<(), EvaluateError> {
         let Operator::Expand { input, edge, .. } = plan else { return Err(mistyped(plan)) };
         match self.keys_of(input)? {

@@ -25,7 +25,7 @@ pub use values::evaluate_values;
 
 use crate::sets::Scratch;
 use crate::{EvaluateError, Operator, Value, ValueKind};
-use held::Held;
+use held::EvaluationMemory;
 use kith_schema::NeighbourSource;
 use partitions::PartitionEvaluator;
 use std::ops::ControlFlow;
@@ -47,7 +47,7 @@ pub fn evaluate(
     scratch: &mut Scratch,
     cancelled: &dyn Fn() -> bool,
 ) -> Result<Value, EvaluateError> {
-    let (watch, held) = (Watch::new(cancelled), Held::new(GRAPH_BYTES_MAX));
+    let (watch, held) = (Watch::new(cancelled), EvaluationMemory::new(GRAPH_BYTES_MAX));
     Evaluator { share: *share, source, scratch, watch, held }.run(plan)
 }
 
@@ -122,7 +122,7 @@ struct Evaluator<'a> {
     source: &'a dyn NeighbourSource,
     scratch: &'a mut Scratch,
     watch: Watch<'a>,
-    held: Held,
+    held: EvaluationMemory,
 }
 
 /// Continues reading unless `result` is an error. An error is stored in `failed` and ends the reading.

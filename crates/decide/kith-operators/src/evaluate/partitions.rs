@@ -2,7 +2,7 @@
 //! result is the union of the partitions' results. Intersections stay small, and an existence query ends at the first
 //! partition that has a member.
 
-use super::{Held, Watch, mistyped};
+use super::{EvaluationMemory, Watch, mistyped};
 use crate::sets::{self, Scratch, sort_distinct};
 use crate::{EvaluateError, Operator};
 use kith_schema::NeighbourSource;
@@ -29,7 +29,7 @@ pub(super) struct PartitionEvaluator<'e, 'w> {
     pub source: &'e dyn NeighbourSource,
     pub scratch: &'e mut Scratch,
     pub watch: &'e mut Watch<'w>,
-    pub held: Held,
+    pub held: EvaluationMemory,
 }
 
 impl PartitionEvaluator<'_, '_> {

@@ -9,7 +9,7 @@ use std::collections::BinaryHeap;
 
 /// A record with a score. The greatest is the best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Ranked<'k> {
+pub(super) struct RankedRecord<'k> {
     pub(super) score: Score,
     pub(super) key: Reverse<KeyRef<'k>>,
     pub(super) place: Reverse<u32>,
@@ -19,7 +19,7 @@ pub(super) struct Ranked<'k> {
 
 /// The outcome of a key without a result.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Without {
+pub(super) enum EmptyOutcome {
     Absent,
     Error(RecordError),
     Unanswered,
@@ -31,9 +31,9 @@ pub(super) enum Without {
 pub(super) struct Best<'k> {
     k: usize,
     /// The outcome of each key so far. At the end, those of the best keys are ignored.
-    states: Vec<Without>,
+    states: Vec<EmptyOutcome>,
     /// A heap with the worst of the best on top.
-    heap: BinaryHeap<Reverse<Ranked<'k>>>,
+    heap: BinaryHeap<Reverse<RankedRecord<'k>>>,
     /// The results of the best. A better record takes over the buffer of the record that it replaces.
     slots: Vec<Vec<u8>>,
     /// The size of these results in bytes.
@@ -48,7 +48,7 @@ impl<'k> Best<'k> {
     }
 
     /// Notes the outcome of the next key if it is not among the best.
-    pub(super) fn pass(&mut self, state: Without) {
+    pub(super) fn pass(&mut self, state: EmptyOutcome) {
         self.states.push(state);
     }
 
@@ -58,12 +58,12 @@ impl<'k> Best<'k> {
     }
 
     /// Whether a record is among the best so far.
-    pub(super) fn takes(&self, ranked: &Ranked<'k>) -> bool {
+    pub(super) fn takes(&self, ranked: &RankedRecord<'k>) -> bool {
         self.slots.len() < self.k || self.heap.peek().is_some_and(|worst| worst.0 < *ranked)
     }
 
     /// Keeps a result for which [`Self::takes`] is true. `result` becomes a buffer for reuse.
-    pub(super) fn keep(&mut self, mut ranked: Ranked<'k>, result: &mut Vec<u8>) {
+    pub(super) fn keep(&mut self, mut ranked: RankedRecord<'k>, result: &mut Vec<u8>) {
         ranked.slot = match self.slots.len() < self.k {
             true => {
                 self.slots.push(Vec::new());
@@ -94,13 +94,13 @@ impl<'k> Best<'k> {
     }
 }
 
-impl Without {
+impl EmptyOutcome {
     pub(super) fn put(self, records: &mut RecordsBuilder) {
         match self {
-            Without::Absent => records.absent(),
-            Without::Error(error) => records.error(error),
-            Without::Unanswered => records.unanswered(),
-            Without::Unsent => records.unsent(),
+            EmptyOutcome::Absent => records.absent(),
+            EmptyOutcome::Error(error) => records.error(error),
+            EmptyOutcome::Unanswered => records.unanswered(),
+            EmptyOutcome::Unsent => records.unsent(),
         }
     }
 }

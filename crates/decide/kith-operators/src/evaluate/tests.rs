@@ -1,6 +1,6 @@
 //! The memory of an evaluation is bounded, even if a small request has a large result.
 
-use super::{Evaluator, held::Held, watch::Watch};
+use super::{Evaluator, held::EvaluationMemory, watch::Watch};
 use crate::testing::MemoryGraph;
 use crate::{EvaluateError, Operator, Scratch, Share, Value};
 use kith_schema::{EdgeSelector, KindRole};
@@ -32,7 +32,7 @@ fn within(
     scratch: &mut Scratch,
 ) -> Result<Value, EvaluateError> {
     let cancelled = || false;
-    let (watch, held) = (Watch::new(&cancelled), Held::new(bytes_max));
+    let (watch, held) = (Watch::new(&cancelled), EvaluationMemory::new(bytes_max));
     Evaluator { share, source: &clique(), scratch, watch, held }.run(plan)
 }
 

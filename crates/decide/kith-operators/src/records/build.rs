@@ -8,10 +8,10 @@ use kith_types::ValueProof;
 const ROOM_BYTES_MAX: usize = 8 << 20;
 
 /// Builds records whose values are copied once, into one buffer.
-pub type RecordsBuilder = Building<Copied>;
+pub type RecordsBuilder = Building<CopiedValues>;
 
 /// Builds records over bytes that hold all values end to end, as they were received.
-pub type RecordsOver = Building<Sent>;
+pub type RecordsOver = Building<ReceivedValues>;
 
 /// Builds records whose values lie in `V`.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub struct Building<V> {
 
 /// Values that are copied into a buffer.
 #[derive(Debug)]
-pub struct Copied {
+pub struct CopiedValues {
     bytes: BytesMut,
     /// The expected size of all values: at most this many bytes plus the last value.
     enough: usize,
@@ -30,7 +30,7 @@ pub struct Copied {
 
 /// Values that stay where they were received.
 #[derive(Debug)]
-pub struct Sent {
+pub struct ReceivedValues {
     bytes: Bytes,
     /// The offset of the next value.
     next: usize,
@@ -58,7 +58,7 @@ impl<V> Building<V> {
     }
 }
 
-impl Building<Copied> {
+impl Building<CopiedValues> {
     /// Creates a builder with room for `count` keys.
     pub fn with_capacity(count: usize) -> Self {
         Self::with_room(count, usize::MAX)
@@ -66,7 +66,7 @@ impl Building<Copied> {
 
     /// Creates a builder with room for `count` keys, whose values end with the one that reaches `enough` bytes.
     pub fn with_room(count: usize, enough: usize) -> Self {
-        Self { entries: Vec::with_capacity(count), values: Copied { bytes: BytesMut::new(), enough } }
+        Self { entries: Vec::with_capacity(count), values: CopiedValues { bytes: BytesMut::new(), enough } }
     }
 
     /// Adds a value. Returns `false` and adds nothing if it does not fit ([`Records::SEGMENT_BYTES_MAX`] in all).
@@ -78,7 +78,7 @@ impl Building<Copied> {
     /// Adds a value with its proof, like [`RecordsBuilder::found`].
     #[must_use]
     pub fn found_with(&mut self, value: &[u8], proof: Option<ValueProof>) -> bool {
-        let Copied { bytes, enough } = &mut self.values;
+        let CopiedValues { bytes, enough } = &mut self.values;
         let start = bytes.len();
         if Records::SEGMENT_BYTES_MAX - start < value.len() {
             return false;
@@ -107,10 +107,10 @@ impl Building<Copied> {
     }
 }
 
-impl Building<Sent> {
+impl Building<ReceivedValues> {
     /// Begins records whose values lie in `bytes`.
     pub fn new(count: usize, bytes: Bytes) -> Self {
-        Self { entries: Vec::with_capacity(count), values: Sent { bytes, next: 0 } }
+        Self { entries: Vec::with_capacity(count), values: ReceivedValues { bytes, next: 0 } }
     }
 
     /// Adds the value of the next `length` bytes. Returns `false` and adds nothing if fewer are left.
@@ -122,7 +122,7 @@ impl Building<Sent> {
     /// Adds a value with its proof, like [`RecordsOver::found`].
     #[must_use]
     pub fn found_with(&mut self, length: usize, proof: Option<ValueProof>) -> bool {
-        let Sent { bytes, next } = &mut self.values;
+        let ReceivedValues { bytes, next } = &mut self.values;
         let end = next.checked_add(length).filter(|end| *end <= bytes.len());
         match end.map(|end| (u32::try_from(*next), u32::try_from(length), end)) {
             Some((Ok(start), Ok(length), end)) => {
@@ -136,7 +136,7 @@ impl Building<Sent> {
 
     /// Returns the records; `None` if bytes are left over.
     pub fn finish(self) -> Option<Records> {
-        let Sent { bytes, next } = self.values;
+        let ReceivedValues { bytes, next } = self.values;
         (next == bytes.len()).then(|| Records { entries: self.entries, segments: vec![bytes] })
     }
 }

@@ -31,7 +31,7 @@ pub use budget::{Budget, BudgetOptions, Budgets};
 pub use event::{Action, Cause, Disposition, Event, RequestId};
 pub use failure::{FailureClass, Retry};
 pub use options::{Answers, ExecutionOptions};
-pub use outcome::{Failure, Missing, MissingReason, Outcome, Verdict};
+pub use outcome::{Failure, MissingPart, MissingReason, Outcome, Verdict};
 pub use rule::{HedgeAbort, HedgeCounts, HedgeRule, HedgeTime};
 
 use crate::{Candidates, FanOutPlan};

@@ -67,7 +67,7 @@ impl fmt::Display for MissingReason {
 
 /// The missing keys of one partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Missing {
+pub struct MissingPart {
     /// The partition.
     pub partition: PartitionId,
     /// The number of the query's keys in it.
@@ -101,7 +101,7 @@ pub struct Outcome {
     /// The number of keys with an answer.
     pub answered: u32,
     /// The keys without an answer, by partition, ascending.
-    pub missing: Vec<Missing>,
+    pub missing: Vec<MissingPart>,
     /// The number of keys that were no longer needed when it ended.
     pub abandoned: u32,
     /// The number of requests sent.

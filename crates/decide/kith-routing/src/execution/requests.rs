@@ -3,7 +3,7 @@
 use super::ledger::Ledger;
 use super::rule::HedgePlan;
 use super::{
-    Action, Cause, Disposition, ExecutionOptions, FailureClass, HedgeCounts, Missing, MissingReason,
+    Action, Cause, Disposition, ExecutionOptions, FailureClass, HedgeCounts, MissingPart, MissingReason,
     RequestId,
 };
 use crate::load::{KeyClass, RequestEnd};
@@ -197,14 +197,14 @@ impl Requests {
         Disposition::Accepted
     }
 
-    pub fn missing_by_partition(&self) -> Vec<Missing> {
-        let mut by_partition: BTreeMap<PartitionId, Missing> = BTreeMap::new();
+    pub fn missing_by_partition(&self) -> Vec<MissingPart> {
+        let mut by_partition: BTreeMap<PartitionId, MissingPart> = BTreeMap::new();
         for (key, reason) in self.ledger.missing() {
             let partition = self.query.partitions[*key as usize];
             let tried = || self.ledger.tried(*key).to_vec();
             let missing = by_partition.entry(partition);
             missing
-                .or_insert_with(|| Missing { partition, keys: 0, reason: *reason, tried: tried() })
+                .or_insert_with(|| MissingPart { partition, keys: 0, reason: *reason, tried: tried() })
                 .keys += 1;
         }
         by_partition.into_values().collect()

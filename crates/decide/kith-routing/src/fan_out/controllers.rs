@@ -32,7 +32,7 @@ pub struct ControllerStates(BTreeMap<(Option<Selector>, FanOutKind), ControllerS
 
 /// The controller that decides about a fan-out.
 #[derive(Clone, Copy, Debug)]
-pub struct Deciding<'a> {
+pub struct DecidingController<'a> {
     /// The selector that chose it; `None` if it is the default of its kind.
     pub selector: Option<Selector>,
     /// The controller as written, with its parameters; for a default or a program's own controller, its name.
@@ -45,7 +45,7 @@ pub struct Deciding<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Decision<'a> {
     /// The controller that decided; `None` if the caller set the limit.
-    pub by: Option<Deciding<'a>>,
+    pub by: Option<DecidingController<'a>>,
     /// The number of groups asked for, which may be more than there are.
     pub groups_asked: u32,
     /// The same number, clamped to `1..=query.groups`.
@@ -92,16 +92,16 @@ impl Controllers {
 
     /// Returns the controller that decides about a fan-out: among those chosen for it, the one with the most specific
     /// selector ([`Selector::matching`]).
-    pub fn deciding(&self, query: &QueryShape) -> Deciding<'_> {
+    pub fn deciding(&self, query: &QueryShape) -> DecidingController<'_> {
         let matching = Selector::matching(query).into_iter();
         let chosen = matching.filter_map(|selector| Some((selector, self.chosen.get(&selector)?))).next();
         match chosen {
             Some((selector, Chosen { text, controller })) => {
-                Deciding { selector: Some(selector), text, controller }
+                DecidingController { selector: Some(selector), text, controller }
             }
             None => {
                 let controller = &self.by_default[query.kind as usize];
-                Deciding { selector: None, text: controller.name(), controller }
+                DecidingController { selector: None, text: controller.name(), controller }
             }
         }
     }

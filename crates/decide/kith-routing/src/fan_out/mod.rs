@@ -21,7 +21,7 @@ mod tests;
 pub use async_union::{AsyncUnion, Penalty};
 pub use client_qps::ClientQps;
 pub use config::{Argument, ConfigError, ControllerConfig};
-pub use controllers::{ControllerStates, Controllers, Deciding, Decision};
+pub use controllers::{ControllerStates, Controllers, DecidingController, Decision};
 pub use early_terminating::EarlyTerminating;
 pub use global_rps::GlobalRps;
 pub use kith_types::{FanOutLimit, FanOutLimits, LimitError};

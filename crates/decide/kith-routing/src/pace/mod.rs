@@ -9,7 +9,7 @@ mod view;
 use crate::Latencies;
 use kith_types::Timestamp;
 use std::{num::NonZeroU64, time::Duration};
-use view::{Steady, Verdict, View};
+use view::{SteadyReads, Verdict, View};
 
 /// After a fetch, files are synced and caches settle for a while. A fetch that begins within this time continues the
 /// previous one.
@@ -68,7 +68,7 @@ pub struct PaceSample<'a> {
 pub struct Pace {
     options: PaceOptions,
     /// The steady latencies, by [`SeenFrom`].
-    steady: [Steady; 2],
+    steady: [SteadyReads; 2],
     /// The current fetch, until some time after its end.
     fetch: Option<Fetch>,
 }
@@ -92,7 +92,7 @@ struct Fetch {
 }
 
 impl Fetch {
-    fn new(steady: &[Steady; 2], fetched: u64, now: Timestamp) -> Self {
+    fn new(steady: &[SteadyReads; 2], fetched: u64, now: Timestamp) -> Self {
         let views = steady.each_ref().map(|steady| View::new(steady.p99(), now));
         Self { views, fetched, since: now, limit: None, rate: 0.0, unlimited: 0.0, ended: None }
     }

@@ -19,7 +19,7 @@ const STEADY_AGE: Duration = Duration::from_secs(30);
 
 /// Reads while nothing is fetched, in two generations. The older one is dropped when the newer one has become old.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Steady {
+pub(super) struct SteadyReads {
     older: Latencies,
     newer: Latencies,
     since: Timestamp,
@@ -52,7 +52,7 @@ pub(super) enum Verdict {
     TooFast,
 }
 
-impl Steady {
+impl SteadyReads {
     pub(super) fn on(&mut self, reads: &Latencies, now: Timestamp) {
         self.newer.add(reads);
         if STEADY_AGE <= now.since(self.since) && STEADY_READS <= self.newer.count() {

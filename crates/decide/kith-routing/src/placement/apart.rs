@@ -18,7 +18,7 @@ const ROUNDS_MAX: usize = 8;
 
 /// The number of pairs of replicas of one partition that share a failure domain, summed over partitions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Shared {
+pub struct SharedPairs {
     /// Pairs in one zone.
     pub zone_pairs: u64,
     /// Pairs in one rack.
@@ -26,11 +26,11 @@ pub struct Shared {
 }
 
 /// Counts the pairs that share a domain; 0 and 0 if there are none. O(partitions × groups²).
-pub fn shared_domains(owners: &[Vec<NodeId>], nodes: &[NodeEntry]) -> Shared {
+pub fn shared_domains(owners: &[Vec<NodeId>], nodes: &[NodeEntry]) -> SharedPairs {
     let domains = Domains::new(nodes);
     let cost: u64 = (0..owners.len()).flat_map(|group| domains.costs(owners, group)).sum();
     // Every pair was counted from both ends.
-    Shared { zone_pairs: cost / ZONE / 2, rack_pairs: cost % ZONE / 2 }
+    SharedPairs { zone_pairs: cost / ZONE / 2, rack_pairs: cost % ZONE / 2 }
 }
 
 /// The failure domains of nodes.

@@ -10,15 +10,15 @@ mod ring;
 mod seeded;
 mod strategy;
 
-pub use apart::{Shared, shared_domains};
+pub use apart::{SharedPairs, shared_domains};
 pub use outage::{OutageRisk, outage_risk};
 pub use rebalance::{Move, MovePlan, add_node, rebalance, remove_node};
 pub use ring::{Ring, preference_lists};
-pub use strategy::{OwnerChange, Placed, Placement, ReplicaGroups, place_beside};
+pub use strategy::{OwnerChange, Placement, PlacementResult, ReplicaGroups, place_beside};
 
 use crate::{GroupEntry, GroupRole, NodeEntry, RoutingTable, Strategy, TableError, TableParts};
 use kith_types::{Epoch, GroupId, NodeId, PartitionCount, PartitionId};
-use seeded::Seeded;
+use seeded::SeededGenerator;
 use thiserror::Error;
 
 /// The reason why partitions cannot be placed.
@@ -61,7 +61,7 @@ pub fn place(
     check_nodes(nodes_per_group)?;
     let place_group = |(group, nodes): (usize, &Vec<NodeId>)| {
         let mut order: Vec<PartitionId> = partition_count.iter().collect();
-        Seeded::new(seed, group as u64).shuffle(&mut order);
+        SeededGenerator::new(seed, group as u64).shuffle(&mut order);
         let mut owners = vec![nodes[0]; order.len()];
         for (rank, partition) in order.iter().enumerate() {
             owners[partition.index()] = nodes[rank % nodes.len()];

@@ -1,7 +1,7 @@
 //! The moves that balance a group after a node was added or removed. No other partitions move.
 
 use crate::placement::PlacementError;
-use crate::placement::seeded::Seeded;
+use crate::placement::seeded::SeededGenerator;
 use kith_types::{NodeId, PartitionId};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -75,7 +75,7 @@ pub(super) fn rebalance_by(
     // Which partitions a donor gives is random, and differs between groups because no two groups share a node. So placements
     // stay independent of each other.
     let stream = nodes.iter().map(|node| u64::from(node.0)).max().unwrap_or(0);
-    Seeded::new(seed, stream).shuffle(&mut order);
+    SeededGenerator::new(seed, stream).shuffle(&mut order);
     order.sort_by_cached_key(|partition| cost(*partition));
 
     let mut kept: BTreeMap<NodeId, usize> = BTreeMap::new();

@@ -2,7 +2,7 @@
 //! the next distinct nodes clockwise.
 
 use crate::placement::strategy::usable;
-use crate::placement::{OwnerChange, Placed, Placement, PlacementError, rebalance};
+use crate::placement::{OwnerChange, Placement, PlacementError, PlacementResult, rebalance};
 use crate::{GroupIndex, NodeEntry};
 use kith_types::{NodeId, PartitionCount, PartitionId};
 
@@ -48,7 +48,7 @@ impl Placement for Ring {
         "ring"
     }
 
-    fn place(&self, partition_count: PartitionCount, nodes: &[NodeEntry], seed: u64) -> Placed {
+    fn place(&self, partition_count: PartitionCount, nodes: &[NodeEntry], seed: u64) -> PlacementResult {
         let ids = usable(nodes.iter());
         let ring = super::place(partition_count, &[ids], seed)?.remove(0);
         preference_lists(&ring, self.replicas).map_err(|nodes| self.too_small(nodes))
@@ -72,7 +72,7 @@ impl Placement for Ring {
         Ok(plan.moves.iter().map(change).collect())
     }
 
-    fn apply(&self, owners: &[Vec<NodeId>], changes: &[OwnerChange]) -> Placed {
+    fn apply(&self, owners: &[Vec<NodeId>], changes: &[OwnerChange]) -> PlacementResult {
         let mut ring = owners[0].clone();
         changes.iter().for_each(|change| ring[change.partition.index()] = change.node);
         preference_lists(&ring, self.replicas).map_err(|nodes| self.too_small(nodes))

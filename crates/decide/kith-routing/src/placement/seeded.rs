@@ -4,11 +4,11 @@
 use kith_types::fmix64;
 
 /// SplitMix64, based on the published finalizer of `kith-types`.
-pub(super) struct Seeded {
+pub(super) struct SeededGenerator {
     state: u64,
 }
 
-impl Seeded {
+impl SeededGenerator {
     /// Returns a generator. Streams with different numbers are independent.
     pub(super) fn new(seed: u64, stream: u64) -> Self {
         Self { state: fmix64(fmix64(seed.wrapping_add(1)) ^ stream.wrapping_mul(0x9e37_79b9_7f4a_7c15)) }

@@ -17,7 +17,7 @@ pub struct OwnerChange {
 }
 
 /// The owner of each partition for each group (on a ring: rank), or why there is none.
-pub type Placed = Result<Vec<Vec<NodeId>>, PlacementError>;
+pub type PlacementResult = Result<Vec<Vec<NodeId>>, PlacementError>;
 
 /// Decides where replicas are placed.
 ///
@@ -31,7 +31,7 @@ pub trait Placement {
     ///
     /// # Errors
     /// If a group has no nodes, a node is listed twice, or there are too few nodes.
-    fn place(&self, partition_count: PartitionCount, nodes: &[NodeEntry], seed: u64) -> Placed;
+    fn place(&self, partition_count: PartitionCount, nodes: &[NodeEntry], seed: u64) -> PlacementResult;
 
     /// Returns the changes after which sizes differ by at most one again, as few as possible.
     ///
@@ -48,7 +48,7 @@ pub trait Placement {
     ///
     /// # Errors
     /// If too few nodes remain.
-    fn apply(&self, owners: &[Vec<NodeId>], changes: &[OwnerChange]) -> Placed;
+    fn apply(&self, owners: &[Vec<NodeId>], changes: &[OwnerChange]) -> PlacementResult;
 }
 
 impl Strategy {
@@ -81,7 +81,7 @@ impl Placement for ReplicaGroups {
         "replica-groups"
     }
 
-    fn place(&self, partition_count: PartitionCount, nodes: &[NodeEntry], seed: u64) -> Placed {
+    fn place(&self, partition_count: PartitionCount, nodes: &[NodeEntry], seed: u64) -> PlacementResult {
         let mut owners = place(partition_count, &self.members(nodes), seed)?;
         let domains = Domains::new(nodes);
         Spread::new(&domains, &mut owners).all();
@@ -117,7 +117,7 @@ impl Placement for ReplicaGroups {
         Ok(changes)
     }
 
-    fn apply(&self, owners: &[Vec<NodeId>], changes: &[OwnerChange]) -> Placed {
+    fn apply(&self, owners: &[Vec<NodeId>], changes: &[OwnerChange]) -> PlacementResult {
         let mut after = owners.to_vec();
         changes.iter().for_each(|change| after[change.group.index()][change.partition.index()] = change.node);
         Ok(after)

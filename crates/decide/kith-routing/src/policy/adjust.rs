@@ -5,9 +5,9 @@
 use crate::policy::{PlanResult, PolicyInputs, PolicyState, ReplicaPolicy, balance, groups};
 use rand::Rng;
 
-pub(super) struct Adjust;
+pub(super) struct AdjustPolicy;
 
-impl ReplicaPolicy for Adjust {
+impl ReplicaPolicy for AdjustPolicy {
     fn name(&self) -> &'static str {
         "adjust"
     }

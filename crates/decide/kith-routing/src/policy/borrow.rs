@@ -12,9 +12,9 @@ const STARTS_MAX: usize = 4;
 /// The search stops once the busiest node is above the mean by at most the mean divided by this, or by one key.
 const EVEN_SHARE: u32 = 12;
 
-pub(super) struct Borrow;
+pub(super) struct BorrowPolicy;
 
-impl ReplicaPolicy for Borrow {
+impl ReplicaPolicy for BorrowPolicy {
     fn name(&self) -> &'static str {
         "borrow"
     }

@@ -54,7 +54,7 @@ enum State {
 
 /// A reservation to request or to give back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ask {
+pub struct ReservationRequest {
     /// Identifies the part within the booking.
     pub part: u32,
     /// The node to ask.
@@ -82,7 +82,7 @@ pub enum Reply {
 #[derive(Clone, Debug, PartialEq)]
 pub enum BookingStep {
     /// Send all of these requests, and report every reply.
-    Ask(Vec<Ask>),
+    Ask(Vec<ReservationRequest>),
     /// Read with this plan. For each assignment, the part whose keys are reserved, if any.
     Read(FanOutPlan, Vec<Option<u32>>),
     /// The read is refused, because a node refuses keys and no other replica has room. Give these reservations back.
@@ -91,7 +91,7 @@ pub enum BookingStep {
         /// is the last to have room.
         by: NodeId,
         /// The reservations that other nodes granted.
-        give_back: Vec<Ask>,
+        give_back: Vec<ReservationRequest>,
     },
 }
 
@@ -140,7 +140,11 @@ impl Booking {
         for (number, part) in self.parts.iter_mut().enumerate() {
             if is_planned(part) && (!is_first || Some(part.node) == first) {
                 part.state = State::Asked;
-                asks.push(Ask { part: number as u32, node: part.node, keys: part.keys.len() as u64 });
+                asks.push(ReservationRequest {
+                    part: number as u32,
+                    node: part.node,
+                    keys: part.keys.len() as u64,
+                });
             }
         }
         if asks.is_empty() { self.read(view) } else { BookingStep::Ask(asks) }
@@ -205,11 +209,15 @@ impl Booking {
         soonest.max().map(|(_, node)| node)
     }
 
-    fn held(&self) -> Vec<Ask> {
+    fn held(&self) -> Vec<ReservationRequest> {
         let held = self.parts.iter().enumerate();
         let held = held.filter(|(_, part)| part.state == State::Settled { held: true });
-        held.map(|(number, part)| Ask { part: number as u32, node: part.node, keys: part.keys.len() as u64 })
-            .collect()
+        held.map(|(number, part)| ReservationRequest {
+            part: number as u32,
+            node: part.node,
+            keys: part.keys.len() as u64,
+        })
+        .collect()
     }
 
     fn read(&self, view: &Candidates<'_>) -> BookingStep {

@@ -11,10 +11,10 @@ mod pressure;
 mod read;
 mod reservations;
 
-pub use booking::{Ask, Booking, BookingStep, RESERVATION_PATIENCE, Reply};
+pub use booking::{Booking, BookingStep, RESERVATION_PATIENCE, Reply, ReservationRequest};
 pub use pressure::Pressure;
 pub use read::{AdmittedBy, ReadQuota};
-pub use reservations::{RESERVATION_LIFE, ReservationId, Reserved};
+pub use reservations::{GrantedReservation, RESERVATION_LIFE, ReservationId};
 
 pub use kith_types::{QuotaKind, QuotaRefusal};
 

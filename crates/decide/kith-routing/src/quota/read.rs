@@ -6,7 +6,7 @@ mod tests;
 use super::{
     QuotaExceeded, QuotaKind, QuotaRates,
     line::Line,
-    reservations::{ReservationId, Reservations, Reserved},
+    reservations::{GrantedReservation, ReservationId, Reservations},
 };
 use kith_types::Timestamp;
 use std::time::Duration;
@@ -71,7 +71,7 @@ impl ReadQuota {
         id: ReservationId,
         keys: u64,
         now: Timestamp,
-    ) -> Result<Reserved, QuotaExceeded> {
+    ) -> Result<GrantedReservation, QuotaExceeded> {
         self.check(keys, now)?;
         Ok(self.reservations.hold(id, keys, now))
     }

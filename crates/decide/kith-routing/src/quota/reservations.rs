@@ -21,7 +21,7 @@ pub struct ReservationId {
 
 /// The result of a reservation that was not refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reserved {
+pub enum GrantedReservation {
     /// The keys are reserved until they are read, given back, or [`RESERVATION_LIFE`] has passed.
     Held,
     /// There is room for the keys, but they are not reserved because too many reservations are open. Read them at once.
@@ -60,14 +60,14 @@ impl Reservations {
     }
 
     /// Reserves `keys` keys for a read, if there is room for another reservation.
-    pub fn hold(&mut self, id: ReservationId, keys: u64, now: Timestamp) -> Reserved {
+    pub fn hold(&mut self, id: ReservationId, keys: u64, now: Timestamp) -> GrantedReservation {
         let of_client =
             ReservationId { client: id.client, id: 0 }..=ReservationId { client: id.client, id: u64::MAX };
         let is_full = MAX <= self.held.len()
             || self.held.contains_key(&id)
             || PER_CLIENT_MAX <= self.held.range(of_client).count();
         if is_full {
-            return Reserved::Unheld;
+            return GrantedReservation::Unheld;
         }
         let until = now + RESERVATION_LIFE;
         if self.held.is_empty() {
@@ -75,7 +75,7 @@ impl Reservations {
         }
         self.keys += keys;
         self.held.insert(id, Held { keys, until });
-        Reserved::Held
+        GrantedReservation::Held
     }
 
     /// Ends a reservation. Returns how many keys it held; `None` if it does not exist or has expired.

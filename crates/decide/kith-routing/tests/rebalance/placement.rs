@@ -1,7 +1,7 @@
 //! Plans place what moves according to the placement strategies: on rings, and apart in zones.
 
 use crate::shapes::{labelled, node};
-use kith_routing::placement::{Shared, preference_lists, shared_domains};
+use kith_routing::placement::{SharedPairs, preference_lists, shared_domains};
 use kith_routing::rebalance::{PlanOptions, TargetShape, plan};
 use kith_routing::{NodeEntry, RoutingTable, Strategy, TableParts};
 use kith_types::{NodeId, PartitionId};
@@ -49,6 +49,6 @@ proptest! {
         let after = plan.check().unwrap().to_parts();
         prop_assert_eq!(plan.moves().count(), 12);
         // Six partitions of each group move to zone b, and never the same ones.
-        prop_assert_eq!(shared_domains(&after.owners, &after.nodes), Shared { zone_pairs: 12, rack_pairs: 0 });
+        prop_assert_eq!(shared_domains(&after.owners, &after.nodes), SharedPairs { zone_pairs: 12, rack_pairs: 0 });
     }
 }

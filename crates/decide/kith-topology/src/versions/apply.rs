@@ -1,7 +1,7 @@
 //! Applies one command to a store: one transition.
 
 use crate::versions::{
-    Action, Command, Context, Effect, Frozen, HistoryEntry, Outcome, Refusal, StoreState, Transition,
+    Action, Command, Context, Effect, FreezeRecord, HistoryEntry, Outcome, Refusal, StoreState, Transition,
     retain::Retention,
 };
 use kith_types::StoreVersion;
@@ -89,7 +89,7 @@ impl Draft<'_> {
         }
         let who = self.context.who.to_owned();
         self.end_running(&format!("{who} froze the store"));
-        self.state.frozen = Some(Frozen { who, since: self.context.now });
+        self.state.frozen = Some(FreezeRecord { who, since: self.context.now });
         self.note(Action::Freeze, self.state.current_version());
         Ok(())
     }
@@ -104,7 +104,7 @@ impl Draft<'_> {
 
     pub fn check_thawed(&self) -> Result<(), Refusal> {
         match &self.state.frozen {
-            Some(Frozen { who, .. }) => Err(Refusal::StoreFrozen { who: who.clone() }),
+            Some(FreezeRecord { who, .. }) => Err(Refusal::StoreFrozen { who: who.clone() }),
             None => Ok(()),
         }
     }

@@ -1,6 +1,6 @@
 //! The pushes that are over: how they ended, and which of them were cancelled before they began.
 
-use crate::versions::{CANCELLED_MAX, Cancelled, HistoryEntry, Outcome, PushId, Refusal, StoreState};
+use crate::versions::{CANCELLED_MAX, CancelledPush, HistoryEntry, Outcome, PushId, Refusal, StoreState};
 
 impl StoreState {
     /// Returns the last end of the push with this id, as far as the history goes back. A failed push may have been repeated
@@ -10,7 +10,7 @@ impl StoreState {
     }
 
     /// Returns the cancellation of a push that was unknown at the time.
-    pub(crate) fn cancelled_before(&self, push: &PushId) -> Option<&Cancelled> {
+    pub(crate) fn cancelled_before(&self, push: &PushId) -> Option<&CancelledPush> {
         self.cancelled.iter().find(|cancelled| cancelled.push == *push)
     }
 
@@ -22,12 +22,12 @@ impl StoreState {
         if self.cancelled.len() == CANCELLED_MAX {
             self.cancelled.pop_front();
         }
-        self.cancelled.push_back(Cancelled { push, who: who.to_owned() });
+        self.cancelled.push_back(CancelledPush { push, who: who.to_owned() });
     }
 
     /// Returns why a push that is not running is refused.
     pub fn not_running(&self, push: &PushId) -> Refusal {
-        if let Some(Cancelled { push, who }) = self.cancelled_before(push) {
+        if let Some(CancelledPush { push, who }) = self.cancelled_before(push) {
             return Refusal::PushCancelled { push: push.clone(), why: format!("{who} cancelled it") };
         }
         match self.end_of(push).map(|entry| &entry.outcome) {

@@ -7,7 +7,7 @@ use strum::IntoStaticStr;
 /// The state of one router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
-pub enum Followed {
+pub enum RouterProgress {
     /// It serves what was made current.
     Seen,
     /// Its lease ended before it had seen the change, so it reports that its metadata is stale.
@@ -16,7 +16,7 @@ pub enum Followed {
     Unknown,
 }
 
-impl Followed {
+impl RouterProgress {
     /// Returns the name of the state in replies.
     pub fn name(self) -> &'static str {
         self.into()
@@ -28,7 +28,7 @@ impl Followed {
 pub struct Fence {
     /// The metadata revision of the change.
     revision: u64,
-    routers: BTreeMap<u32, Followed>,
+    routers: BTreeMap<u32, RouterProgress>,
 }
 
 impl Fence {
@@ -41,32 +41,32 @@ impl Fence {
     pub fn live(&mut self, routers: &BTreeSet<u32>) {
         for (router, followed) in &mut self.routers {
             *followed = match (*followed, routers.contains(router)) {
-                (Followed::Unknown, false) => Followed::Expired,
+                (RouterProgress::Unknown, false) => RouterProgress::Expired,
                 // It has a lease again, and may have an older topology.
-                (Followed::Expired, true) => Followed::Unknown,
+                (RouterProgress::Expired, true) => RouterProgress::Unknown,
                 (known, _) => known,
             };
         }
         for router in routers {
-            self.routers.entry(*router).or_insert(Followed::Unknown);
+            self.routers.entry(*router).or_insert(RouterProgress::Unknown);
         }
     }
 
     /// Takes in that a router serves the metadata of a revision.
     pub fn serves(&mut self, router: u32, revision: u64) {
         if self.revision <= revision {
-            self.routers.insert(router, Followed::Seen);
+            self.routers.insert(router, RouterProgress::Seen);
         }
     }
 
     /// Returns the routers that are still waited for.
     pub fn waits_for(&self) -> Vec<u32> {
-        let waiting = self.routers.iter().filter(|(_, followed)| **followed == Followed::Unknown);
+        let waiting = self.routers.iter().filter(|(_, followed)| **followed == RouterProgress::Unknown);
         waiting.map(|(router, _)| *router).collect()
     }
 
     /// Returns the state of each router.
-    pub fn routers(&self) -> &BTreeMap<u32, Followed> {
+    pub fn routers(&self) -> &BTreeMap<u32, RouterProgress> {
         &self.routers
     }
 }

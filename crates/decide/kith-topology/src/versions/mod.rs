@@ -45,14 +45,14 @@ mod store;
 mod supply;
 
 pub use command::{Command, Context, Effect, Rebalance, Transition, Trust};
-pub use fence::{Fence, Followed};
+pub use fence::{Fence, RouterProgress};
 pub use history::{Action, HistoryEntry, Outcome};
 pub use holders::Holders;
 pub use number::version_last_of_dropped;
 pub use refusal::Refusal;
 pub use repair::{BRIEF, Donors, Origin, origins};
 pub use store::{
-    CANCELLED_MAX, Cancelled, Frozen, Guards, HISTORY_MAX, Policy, PushId, Running, StoreState, UnixMillis,
-    VersionEntry, VersionState,
+    CANCELLED_MAX, CancelledPush, FreezeRecord, Guards, HISTORY_MAX, Policy, PushId, RunningPush, StoreState,
+    UnixMillis, VersionEntry, VersionState,
 };
 pub use supply::{Pull, Supply};

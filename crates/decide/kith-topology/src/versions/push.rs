@@ -1,7 +1,7 @@
 //! A push from its beginning to its flip, its failure or its cancellation. Before the flip, nothing that is served has changed.
 
 use crate::versions::{
-    Action, Effect, HistoryEntry, Outcome, PushId, Refusal, Running, VersionEntry, VersionState,
+    Action, Effect, HistoryEntry, Outcome, PushId, Refusal, RunningPush, VersionEntry, VersionState,
     apply::Draft, command::Rebalance, guards::OfferedSize, number::Numbering,
 };
 use kith_types::{NodeId, StoreVersion};
@@ -37,7 +37,7 @@ impl Draft<'_> {
             held: false,
             excluded: BTreeSet::new(),
         });
-        self.state.running = Some(Running {
+        self.state.running = Some(RunningPush {
             push: push.clone(),
             version,
             who: self.context.who.to_owned(),
@@ -144,7 +144,7 @@ impl Draft<'_> {
     }
 
     /// Records how a push that does not serve ended, and drops its version.
-    pub fn end(&mut self, running: Running, outcome: Outcome) {
+    pub fn end(&mut self, running: RunningPush, outcome: Outcome) {
         if let Some(entry) = self.state.version_mut(running.version) {
             entry.state = VersionState::Failed;
             entry.held = false;
@@ -156,8 +156,8 @@ impl Draft<'_> {
     }
 
     /// Adds the end of a push to the history. `before` is the version that was served until then.
-    fn note_end(&mut self, running: Running, before: StoreVersion, outcome: Outcome) {
-        let Running { push, version, who, .. } = running;
+    fn note_end(&mut self, running: RunningPush, before: StoreVersion, outcome: Outcome) {
+        let RunningPush { push, version, who, .. } = running;
         let (at, action, push) = (self.context.now, Action::Push, Some(push));
         self.state.record(HistoryEntry { at, who, action, version, before, push, outcome });
     }
@@ -198,12 +198,12 @@ impl Draft<'_> {
         }
     }
 
-    fn running(&self, push: &PushId) -> Result<&Running, Refusal> {
+    fn running(&self, push: &PushId) -> Result<&RunningPush, Refusal> {
         let running = self.state.running.as_ref().filter(|running| running.push == *push);
         running.ok_or_else(|| self.state.not_running(push))
     }
 
-    fn running_mut(&mut self, push: &PushId) -> Result<&mut Running, Refusal> {
+    fn running_mut(&mut self, push: &PushId) -> Result<&mut RunningPush, Refusal> {
         self.running(push)?;
         self.state.running.as_mut().ok_or_else(|| Refusal::PushEnded { push: push.clone() })
     }

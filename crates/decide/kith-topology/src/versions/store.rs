@@ -121,7 +121,7 @@ pub struct VersionEntry {
 
 /// A running push.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Running {
+pub struct RunningPush {
     /// The id of the push.
     pub push: PushId,
     /// The version that it makes.
@@ -143,7 +143,7 @@ pub struct Running {
 
 /// A frozen store accepts no pushes until it is thawed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Frozen {
+pub struct FreezeRecord {
     /// The user who froze it.
     pub who: String,
     /// The time when it was frozen.
@@ -152,7 +152,7 @@ pub struct Frozen {
 
 /// A push that was cancelled before it began. It will not begin.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cancelled {
+pub struct CancelledPush {
     /// The id of the push.
     pub push: PushId,
     /// The user who cancelled it.
@@ -169,11 +169,11 @@ pub struct StoreState {
     /// The known versions, ascending.
     pub versions: Vec<VersionEntry>,
     /// The running push.
-    pub running: Option<Running>,
+    pub running: Option<RunningPush>,
     /// The freeze; `None` unless pushes are refused.
-    pub frozen: Option<Frozen>,
+    pub frozen: Option<FreezeRecord>,
     /// The last [`CANCELLED_MAX`] pushes that were cancelled before they began, oldest first.
-    pub cancelled: VecDeque<Cancelled>,
+    pub cancelled: VecDeque<CancelledPush>,
     /// The last [`HISTORY_MAX`] actions, oldest first.
     pub history: VecDeque<HistoryEntry>,
 }

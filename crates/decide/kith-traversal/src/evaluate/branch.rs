@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     error::{GremlinError, Result},
-    plan::{Choice, Choose, Kind, OptionKey, Traversal},
+    plan::{Choice, ChooseParts, Kind, OptionKey, Traversal},
     semantics::Test,
     value::Value,
 };
@@ -162,7 +162,7 @@ async fn enter(
 }
 
 /// The traversers that enter each option, and those that enter none and pass.
-async fn chosen(choose: &Choose, input: Batch, context: &Context<'_>) -> Result<(Vec<Batch>, Batch)> {
+async fn chosen(choose: &ChooseParts, input: Batch, context: &Context<'_>) -> Result<(Vec<Batch>, Batch)> {
     let values: Vec<Option<Value>> = match &choose.choice {
         Choice::Exists(traversal) => nested::exists(traversal, &input, context)
             .await?
@@ -209,7 +209,7 @@ async fn chosen(choose: &Choose, input: Batch, context: &Context<'_>) -> Result<
 }
 
 /// The options of traversers that no other option takes.
-fn defaults(choose: &Choose, has_value: bool) -> impl Iterator<Item = usize> {
+fn defaults(choose: &ChooseParts, has_value: bool) -> impl Iterator<Item = usize> {
     let is_default = move |key: &OptionKey| match key {
         OptionKey::NoMatch => has_value,
         OptionKey::Unproductive => !has_value,
@@ -220,7 +220,11 @@ fn defaults(choose: &Choose, has_value: bool) -> impl Iterator<Item = usize> {
 }
 
 /// For each option, whether its key matches the value of each traverser.
-async fn tests(choose: &Choose, values: &[Option<Value>], context: &Context<'_>) -> Result<Vec<Vec<bool>>> {
+async fn tests(
+    choose: &ChooseParts,
+    values: &[Option<Value>],
+    context: &Context<'_>,
+) -> Result<Vec<Vec<bool>>> {
     let is_true = |test: &Test, value: &Option<Value>| match value {
         Some(value) => test.holds(value),
         None => Ok(false),

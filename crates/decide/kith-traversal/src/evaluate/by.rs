@@ -3,51 +3,51 @@
 use super::{context::Context, nested, traverser::Traverser};
 use crate::{
     error::{GremlinError, Result},
-    graph::Wanted,
-    plan::{By, Label},
+    graph::WantedProperties,
+    plan::{ByPart, Label},
     value::{Column, Token, Value},
 };
 use std::sync::Arc;
 
 /// The value of `by` for each traverser. `None` if it has none.
 pub(super) async fn values(
-    by: &By,
+    by: &ByPart,
     batch: &[Traverser],
     context: &Context<'_>,
 ) -> Result<Vec<Option<Value>>> {
     match by {
-        By::Identity => Ok(batch.iter().map(|traverser| Some(traverser.value.clone())).collect()),
-        By::Token(token) => {
+        ByPart::Identity => Ok(batch.iter().map(|traverser| Some(traverser.value.clone())).collect()),
+        ByPart::Token(token) => {
             let all: Vec<&Value> = batch.iter().map(|traverser| &traverser.value).collect();
             Ok(tokens(*token, &all, context).await?.into_iter().map(Some).collect())
         }
-        By::Column(column) => {
+        ByPart::Column(column) => {
             batch.iter().map(|traverser| self::column(*column, &traverser.value).map(Some)).collect()
         }
-        By::Key(key) => {
+        ByPart::Key(key) => {
             let all: Vec<&Value> = batch.iter().map(|traverser| &traverser.value).collect();
             keyed(key, &all, context).await
         }
-        By::Traversal(traversal) => nested::first(traversal, batch, context).await,
+        ByPart::Traversal(traversal) => nested::first(traversal, batch, context).await,
     }
 }
 
 /// The value of one of several `by`, which are used in turn, for each value. These have no path of their own.
 pub(super) async fn in_turn(
-    by: &[By],
+    by: &[ByPart],
     at: usize,
     batch: &[Traverser],
     context: &Context<'_>,
 ) -> Result<Vec<Option<Value>>> {
     match by.len() {
-        0 => values(&By::Identity, batch, context).await,
+        0 => values(&ByPart::Identity, batch, context).await,
         count => values(&by[at % count], batch, context).await,
     }
 }
 
 /// The value of a key, of elements and maps.
 async fn keyed(key: &Label, all: &[&Value], context: &Context<'_>) -> Result<Vec<Option<Value>>> {
-    let wanted = Wanted::Keys([Arc::clone(key)].into());
+    let wanted = WantedProperties::Keys([Arc::clone(key)].into());
     let properties = context.properties(all, &wanted).await?;
     let of = |(value, properties): (&&Value, Vec<Value>)| match value {
         Value::Map(map) => Ok(map.get(&Value::String(Arc::clone(key))).cloned()),

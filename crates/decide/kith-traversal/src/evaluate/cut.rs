@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     error::Result,
-    plan::{By, Label},
+    plan::{ByPart, Label},
     semantics::number,
     value::{GType, Value},
 };
@@ -88,12 +88,12 @@ pub(super) fn tail(count: i64, all: Batch) -> Batch {
 /// `dedup`: traversers with a value, or values of labels, that has not come before.
 pub(super) async fn dedup(
     labels: &[Label],
-    by: Option<&By>,
+    by: Option<&ByPart>,
     seen: &mut HashMap<u32, HashSet<Value>>,
     batch: Batch,
     context: &Context<'_>,
 ) -> Result<Batch> {
-    let by = by.unwrap_or(&By::Identity);
+    let by = by.unwrap_or(&ByPart::Identity);
     let _keys = context.work.meter.reserve(weight::of_rows(batch.len(), labels.len()))?;
     let keys: Vec<Option<Value>> = if labels.is_empty() {
         by::values(by, &batch, context).await?
@@ -155,7 +155,12 @@ fn heads(probability: f64, bulk: i64, random: &mut StdRng) -> i64 {
 }
 
 /// `sample`: some traversers of each origin, drawn at random, those with a greater weight more often.
-pub(super) async fn sample(count: i64, by: Option<&By>, all: Batch, context: &Context<'_>) -> Result<Batch> {
+pub(super) async fn sample(
+    count: i64,
+    by: Option<&ByPart>,
+    all: Batch,
+    context: &Context<'_>,
+) -> Result<Batch> {
     let drawn = |traverser: &Traverser| traverser.bulk.min(count).max(0);
     context.work.count_each(all.iter().map(drawn))?;
     let each = all.iter().map(|traverser| usize::try_from(drawn(traverser)).unwrap_or(0));

@@ -3,7 +3,7 @@
 use super::{context::Context, weight};
 use crate::{
     error::Result,
-    graph::{Mutation, Wanted},
+    graph::{Mutation, WantedProperties},
     value::{Edge, ElementId, Property, Value, Vertex, VertexProperty},
 };
 use std::{collections::HashMap, sync::Arc};
@@ -40,7 +40,11 @@ impl Context<'_> {
     }
 
     /// The properties of elements, for each element. Values that are no elements have none.
-    pub async fn properties(&self, elements: &[&Value], wanted: &Wanted) -> Result<Vec<Vec<Value>>> {
+    pub async fn properties(
+        &self,
+        elements: &[&Value],
+        wanted: &WantedProperties,
+    ) -> Result<Vec<Vec<Value>>> {
         let mut ids: Vec<Value> = Vec::new();
         let mut places: HashMap<&Value, usize> = HashMap::new();
         for element in elements {
@@ -108,21 +112,21 @@ impl Context<'_> {
     }
 }
 
-fn is_wanted(key: &str, wanted: &Wanted) -> bool {
+fn is_wanted(key: &str, wanted: &WantedProperties) -> bool {
     match wanted {
-        Wanted::None => false,
-        Wanted::All => true,
-        Wanted::Keys(keys) => keys.iter().any(|wanted| &**wanted == key),
+        WantedProperties::None => false,
+        WantedProperties::All => true,
+        WantedProperties::Keys(keys) => keys.iter().any(|wanted| &**wanted == key),
     }
 }
 
-fn of_vertex(vertex: &Vertex, wanted: &Wanted) -> Vec<Value> {
+fn of_vertex(vertex: &Vertex, wanted: &WantedProperties) -> Vec<Value> {
     let all = vertex.properties.as_deref().unwrap_or_default().iter();
     let wanted = all.filter(|property: &&Arc<VertexProperty>| is_wanted(&property.key, wanted));
     wanted.map(|property| Value::VertexProperty(Arc::clone(property))).collect()
 }
 
-fn of_element(properties: &[Arc<Property>], wanted: &Wanted) -> Vec<Value> {
+fn of_element(properties: &[Arc<Property>], wanted: &WantedProperties) -> Vec<Value> {
     let wanted = properties.iter().filter(|property| is_wanted(&property.key, wanted));
     wanted.map(|property| Value::Property(Arc::clone(property))).collect()
 }

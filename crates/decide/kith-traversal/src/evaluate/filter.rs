@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     error::{GremlinError, Result},
-    graph::Wanted,
+    graph::WantedProperties,
     plan::{Condition, HasTest, Kind, Quantifier, Subject, Traversal},
     semantics::{Test, lists},
     value::{Token, Value},
@@ -104,7 +104,8 @@ pub(super) async fn has(kind: &Kind, batch: Batch, context: &Context<'_>) -> Res
     let elements: Vec<&Value> = batch.iter().map(|traverser| &traverser.value).collect();
     let passes = match kind {
         Kind::HasKey { key, is_present } => {
-            let properties = context.properties(&elements, &Wanted::Keys([key.clone()].into())).await?;
+            let properties =
+                context.properties(&elements, &WantedProperties::Keys([key.clone()].into())).await?;
             properties.iter().map(|properties| properties.is_empty() != *is_present).collect()
         }
         Kind::Has(HasTest { subject, condition }) => {
@@ -161,7 +162,8 @@ async fn subjects(subject: &Subject, elements: &[&Value], context: &Context<'_>)
             Ok(ids.into_iter().map(|id| vec![Value::text(id.to_string())]).collect())
         }
         Subject::Property(key) => {
-            let properties = context.properties(elements, &Wanted::Keys([Arc::clone(key)].into())).await?;
+            let properties =
+                context.properties(elements, &WantedProperties::Keys([Arc::clone(key)].into())).await?;
             let values =
                 |properties: Vec<Value>| properties.iter().filter_map(by::property_value).cloned().collect();
             Ok(properties.into_iter().map(values).collect())

@@ -10,8 +10,8 @@ use super::{
 use crate::{
     error::{GremlinError, Result},
     functions::{self, Expression, Part, Template},
-    graph::Wanted,
-    plan::{By, Function, Given, Label},
+    graph::WantedProperties,
+    plan::{ByPart, Function, KnownArgument, Label},
     semantics::{
         lists::{self, Argument, ListFunction},
         number,
@@ -57,7 +57,7 @@ fn of_value(function: &Function, value: &Value) -> Result<Value> {
     }
 }
 
-async fn concat(given: &[Given], batch: Batch, context: &Context<'_>) -> Result<Batch> {
+async fn concat(given: &[KnownArgument], batch: Batch, context: &Context<'_>) -> Result<Batch> {
     let _parts = context.work.meter.reserve(weight::of_rows(batch.len(), given.len()))?;
     let mut parts: Vec<Vec<Value>> = vec![Vec::new(); batch.len()];
     for given in given {
@@ -75,7 +75,7 @@ async fn concat(given: &[Given], batch: Batch, context: &Context<'_>) -> Result<
 
 async fn of_lists(
     function: ListFunction,
-    given: &Given,
+    given: &KnownArgument,
     batch: Batch,
     context: &Context<'_>,
 ) -> Result<Batch> {
@@ -84,7 +84,7 @@ async fn of_lists(
     for (traverser, other) in batch.iter().zip(others) {
         let other = other.unwrap_or_default();
         let argument = match given {
-            Given::Value(_) => Argument::Literal(&other),
+            KnownArgument::Value(_) => Argument::Literal(&other),
             _ => Argument::Yielded(&other),
         };
         context.work.count_bytes(size::of_lists(function, &traverser.value, &other, context)?)?;
@@ -95,7 +95,7 @@ async fn of_lists(
 }
 
 /// `format`. Traversers that lack a value of the template do not pass.
-async fn format(template: &Template, by: &[By], batch: Batch, context: &Context<'_>) -> Result<Batch> {
+async fn format(template: &Template, by: &[ByPart], batch: Batch, context: &Context<'_>) -> Result<Batch> {
     let _rows = context.work.meter.reserve(weight::of_rows(batch.len(), template.parts.len()))?;
     let mut rows: Vec<Option<Vec<Value>>> = vec![Some(Vec::new()); batch.len()];
     let mut turn = 0;
@@ -129,7 +129,7 @@ async fn format(template: &Template, by: &[By], batch: Batch, context: &Context<
 /// The meaning of a name for each traverser: a property of its element, or what has this label.
 async fn variable(name: &Label, batch: &[Traverser], context: &Context<'_>) -> Result<Vec<Option<Value>>> {
     let elements: Vec<&Value> = batch.iter().map(|traverser| &traverser.value).collect();
-    let properties = context.properties(&elements, &Wanted::Keys([name.clone()].into())).await?;
+    let properties = context.properties(&elements, &WantedProperties::Keys([name.clone()].into())).await?;
     // What is aside is the same for all traversers.
     let aside = context.side_effects.get(name, &context.work)?;
     let of = |(traverser, properties): (&Traverser, Vec<Value>)| {
@@ -147,7 +147,7 @@ async fn variable(name: &Label, batch: &[Traverser], context: &Context<'_>) -> R
 /// `math`. The `by` are used in turn, one for each variable.
 pub(super) async fn math(
     expression: &Expression,
-    by: &[By],
+    by: &[ByPart],
     batch: Batch,
     context: &Context<'_>,
 ) -> Result<Batch> {

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     error::{GremlinError, Result},
-    plan::{By, Group, Kind, Label},
+    plan::{ByPart, Group, Kind, Label},
     value::{Map, Operator, Value},
 };
 use indexmap::{IndexMap, map::Entry};
@@ -58,7 +58,7 @@ async fn grouped(group: &Group, members: Batch, context: &Context<'_>) -> Result
 }
 
 /// `groupCount` that returns a map, for each origin.
-pub(super) async fn count(by: &By, all: Batch, origins: &[u32], context: &Context<'_>) -> Result<Batch> {
+pub(super) async fn count(by: &ByPart, all: Batch, origins: &[u32], context: &Context<'_>) -> Result<Batch> {
     let keys = by::values(by, &all, context).await?;
     let mut maps: IndexMap<u32, Map> = origins.iter().map(|origin| (*origin, Map::new())).collect();
     for (traverser, key) in all.iter().zip(keys) {
@@ -141,7 +141,12 @@ fn joined(before: Value, more: Value, context: &Context<'_>) -> Result<Value> {
 }
 
 /// `aggregate`: adds values to a side effect.
-pub(super) async fn aggregate(key: &Label, by: &By, batch: Batch, context: &Context<'_>) -> Result<Batch> {
+pub(super) async fn aggregate(
+    key: &Label,
+    by: &ByPart,
+    batch: Batch,
+    context: &Context<'_>,
+) -> Result<Batch> {
     let values = by::values(by, &batch, context).await?;
     for value in values.iter().flatten() {
         context.work.count_values(std::iter::once(value))?;

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     error::{GremlinError, Result},
-    graph::{Expansion, Sought, Wanted, other_end},
+    graph::{Expansion, VertexSearch, WantedProperties, other_end},
     plan::{EdgeEnd, Hop, Kind, keys},
     value::{Direction, Edge, ElementId, Value, Vertex},
 };
@@ -68,7 +68,7 @@ pub(super) async fn scan(
 }
 
 /// The vertices that an index of the graph returns; `None` if the graph has none for the question.
-pub(super) async fn found(sought: &Sought, context: &Context<'_>) -> Result<Option<Vec<Value>>> {
+pub(super) async fn found(sought: &VertexSearch, context: &Context<'_>) -> Result<Option<Vec<Value>>> {
     if sought.properties.is_empty() {
         return Ok(None);
     }
@@ -98,7 +98,7 @@ async fn elements(kind: &Kind, context: &Context<'_>) -> Result<Vec<Value>> {
     if !ids.is_empty() {
         let found: Vec<Value> = match kind {
             Kind::Vertices { .. } => {
-                let found = context.graph.vertices(ids, Wanted::None).await?;
+                let found = context.graph.vertices(ids, WantedProperties::None).await?;
                 found.into_iter().flatten().map(|vertex| Value::Vertex(reference(&vertex))).collect()
             }
             Kind::NamedVertices { .. } => {

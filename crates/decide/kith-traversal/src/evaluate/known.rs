@@ -4,7 +4,7 @@
 use super::{context::Context, weight};
 use crate::{
     error::Result,
-    graph::{UNKNOWN_LABEL, Wanted},
+    graph::{UNKNOWN_LABEL, WantedProperties},
     plan::{Label, keys},
     value::{Edge, ElementId, Path, Property, Value, Vertex, VertexProperty},
 };
@@ -46,7 +46,7 @@ impl Context<'_> {
             return Ok(());
         }
         let ids: Vec<ElementId> = unknown.into_iter().collect();
-        let found = self.graph.vertices(ids.clone(), Wanted::None).await?;
+        let found = self.graph.vertices(ids.clone(), WantedProperties::None).await?;
         self.work.count_elements(found.len())?;
         self.note_labels(ids.into_iter().zip(&found))
     }
@@ -84,7 +84,7 @@ impl Context<'_> {
             return Ok(());
         }
         let ids: Vec<ElementId> = ids.into_iter().collect();
-        let found = self.graph.vertices(ids.clone(), Wanted::All).await?;
+        let found = self.graph.vertices(ids.clone(), WantedProperties::All).await?;
         let properties = found.iter().flatten().filter_map(|vertex| vertex.properties.as_deref());
         self.work.count_bytes(properties.map(weight::of_vertex_properties).sum())?;
         self.note_labels(ids.iter().cloned().zip(&found))?;

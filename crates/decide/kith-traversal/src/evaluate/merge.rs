@@ -10,8 +10,8 @@ use super::{
 };
 use crate::{
     error::{GremlinError, Result},
-    graph::Wanted,
-    plan::{Given, Label, MergeMaps, keys, merge_maps},
+    graph::WantedProperties,
+    plan::{KnownArgument, Label, MergeMaps, keys, merge_maps},
     value::{Direction, ElementId, Map, Merge, Symbol, Token, Value},
 };
 use kith_types::ErrorCode;
@@ -21,7 +21,7 @@ use std::sync::Arc;
 const ATTEMPTS_MAX: u32 = 8;
 
 /// The map that an argument is for a traverser. Null is an empty map.
-async fn map(given: &Given, traverser: &Traverser, context: &Context<'_>) -> Result<Map> {
+async fn map(given: &KnownArgument, traverser: &Traverser, context: &Context<'_>) -> Result<Map> {
     let found = nested::given(given, std::slice::from_ref(traverser), context).await?;
     match result(found.into_iter().next().flatten(), "a map of mergeV() or mergeE()")? {
         Value::Map(map) => Ok(Arc::unwrap_or_clone(map)),
@@ -178,7 +178,7 @@ async fn resolved(
 }
 
 /// The id of the vertex that `option(outV)` or `option(inV)` names: itself, or by a map that only it has.
-async fn option(given: &Given, own: Merge, from: &Traverser, context: &Context<'_>) -> Result<Value> {
+async fn option(given: &KnownArgument, own: Merge, from: &Traverser, context: &Context<'_>) -> Result<Value> {
     let value = nested::given(given, std::slice::from_ref(from), context).await?.into_iter().next().flatten();
     let vertex = match value {
         Some(Value::Map(map)) => search::vertices(&map, context).await?.into_iter().next(),
@@ -195,7 +195,7 @@ async fn option(given: &Given, own: Merge, from: &Traverser, context: &Context<'
 async fn created(wanted: &Map, all: Map, context: &Context<'_>) -> Result<(bool, Vec<Value>)> {
     let [out_vertex, in_vertex] = [end(&all, Direction::Out, "Out")?, end(&all, Direction::In, "In")?];
     let ids = vec![out_vertex.clone(), in_vertex.clone()];
-    let found = context.graph.vertices(ids.clone(), Wanted::None).await?;
+    let found = context.graph.vertices(ids.clone(), WantedProperties::None).await?;
     if let Some((id, _)) = ids.iter().zip(&found).find(|(_, vertex)| vertex.is_none()) {
         return Err(GremlinError::bad(format!("Vertex id could not be resolved from mergeE: {id}")));
     }

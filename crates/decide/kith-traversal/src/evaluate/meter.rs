@@ -98,9 +98,9 @@ impl Meter {
     ///
     /// # Errors
     /// As [`Meter::charge`].
-    pub(super) fn reserve(self: &Arc<Self>, bytes: u64) -> Result<Held> {
+    pub(super) fn reserve(self: &Arc<Self>, bytes: u64) -> Result<HeldBytes> {
         self.charge(bytes)?;
-        Ok(Held { meter: Arc::clone(self), bytes })
+        Ok(HeldBytes { meter: Arc::clone(self), bytes })
     }
 
     /// The bytes that are taken now.
@@ -184,12 +184,12 @@ impl Meter {
 
 /// Bytes that something small takes while it exists. Its clones take as many.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct HeldBytes {
     meter: Arc<Meter>,
     bytes: u64,
 }
 
-impl Held {
+impl HeldBytes {
     pub fn new(meter: &Arc<Meter>, bytes: u64) -> Self {
         meter.add(bytes);
         Self { meter: Arc::clone(meter), bytes }
@@ -206,13 +206,13 @@ impl Held {
     }
 }
 
-impl Clone for Held {
+impl Clone for HeldBytes {
     fn clone(&self) -> Self {
         Self::new(&self.meter, self.bytes)
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldBytes {
     fn drop(&mut self) {
         self.meter.give_back(self.bytes);
     }
@@ -257,7 +257,7 @@ mod tests {
         assert!(meter.room(40).is_ok() && meter.room(41).is_err());
         let before = meter.lent();
         meter.lend(30).expect("there is room");
-        let held = Held::new(&meter, 10);
+        let held = HeldBytes::new(&meter, 10);
         assert_eq!(meter.left(), 0);
         meter.take_back(before);
         let clone = held.clone();

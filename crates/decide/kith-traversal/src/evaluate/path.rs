@@ -8,13 +8,18 @@ use super::{
 };
 use crate::{
     error::{GremlinError, Result},
-    plan::{Between, By, Label},
+    plan::{ByPart, Label, PathPart},
     value::{Path, Set, Value},
 };
 use std::{collections::HashSet, sync::Arc};
 
 /// `path`: what a traverser had, each value as its `by` makes it.
-pub(super) async fn path(between: &Between, by: &[By], batch: Batch, context: &Context<'_>) -> Result<Batch> {
+pub(super) async fn path(
+    between: &PathPart,
+    by: &[ByPart],
+    batch: Batch,
+    context: &Context<'_>,
+) -> Result<Batch> {
     let _places = context.work.meter.reserve(places(&batch))?;
     let paths = paths(between, by, &batch, context).await?;
     let to = |(traverser, path): (&Traverser, Option<Path>)| {
@@ -26,8 +31,8 @@ pub(super) async fn path(between: &Between, by: &[By], batch: Batch, context: &C
 /// Whether the values of each path are all different (`is_simple`), or not.
 pub(super) async fn simple(
     is_simple: bool,
-    between: &Between,
-    by: &[By],
+    between: &PathPart,
+    by: &[ByPart],
     batch: &[Traverser],
     context: &Context<'_>,
 ) -> Result<Vec<bool>> {
@@ -48,8 +53,8 @@ fn places(batch: &[Traverser]) -> u64 {
 
 /// The part of each path, as the `by` make it. `None` if one of these has no value.
 async fn paths(
-    between: &Between,
-    by: &[By],
+    between: &PathPart,
+    by: &[ByPart],
     batch: &[Traverser],
     context: &Context<'_>,
 ) -> Result<Vec<Option<Path>>> {
@@ -85,7 +90,7 @@ async fn paths(
 ///
 /// # Errors
 /// The path lacks one of the labels.
-fn part(path: Path, between: &Between) -> Result<Path> {
+fn part(path: Path, between: &PathPart) -> Result<Path> {
     let lacks =
         |end: &str, label: &Label| GremlinError::bad(format!("could not locate path {end}-label: {label}"));
     let (mut from, mut to) = (0, path.objects.len());

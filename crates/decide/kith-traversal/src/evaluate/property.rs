@@ -7,8 +7,8 @@ use super::{
 };
 use crate::{
     error::{GremlinError, Result},
-    graph::Wanted,
-    plan::{By, Kind, Label, PropertyMap},
+    graph::WantedProperties,
+    plan::{ByPart, Kind, Label, PropertyMap},
     value::{Direction, Map, Symbol, Token, Value, Vertex},
 };
 use std::sync::Arc;
@@ -38,7 +38,7 @@ async fn of_elements(keys: &[Label], batch: &[Traverser], context: &Context<'_>)
             other.type_name()
         )));
     }
-    let wanted = if keys.is_empty() { Wanted::All } else { Wanted::Keys(keys.into()) };
+    let wanted = if keys.is_empty() { WantedProperties::All } else { WantedProperties::Keys(keys.into()) };
     context.properties(&elements, &wanted).await
 }
 
@@ -110,7 +110,7 @@ fn tokens(map: &PropertyMap, element: &Value, context: &Context<'_>) -> Result<M
 }
 
 /// The entries of a map, each value as `by` makes it. Entries without such a value are left out.
-async fn modulated(by: &By, entries: Map, context: &Context<'_>) -> Result<Map> {
+async fn modulated(by: &ByPart, entries: Map, context: &Context<'_>) -> Result<Map> {
     let batch: Batch = entries.values().map(|value| context.traverser(value.clone())).collect();
     let is_token = |key: &Value| matches!(key, Value::Symbol(Symbol::Token(_)));
     let values = by::values(by, &batch, context).await?;

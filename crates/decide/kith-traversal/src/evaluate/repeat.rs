@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     error::Result,
-    plan::{Repeat, Until},
+    plan::{Repeat, RepeatEnd},
 };
 
 /// The traversers that the next pass emits and returns. `None` when no traverser is left.
@@ -100,10 +100,10 @@ async fn before(
 async fn leave(repeat: &Repeat, batch: Batch, returned: &mut Batch, context: &Context<'_>) -> Result<Batch> {
     let ends: Vec<bool> = match &repeat.until {
         None => return Ok(batch),
-        Some(Until::Times(times)) => {
+        Some(RepeatEnd::Times(times)) => {
             batch.iter().map(|it| it.loops.last().is_some_and(|(_, pass)| pass >= times)).collect()
         }
-        Some(Until::Traversal(traversal)) => nested::exists(traversal, &batch, context).await?,
+        Some(RepeatEnd::Traversal(traversal)) => nested::exists(traversal, &batch, context).await?,
     };
     let mut staying = Batch::new();
     for (mut traverser, ends) in batch.into_iter().zip(ends) {

@@ -3,7 +3,7 @@
 use super::{by, context::Context, new::id_of};
 use crate::{
     error::Result,
-    graph::{Expansion, Sought, Wanted},
+    graph::{Expansion, VertexSearch, WantedProperties},
     semantics,
     value::{Direction, ElementId, Map, Symbol, Token, Value},
 };
@@ -12,7 +12,7 @@ use crate::{
 pub(super) async fn vertices(search: &Map, context: &Context<'_>) -> Result<Vec<Value>> {
     let candidates = match search.get(&Value::from(Token::Id)) {
         Some(id) => {
-            let found = context.graph.vertices(vec![id_of(id)], Wanted::None).await?;
+            let found = context.graph.vertices(vec![id_of(id)], WantedProperties::None).await?;
             found.into_iter().flatten().map(Value::Vertex).collect()
         }
         None => match super::hop::found(&sought(search), context).await? {
@@ -20,17 +20,18 @@ pub(super) async fn vertices(search: &Map, context: &Context<'_>) -> Result<Vec<
             None => super::hop::all_vertices(context).await?,
         },
     };
-    let properties = context.properties(&candidates.iter().collect::<Vec<_>>(), &Wanted::All).await?;
+    let properties =
+        context.properties(&candidates.iter().collect::<Vec<_>>(), &WantedProperties::All).await?;
     let fits = |(element, properties): &(Value, Vec<Value>)| fits(element, properties, search, context);
     Ok(candidates.into_iter().zip(properties).filter(fits).map(|(element, _)| element).collect())
 }
 
 /// A question to an index.
-fn sought(search: &Map) -> Sought {
+fn sought(search: &Map) -> VertexSearch {
     let label = search.get(&Value::from(Token::Label)).and_then(Value::as_text);
     let property = |(key, value): (&Value, &Value)| Some((key.as_text()?.into(), value.clone()));
     let properties = search.iter().filter(|(_, value)| **value != Value::Null).filter_map(property);
-    Sought { labels: label.map(Into::into).into_iter().collect(), properties: properties.collect() }
+    VertexSearch { labels: label.map(Into::into).into_iter().collect(), properties: properties.collect() }
 }
 
 /// Whether an element has all entries of a map. Entries about the id and the ends have been looked at before.
@@ -61,7 +62,8 @@ pub(super) async fn edges(search: &Map, context: &Context<'_>) -> Result<Vec<Val
             (None, None, Some(vertex)) => expanded(vertex, Direction::In, label, context).await?,
             (None, None, None) => super::hop::all_edges(context).await?,
         };
-    let properties = context.properties(&candidates.iter().collect::<Vec<_>>(), &Wanted::All).await?;
+    let properties =
+        context.properties(&candidates.iter().collect::<Vec<_>>(), &WantedProperties::All).await?;
     let fits = |(element, properties): &(Value, Vec<Value>)| {
         let Value::Edge(edge) = element else { return false };
         let is_end = |direction, vertex: &Value| end(direction).is_none_or(|id| is_id(vertex, &id));

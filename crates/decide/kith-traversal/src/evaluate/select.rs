@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     error::{GremlinError, Result},
-    plan::{By, Kind, Label},
+    plan::{ByPart, Kind, Label},
     value::{Map, Pop, Value},
 };
 use std::sync::Arc;
@@ -51,7 +51,7 @@ pub(super) async fn apply(kind: &Kind, batch: Batch, context: &Context<'_>) -> R
 }
 
 /// `select(label)`: the value itself. Traversers without it do not pass.
-async fn one(pop: Pop, label: &Label, by: &[By], batch: Batch, context: &Context<'_>) -> Result<Batch> {
+async fn one(pop: Pop, label: &Label, by: &[ByPart], batch: Batch, context: &Context<'_>) -> Result<Batch> {
     let mut entered = Batch::with_capacity(batch.len());
     let mut from = Batch::with_capacity(batch.len());
     for traverser in batch {
@@ -69,7 +69,7 @@ async fn one(pop: Pop, label: &Label, by: &[By], batch: Batch, context: &Context
 async fn several(
     pop: Pop,
     labels: &[Label],
-    by: &[By],
+    by: &[ByPart],
     batch: Batch,
     context: &Context<'_>,
 ) -> Result<Batch> {
@@ -101,7 +101,7 @@ async fn several(
 }
 
 /// `project`: a map of what each `by` makes of the value. Keys without a value are left out.
-async fn project(keys: &[Label], by: &[By], batch: Batch, context: &Context<'_>) -> Result<Batch> {
+async fn project(keys: &[Label], by: &[ByPart], batch: Batch, context: &Context<'_>) -> Result<Batch> {
     let _maps = context.work.meter.reserve(weight::of_entries(batch.len(), keys.len()))?;
     let mut maps = vec![Map::new(); batch.len()];
     for (at, key) in keys.iter().enumerate() {

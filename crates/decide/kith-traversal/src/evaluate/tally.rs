@@ -40,7 +40,7 @@ struct Tally {
 }
 
 /// A step that has begun to make a batch.
-pub(super) struct Running {
+pub(super) struct RunningStep {
     step: usize,
     outer: Option<usize>,
     since: u64,
@@ -52,16 +52,16 @@ impl<'a> Profile<'a> {
     }
 
     /// A step begins to make a batch. What the graph has noted until now belongs to the step that ran before.
-    pub fn begin(&self, step: &Arc<Step>, notes: Notes) -> Running {
+    pub fn begin(&self, step: &Arc<Step>, notes: Notes) -> RunningStep {
         let step = address(step);
         let mut tallies = self.tallies.lock();
         tallies.note(notes);
         let outer = tallies.current.replace(step);
-        Running { step, outer, since: (self.clock)() }
+        RunningStep { step, outer, since: (self.clock)() }
     }
 
     /// The step has made the batch.
-    pub fn end(&self, running: &Running, batch: Option<&Batch>, notes: Notes) {
+    pub fn end(&self, running: &RunningStep, batch: Option<&Batch>, notes: Notes) {
         let nanos = (self.clock)().saturating_sub(running.since);
         let mut tallies = self.tallies.lock();
         tallies.note(notes);

@@ -1,7 +1,7 @@
 //! The traversers that move through a traversal.
 
 use super::{
-    meter::{Held, Meter},
+    meter::{HeldBytes, Meter},
     weight,
 };
 use crate::{
@@ -29,7 +29,7 @@ pub(super) struct Traverser {
     pub loops: Vec<(Option<Label>, u32)>,
     pub sack: Option<Value>,
     /// The memory that it takes, apart from values that steps have made, which are charged by themselves.
-    pub held: Held,
+    pub held: HeldBytes,
 }
 
 /// The values that a traverser had before. Each node knows the one before it.
@@ -52,7 +52,7 @@ pub(super) struct PathNode {
     length: u64,
     /// A number that is the same for equal values up to this one, once it has been asked for.
     digest: OnceLock<u64>,
-    pub held: Held,
+    pub held: HeldBytes,
 }
 
 /// Drops a long path node by node. The stack is too small to drop each node within the drop of the next one.
@@ -67,7 +67,7 @@ impl Drop for PathNode {
 
 impl PathNode {
     fn after(before: Option<&Arc<PathNode>>, value: &Value, meter: &Arc<Meter>) -> Arc<Self> {
-        let held = Held::new(meter, weight::PATH_NODE_BYTES + weight::of_element(value));
+        let held = HeldBytes::new(meter, weight::PATH_NODE_BYTES + weight::of_element(value));
         let length = before.map_or(0, |before| before.length) + 1;
         let (value, before) = (value.clone(), before.cloned());
         Arc::new(Self { value, labels: Vec::new(), before, length, digest: OnceLock::new(), held })
@@ -77,7 +77,7 @@ impl PathNode {
     fn labelled(&self, labels: &[Label]) -> Arc<Self> {
         let new = labels.iter().filter(|label| !self.labels.contains(label));
         let labels: Vec<Label> = self.labels.iter().chain(new).cloned().collect();
-        let mut held = Held::clone(&self.held);
+        let mut held = HeldBytes::clone(&self.held);
         held.grow((labels.len() - self.labels.len()) as u64 * weight::LABEL_BYTES);
         let (value, before, digest) = (self.value.clone(), self.before.clone(), self.digest.clone());
         Arc::new(Self { value, labels, before, length: self.length, digest, held })
@@ -111,7 +111,7 @@ impl Traverser {
             true => Trail::Path(PathNode::after(None, &value, meter)),
             false => Trail::Labels { last: None, is_here: false },
         };
-        let held = Held::new(meter, weight::TRAVERSER_BYTES + weight::of_element(&value));
+        let held = HeldBytes::new(meter, weight::TRAVERSER_BYTES + weight::of_element(&value));
         Self { value, bulk: 1, origin: 0, trail, loops: Vec::new(), sack: None, held }
     }
 
@@ -122,7 +122,8 @@ impl Traverser {
             Trail::Path(last) => Trail::Path(PathNode::after(Some(last), &value, self.held.meter())),
         };
         let loops = self.loops.len() as u64 * weight::LOOP_BYTES;
-        let held = Held::new(self.held.meter(), weight::TRAVERSER_BYTES + weight::of_element(&value) + loops);
+        let held =
+            HeldBytes::new(self.held.meter(), weight::TRAVERSER_BYTES + weight::of_element(&value) + loops);
         Self {
             held,
             value,

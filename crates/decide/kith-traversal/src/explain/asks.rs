@@ -1,7 +1,7 @@
 //! The questions of steps to a graph.
 
 use crate::{
-    plan::{By, Function, Group, Kind, Label, LeadsTo, ShortestPath, Subject},
+    plan::{ByPart, Function, Group, Kind, Label, LeadsTo, ShortestPath, Subject},
     value::{Direction, ElementId, Token},
 };
 use std::{
@@ -12,7 +12,7 @@ use std::{
 /// A question of a step to a graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
-pub enum Asks {
+pub enum StepQuestion {
     /// Vertices by their ids, once.
     Vertices { ids: Vec<ElementId> },
     /// The vertices with certain properties, by these keys, from an index. If there is no index, all vertices, page by page.
@@ -49,14 +49,14 @@ pub enum Asks {
 /// The kind of values of the traversers before a step, as far as the plan says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the variants say it")]
-pub enum Holds {
+pub enum StepHoldings {
     Vertices,
     Edges,
     /// Any values, or the plan does not say.
     Unknown,
 }
 
-impl Holds {
+impl StepHoldings {
     /// The kind of values of traversers after a step. `nested` is what those of its nested traversals hold in the end.
     pub(super) fn after(self, kind: &Kind, nested: &[Self]) -> Self {
         match kind {
@@ -111,48 +111,52 @@ impl Holds {
 }
 
 /// The question of a step to the graph. `None` if it needs nothing that the traversers do not have.
-pub(super) fn of(kind: &Kind, before: Holds) -> Option<Asks> {
+pub(super) fn of(kind: &Kind, before: StepHoldings) -> Option<StepQuestion> {
     match kind {
-        Kind::Vertices { ids } if ids.is_empty() => Some(Asks::AllVertices),
+        Kind::Vertices { ids } if ids.is_empty() => Some(StepQuestion::AllVertices),
         Kind::SoughtVertices(sought) => {
             let keys = sought.properties.iter().map(|(key, _)| key.clone());
-            Some(Asks::Sought { keys: keys.collect() })
+            Some(StepQuestion::Sought { keys: keys.collect() })
         }
-        Kind::Edges { ids } if ids.is_empty() => Some(Asks::AllEdges),
-        Kind::Vertices { ids } => Some(Asks::Vertices { ids: ids.clone() }),
-        Kind::Edges { ids } => Some(Asks::Edges { count: ids.len() }),
+        Kind::Edges { ids } if ids.is_empty() => Some(StepQuestion::AllEdges),
+        Kind::Vertices { ids } => Some(StepQuestion::Vertices { ids: ids.clone() }),
+        Kind::Edges { ids } => Some(StepQuestion::Edges { count: ids.len() }),
         Kind::Hop(hop) => {
             let within: BTreeSet<&Label> = hop.ranges.iter().map(|range| &range.key).collect();
             let within = within.into_iter().cloned().collect();
-            Some(Asks::Hop { direction: hop.direction, labels: hop.labels.to_vec(), within })
+            Some(StepQuestion::Hop { direction: hop.direction, labels: hop.labels.to_vec(), within })
         }
-        Kind::Degree(hop) => Some(Asks::Degree { direction: hop.direction, labels: hop.labels.to_vec() }),
-        Kind::Reach(hop) => Some(Asks::Reach { direction: hop.direction, labels: hop.labels.to_vec() }),
+        Kind::Degree(hop) => {
+            Some(StepQuestion::Degree { direction: hop.direction, labels: hop.labels.to_vec() })
+        }
+        Kind::Reach(hop) => {
+            Some(StepQuestion::Reach { direction: hop.direction, labels: hop.labels.to_vec() })
+        }
         Kind::CountReached(hop) => {
-            Some(Asks::CountReached { direction: hop.direction, labels: hop.labels.to_vec() })
+            Some(StepQuestion::CountReached { direction: hop.direction, labels: hop.labels.to_vec() })
         }
         Kind::LeadsTo(LeadsTo { back, to, .. }) => {
             let (direction, labels) = (back.reversed().direction, back.labels.to_vec());
-            Some(Asks::LeadsTo { direction, labels, named: to.ids.len() })
+            Some(StepQuestion::LeadsTo { direction, labels, named: to.ids.len() })
         }
         Kind::ShortestPath(ShortestPath { hop, to, .. }) => {
             let (direction, labels) = (hop.direction, hop.labels.to_vec());
-            Some(Asks::Path { direction, labels, named: to.ids.len() })
+            Some(StepQuestion::Path { direction, labels, named: to.ids.len() })
         }
-        Kind::MergeVertex(_) | Kind::MergeEdge(_) => Some(Asks::SearchAndWrite),
-        kind if kind.is_change() => Some(Asks::Write),
+        Kind::MergeVertex(_) | Kind::MergeEdge(_) => Some(StepQuestion::SearchAndWrite),
+        kind if kind.is_change() => Some(StepQuestion::Write),
         // Edges come with their properties.
-        _ if before == Holds::Edges => None,
-        kind => properties(kind).map(|keys| Asks::Properties { keys }),
+        _ if before == StepHoldings::Edges => None,
+        kind => properties(kind).map(|keys| StepQuestion::Properties { keys }),
     }
 }
 
 /// The reason why a step asks for nothing, where one might expect that it does.
-pub(super) fn at_hand(kind: &Kind, before: Holds) -> &'static str {
+pub(super) fn at_hand(kind: &Kind, before: StepHoldings) -> &'static str {
     match kind {
         Kind::EdgeVertex(_) => "nothing: edges come with both ends",
         Kind::NamedVertices { .. } => "nothing: vertices that do not exist have no edges",
-        _ if before == Holds::Edges && properties(kind).is_some() => {
+        _ if before == StepHoldings::Edges && properties(kind).is_some() => {
             "nothing: edges come with their properties"
         }
         _ => "",
@@ -176,15 +180,15 @@ pub(super) fn properties(kind: &Kind) -> Option<Vec<Label>> {
     }
 }
 
-fn key_of(by: &By) -> Option<&Label> {
+fn key_of(by: &ByPart) -> Option<&Label> {
     match by {
-        By::Key(key) => Some(key),
-        By::Identity | By::Token(_) | By::Column(_) | By::Traversal(_) => None,
+        ByPart::Key(key) => Some(key),
+        ByPart::Identity | ByPart::Token(_) | ByPart::Column(_) | ByPart::Traversal(_) => None,
     }
 }
 
 /// The `by` of a step that are about its traversers.
-fn bys(kind: &Kind) -> Vec<&By> {
+fn bys(kind: &Kind) -> Vec<&ByPart> {
     match kind {
         Kind::SimplePath { by, .. }
         | Kind::Select { by, .. }
@@ -226,7 +230,7 @@ fn vertices(count: usize) -> &'static str {
     if count == 1 { "vertex" } else { "vertices" }
 }
 
-impl Display for Asks {
+impl Display for StepQuestion {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let plural = |count: usize| if count == 1 { "" } else { "s" };
         match self {

@@ -1,12 +1,12 @@
 //! `explain`: what a plan will do, as a text for people.
 //!
 //! The plan does not know how a graph answers. The caller therefore describes the fan-outs behind each question
-//! ([`Asks`]), and this module describes the steps, what is folded into the questions, and which rules apply.
+//! ([`StepQuestion`]), and this module describes the steps, what is folded into the questions, and which rules apply.
 
 mod asks;
 mod rules;
 
-pub use asks::{Asks, Holds};
+pub use asks::{StepHoldings, StepQuestion};
 
 use crate::{
     plan::{Kind, Plan, Step, Traversal, nested},
@@ -22,9 +22,9 @@ const TABLE_WIDTH: usize = 110;
 /// A description of a plan: each step with its questions to the graph, with nested traversals indented, and then the rules that
 /// make it cheaper, each with the reason where it is not used. `fan_outs` says how the graph answers a question; an empty
 /// text adds no line.
-pub fn explain(plan: &Plan, fan_outs: &dyn Fn(&Asks) -> String) -> String {
+pub fn explain(plan: &Plan, fan_outs: &dyn Fn(&StepQuestion) -> String) -> String {
     let mut text = format!("{:<WIDTH$} Asks the graph for\n{}\n", "Step", "=".repeat(TABLE_WIDTH));
-    Steps { fan_outs, text: &mut text }.write(&plan.traversal, Holds::Unknown, 0);
+    Steps { fan_outs, text: &mut text }.write(&plan.traversal, StepHoldings::Unknown, 0);
     text.push_str("\nRules\n");
     for (name, finding) in rules::of(plan) {
         // Writing to a string cannot fail.
@@ -34,31 +34,33 @@ pub fn explain(plan: &Plan, fan_outs: &dyn Fn(&Asks) -> String) -> String {
 }
 
 /// Everything that a plan asks of the graph, in the order of its steps.
-pub fn asked(plan: &Plan) -> Vec<Asks> {
+pub fn asked(plan: &Plan) -> Vec<StepQuestion> {
     let mut all = Vec::new();
-    walk(&plan.traversal, Holds::Unknown, 0, &mut |step, before, _| all.extend(asks::of(&step.kind, before)));
+    walk(&plan.traversal, StepHoldings::Unknown, 0, &mut |step, before, _| {
+        all.extend(asks::of(&step.kind, before))
+    });
     all
 }
 
 /// The vertices that a plan names at its beginning, and the first question about them. `None` if it begins otherwise.
-pub fn first(plan: &Plan) -> Option<(&[ElementId], Asks)> {
+pub fn first(plan: &Plan) -> Option<(&[ElementId], StepQuestion)> {
     let begin = plan.traversal.first()?;
     let (ids, asking) = match &begin.kind {
         Kind::Vertices { ids } if !ids.is_empty() => (ids, begin),
         Kind::NamedVertices { ids } => (ids, plan.traversal.get(1)?),
         _ => return None,
     };
-    Some((ids, asks::of(&asking.kind, Holds::Vertices)?))
+    Some((ids, asks::of(&asking.kind, StepHoldings::Vertices)?))
 }
 
 /// Calls `each` with every step, what its traversers hold, and how deep it is nested. Returns what the traversers hold in the
 /// end.
 fn walk(
     traversal: &Traversal,
-    holds: Holds,
+    holds: StepHoldings,
     depth: usize,
-    each: &mut dyn FnMut(&Step, Holds, usize),
-) -> Holds {
+    each: &mut dyn FnMut(&Step, StepHoldings, usize),
+) -> StepHoldings {
     traversal.iter().fold(holds, |before, step| {
         each(step, before, depth);
         let mut inner = Vec::new();
@@ -72,16 +74,16 @@ fn walk(
 }
 
 struct Steps<'a> {
-    fan_outs: &'a dyn Fn(&Asks) -> String,
+    fan_outs: &'a dyn Fn(&StepQuestion) -> String,
     text: &'a mut String,
 }
 
 impl Steps<'_> {
-    fn write(&mut self, traversal: &Traversal, holds: Holds, depth: usize) {
+    fn write(&mut self, traversal: &Traversal, holds: StepHoldings, depth: usize) {
         walk(traversal, holds, depth, &mut |step, before, depth| self.step(step, before, depth));
     }
 
-    fn step(&mut self, step: &Step, before: Holds, depth: usize) {
+    fn step(&mut self, step: &Step, before: StepHoldings, depth: usize) {
         let name = format!("{:indent$}{step}", "", indent = 2 * depth);
         let all = asks::of(&step.kind, before);
         let asked = match &all {

@@ -1,7 +1,7 @@
 //! Steps with several ways on.
 
 use super::{
-    Choice, Choose, Kind, OptionKey, Repeat, Traversal, Until, anonymous,
+    Choice, ChooseParts, Kind, OptionKey, Repeat, RepeatEnd, Traversal, anonymous,
     arguments::{Arguments, by, test},
     calls::{Call, Modulator},
     labels::any_step,
@@ -22,7 +22,7 @@ pub(super) fn compile(call: &Call<'_>) -> Result<Option<Vec<Kind>>> {
         "choose" => (Kind::Choose(choose(call, &mut arguments)?), &["option"]),
         "branch" => {
             let choice = Choice::By(by("branch", arguments.next())?);
-            (Kind::Choose(Choose { choice, options: options(call)?, takes_all: true }), &["option"])
+            (Kind::Choose(ChooseParts { choice, options: options(call)?, takes_all: true }), &["option"])
         }
         "repeat" => (Kind::Repeat(repeat(call, &mut arguments)?), &["until", "emit", "times"]),
         _ => return Ok(None),
@@ -30,7 +30,7 @@ pub(super) fn compile(call: &Call<'_>) -> Result<Option<Vec<Kind>>> {
     arguments.finish(call, modulators, kind)
 }
 
-fn choose(call: &Call<'_>, arguments: &mut Arguments<'_>) -> Result<Choose> {
+fn choose(call: &Call<'_>, arguments: &mut Arguments<'_>) -> Result<ChooseParts> {
     let first = arguments.required("a traversal, a predicate or a token")?;
     let is_conditional = !arguments.is_empty();
     let choice = match first {
@@ -39,7 +39,7 @@ fn choose(call: &Call<'_>, arguments: &mut Arguments<'_>) -> Result<Choose> {
         other => Choice::By(by("choose", Some(other))?),
     };
     if !is_conditional {
-        return Ok(Choose { choice, options: exclusive(call)?, takes_all: false });
+        return Ok(ChooseParts { choice, options: exclusive(call)?, takes_all: false });
     }
     let then = arguments.traversal("a traversal")?;
     let otherwise = match arguments.is_empty() {
@@ -49,7 +49,7 @@ fn choose(call: &Call<'_>, arguments: &mut Arguments<'_>) -> Result<Choose> {
     let key = |value: bool| Ok::<_, GremlinError>(OptionKey::Test(test(&Value::Bool(value))?));
     let mut options = vec![(key(true)?, then), (key(false)?, otherwise)];
     options.extend(exclusive(call)?);
-    Ok(Choose { choice, options, takes_all: false })
+    Ok(ChooseParts { choice, options, takes_all: false })
 }
 
 /// The options of `choose`, of which one is taken.
@@ -162,11 +162,11 @@ fn modulate(repeat: &mut Repeat, Modulator { instruction, is_before }: Modulator
             let times = arguments.whole("a number")?;
             let times = u32::try_from(times)
                 .map_err(|_| GremlinError::bad(format!("times({times}) is no number of passes")))?;
-            (repeat.until, repeat.until_first) = (Some(Until::Times(times)), is_before);
+            (repeat.until, repeat.until_first) = (Some(RepeatEnd::Times(times)), is_before);
         }
         "until" => {
             (repeat.until, repeat.until_first) =
-                (Some(Until::Traversal(condition(&mut arguments)?)), is_before)
+                (Some(RepeatEnd::Traversal(condition(&mut arguments)?)), is_before)
         }
         "emit" if arguments.is_empty() => (repeat.emit, repeat.emit_first) = (Some(None), is_before),
         "emit" => (repeat.emit, repeat.emit_first) = (Some(Some(condition(&mut arguments)?)), is_before),

@@ -1,8 +1,8 @@
 //! Walks over a traversal and all nested ones.
 
 use super::{
-    By, Choice, Condition, Function, Given, Group, Kind, LeadsTo, MergeMaps, OptionKey, PropertyGiven,
-    PropertyMap, Step, Traversal, Until,
+    ByPart, Choice, Condition, Function, Group, Kind, KnownArgument, LeadsTo, MergeMaps, OptionKey,
+    PropertyGiven, PropertyMap, RepeatEnd, Step, Traversal,
 };
 
 /// The first step, of the traversal or of a nested one, for which `wanted` holds.
@@ -34,7 +34,7 @@ pub(crate) fn nested(kind: &Kind) -> Vec<&Traversal> {
         },
         Kind::Choose(choose) => {
             let choice = match &choose.choice {
-                Choice::Exists(traversal) | Choice::By(By::Traversal(traversal)) => Some(traversal),
+                Choice::Exists(traversal) | Choice::By(ByPart::Traversal(traversal)) => Some(traversal),
                 Choice::By(_) | Choice::Test(_) => None,
             };
             let keys = choose.options.iter().filter_map(|(key, _)| match key {
@@ -45,7 +45,7 @@ pub(crate) fn nested(kind: &Kind) -> Vec<&Traversal> {
         }
         Kind::Repeat(repeat) => {
             let until = match &repeat.until {
-                Some(Until::Traversal(traversal)) => Some(traversal),
+                Some(RepeatEnd::Traversal(traversal)) => Some(traversal),
                 _ => None,
             };
             [Some(&repeat.body), until, repeat.emit.as_ref().and_then(Option::as_ref)]
@@ -92,16 +92,16 @@ fn modulators(kind: &Kind) -> Vec<&Traversal> {
     }
 }
 
-fn of_by(by: &By) -> Option<&Traversal> {
+fn of_by(by: &ByPart) -> Option<&Traversal> {
     match by {
-        By::Traversal(traversal) => Some(traversal),
+        ByPart::Traversal(traversal) => Some(traversal),
         _ => None,
     }
 }
 
-fn of_given(given: &Given) -> Option<&Traversal> {
+fn of_given(given: &KnownArgument) -> Option<&Traversal> {
     match given {
-        Given::Traversal(traversal) => Some(traversal),
+        KnownArgument::Traversal(traversal) => Some(traversal),
         _ => None,
     }
 }

@@ -1,19 +1,19 @@
 //! The modulators of calls: `by`, `from` and `to`.
 
 use super::{
-    Between, By,
+    ByPart, PathPart,
     arguments::{Arguments, by},
     calls::Call,
 };
 use crate::error::{GremlinError, Result};
 
 /// All `by` of a call.
-pub(super) fn all_by(call: &Call<'_>) -> Result<Vec<By>> {
+pub(super) fn all_by(call: &Call<'_>) -> Result<Vec<ByPart>> {
     call.modulators("by").map(|it| by("by", it.instruction.arguments.first())).collect()
 }
 
 /// The only `by` of a call, if there is one.
-pub(super) fn one_by(call: &Call<'_>) -> Result<Option<By>> {
+pub(super) fn one_by(call: &Call<'_>) -> Result<Option<ByPart>> {
     let mut all = all_by(call)?;
     match all.len() {
         0 | 1 => Ok(all.pop()),
@@ -22,10 +22,10 @@ pub(super) fn one_by(call: &Call<'_>) -> Result<Option<By>> {
 }
 
 /// The labels of `from` and `to`.
-pub(super) fn between(call: &Call<'_>) -> Result<Between> {
+pub(super) fn between(call: &Call<'_>) -> Result<PathPart> {
     let label = |name| match call.modulators(name).next() {
         None => Ok(None),
         Some(modulator) => Arguments::of(modulator.instruction)?.text("a label").map(Some),
     };
-    Ok(Between { from: label("from")?, to: label("to")? })
+    Ok(PathPart { from: label("from")?, to: label("to")? })
 }

@@ -110,7 +110,7 @@ pub struct PropertyMap {
     pub with_key: bool,
     /// Whether the map has the value of a vertex property.
     pub with_value: bool,
-    pub by: Option<By>,
+    pub by: Option<ByPart>,
 }
 
 /// The part of an element that `has` tests.
@@ -146,7 +146,7 @@ pub struct Where {
     /// The label of the value that is compared; the traverser's own value if `None`.
     pub start: Option<Label>,
     pub predicate: WherePredicate,
-    pub by: Vec<By>,
+    pub by: Vec<ByPart>,
 }
 
 /// A predicate whose operands are labels.
@@ -162,7 +162,7 @@ pub enum WherePredicate {
 /// The part of a path that a step is about.
 #[derive(Clone, Debug, Default)]
 #[allow(missing_docs, reason = "the fields have the names of Gremlin's modulators")]
-pub struct Between {
+pub struct PathPart {
     pub from: Option<Label>,
     pub to: Option<Label>,
 }
@@ -190,7 +190,7 @@ pub enum Reduction {
 /// The argument of `by`.
 #[derive(Clone, Debug)]
 #[allow(missing_docs, reason = "the variants say it")]
-pub enum By {
+pub enum ByPart {
     Identity,
     Token(Token),
     Key(Label),
@@ -215,7 +215,7 @@ pub enum OptionKey {
 /// `choose` and `branch`.
 #[derive(Debug)]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
-pub struct Choose {
+pub struct ChooseParts {
     pub choice: Choice,
     pub options: Vec<(OptionKey, Traversal)>,
     /// Whether all matching options are taken (`branch`), not only the first (`choose`).
@@ -229,7 +229,7 @@ pub enum Choice {
     /// Whether the traversal has a result: the options are `true` and `false`.
     Exists(Traversal),
     /// The first result.
-    By(By),
+    By(ByPart),
     Test(Test),
 }
 
@@ -239,7 +239,7 @@ pub enum Choice {
 pub struct Repeat {
     pub body: Traversal,
     pub name: Option<Label>,
-    pub until: Option<Until>,
+    pub until: Option<RepeatEnd>,
     /// Whether `until` is tested before the first pass.
     pub until_first: bool,
     /// The traversers that are emitted: all, or those with a result in the traversal.
@@ -251,7 +251,7 @@ pub struct Repeat {
 /// The condition on which `repeat` ends for a traverser.
 #[derive(Debug)]
 #[allow(missing_docs, reason = "the variants say it")]
-pub enum Until {
+pub enum RepeatEnd {
     Times(u32),
     Traversal(Traversal),
 }
@@ -262,14 +262,14 @@ pub enum Until {
 pub struct Group {
     /// The side effect. `None` if the step returns the map.
     pub key: Option<Label>,
-    pub keys: By,
+    pub keys: ByPart,
     pub values: Traversal,
 }
 
 /// An argument that is known beforehand, the value of a label, or the result of a traversal.
 #[derive(Clone, Debug)]
 #[allow(missing_docs, reason = "the variants say it")]
-pub enum Given {
+pub enum KnownArgument {
     Value(Value),
     Label(Label),
     Traversal(Traversal),
@@ -280,19 +280,19 @@ pub enum Given {
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub struct PropertyGiven {
     pub cardinality: Option<Cardinality>,
-    pub key: Given,
-    pub value: Given,
+    pub key: KnownArgument,
+    pub value: KnownArgument,
 }
 
 /// `mergeV` and `mergeE`. What is found is matched by `search`.
 #[derive(Debug)]
 #[allow(missing_docs, reason = "the fields have the names of Gremlin's options")]
 pub struct MergeMaps {
-    pub search: Given,
-    pub on_create: Option<Given>,
-    pub on_match: Option<(Given, Option<Cardinality>)>,
-    pub out_vertex: Option<Given>,
-    pub in_vertex: Option<Given>,
+    pub search: KnownArgument,
+    pub on_create: Option<KnownArgument>,
+    pub on_match: Option<(KnownArgument, Option<Cardinality>)>,
+    pub out_vertex: Option<KnownArgument>,
+    pub in_vertex: Option<KnownArgument>,
 }
 
 /// Functions of a value that ask nothing of the graph.
@@ -308,10 +308,10 @@ pub enum Function {
     AsDate,
     Text(TextFunction, Scope),
     Reverse,
-    Concat(Vec<Given>),
-    Format { template: Template, by: Vec<By> },
+    Concat(Vec<KnownArgument>),
+    Format { template: Template, by: Vec<ByPart> },
     DateAdd { unit: DateUnit, amount: i64 },
-    DateDiff(Given),
+    DateDiff(KnownArgument),
     Conjoin(Label),
-    Lists(ListFunction, Given),
+    Lists(ListFunction, KnownArgument),
 }

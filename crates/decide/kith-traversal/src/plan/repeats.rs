@@ -1,8 +1,8 @@
 //! Rules about `repeat`: a few passes of hops become hops, and the search for one path becomes a search from both ends.
 
 use super::{
-    Between, By, Condition, HasTest, Hop, Kind, NamedIds, Reduction, Repeat, ShortestPath, Step, Subject,
-    Traversal, Until,
+    ByPart, Condition, HasTest, Hop, Kind, NamedIds, PathPart, Reduction, Repeat, RepeatEnd, ShortestPath,
+    Step, Subject, Traversal,
 };
 use crate::value::{Token, Value};
 use std::sync::Arc;
@@ -16,7 +16,8 @@ pub(super) fn unrolled(steps: Vec<Arc<Step>>) -> Vec<Arc<Step>> {
 }
 
 fn passes(step: &Step) -> Option<Vec<Arc<Step>>> {
-    let Kind::Repeat(Repeat { body, until: Some(Until::Times(times)), emit: None, .. }) = &step.kind else {
+    let Kind::Repeat(Repeat { body, until: Some(RepeatEnd::Times(times)), emit: None, .. }) = &step.kind
+    else {
         return None;
     };
     let is_hop =
@@ -46,7 +47,7 @@ pub(super) fn shortest(traversal: &Traversal) -> Option<Traversal> {
     }
     let Kind::Repeat(Repeat {
         body,
-        until: Some(Until::Traversal(until)),
+        until: Some(RepeatEnd::Traversal(until)),
         until_first: false,
         emit: None,
         ..
@@ -70,7 +71,7 @@ pub(super) fn shortest(traversal: &Traversal) -> Option<Traversal> {
 /// `simplePath()` of whole paths.
 fn is_simple_path(kind: &Kind) -> bool {
     match kind {
-        Kind::SimplePath { is_simple, between: Between { from: None, to: None }, by } => {
+        Kind::SimplePath { is_simple, between: PathPart { from: None, to: None }, by } => {
             *is_simple && by.is_empty()
         }
         _ => false,
@@ -80,7 +81,7 @@ fn is_simple_path(kind: &Kind) -> bool {
 /// Whether a step has one result for each path, so that it makes no difference whether `limit(1)` comes before or after it.
 fn is_kept(kind: &Kind) -> bool {
     match kind {
-        Kind::Path { by, .. } => by.iter().all(|by| matches!(by, By::Identity | By::Token(_))),
+        Kind::Path { by, .. } => by.iter().all(|by| matches!(by, ByPart::Identity | ByPart::Token(_))),
         Kind::ReduceLocal(Reduction::Count) => true,
         _ => false,
     }

@@ -23,7 +23,7 @@ use super::{
     repeats::{named_ids, shortest, unrolled},
 };
 use crate::{
-    graph::{PropertyRange, Sought},
+    graph::{PropertyRange, VertexSearch},
     value::{Direction, Token, Value},
 };
 use std::sync::Arc;
@@ -139,7 +139,7 @@ fn sought(traversal: &Traversal) -> Option<Traversal> {
     if !matches!(&first.kind, Kind::Vertices { ids } if ids.is_empty()) {
         return None;
     }
-    let mut sought = Sought { labels: Vec::new(), properties: Vec::new() };
+    let mut sought = VertexSearch { labels: Vec::new(), properties: Vec::new() };
     for step in rest {
         let Kind::Has(HasTest { subject, condition }) = &step.kind else { break };
         let Condition::Test(test) = condition else { continue };

@@ -3,14 +3,14 @@
 use super::{
     Label, Traversal,
     parts::{
-        Between, By, Choose, EdgeEnd, Function, Given, Group, HasTest, Hop, LeadsTo, MergeMaps,
-        PropertyGiven, PropertyMap, Quantifier, Reduction, Repeat, ShortestPath, Where,
+        ByPart, ChooseParts, EdgeEnd, Function, Group, HasTest, Hop, KnownArgument, LeadsTo, MergeMaps,
+        PathPart, PropertyGiven, PropertyMap, Quantifier, Reduction, Repeat, ShortestPath, Where,
     },
 };
 use crate::{
     bytecode::Instruction,
     functions::Expression,
-    graph::Sought,
+    graph::VertexSearch,
     semantics::Test,
     value::{Column, ElementId, Operator, Order, Pop, Token, Value},
 };
@@ -49,8 +49,12 @@ impl Display for Step {
 )]
 pub enum Kind {
     // Steps that begin a traversal, or look something up in its middle.
-    Vertices { ids: Vec<ElementId> },
-    Edges { ids: Vec<ElementId> },
+    Vertices {
+        ids: Vec<ElementId>,
+    },
+    Edges {
+        ids: Vec<ElementId>,
+    },
     Inject(Vec<Value>),
 
     // Steps from element to element.
@@ -58,9 +62,11 @@ pub enum Kind {
     EdgeVertex(EdgeEnd),
 
     // What the rules (`rules.rs`) make of steps. The vertices with these ids, of which only the edges are wanted.
-    NamedVertices { ids: Vec<ElementId> },
+    NamedVertices {
+        ids: Vec<ElementId>,
+    },
     // The vertices with these properties, if the graph has an index for them, and otherwise all vertices.
-    SoughtVertices(Sought),
+    SoughtVertices(VertexSearch),
     // `Degree` keeps each vertex and multiplies its bulk by the number of its edges.
     Degree(Hop),
     // The vertices that the hop reaches, each once.
@@ -74,33 +80,66 @@ pub enum Kind {
 
     // Steps from an element to what it has.
     Token(Token),
-    Properties { keys: Vec<Label>, is_value: bool },
+    Properties {
+        keys: Vec<Label>,
+        is_value: bool,
+    },
     PropertyMap(PropertyMap),
-    ElementMap { keys: Vec<Label> },
+    ElementMap {
+        keys: Vec<Label>,
+    },
     Element,
 
     // Filters.
     Has(HasTest),
-    HasKey { key: Label, is_present: bool },
+    HasKey {
+        key: Label,
+        is_present: bool,
+    },
     Is(Test),
-    Filter { traversal: Traversal, is_negated: bool },
-    Connective { traversals: Vec<Traversal>, is_and: bool },
+    Filter {
+        traversal: Traversal,
+        is_negated: bool,
+    },
+    Connective {
+        traversals: Vec<Traversal>,
+        is_and: bool,
+    },
     Where(Where),
     WhereStart(Label),
     WhereEnd(Label),
-    Dedup { labels: Vec<Label>, by: Option<By> },
+    Dedup {
+        labels: Vec<Label>,
+        by: Option<ByPart>,
+    },
     DedupLocal,
-    Range { low: i64, high: i64 },
-    RangeLocal { low: i64, high: i64 },
+    Range {
+        low: i64,
+        high: i64,
+    },
+    RangeLocal {
+        low: i64,
+        high: i64,
+    },
     Tail(i64),
     // For so long after its first traverser, traversers pass.
     TimeLimit(Duration),
     TailLocal(i64),
     Coin(f64),
-    Sample { count: i64, by: Option<By> },
+    Sample {
+        count: i64,
+        by: Option<ByPart>,
+    },
     SampleLocal(i64),
-    SimplePath { is_simple: bool, between: Between, by: Vec<By> },
-    Members { quantifier: Quantifier, test: Test },
+    SimplePath {
+        is_simple: bool,
+        between: PathPart,
+        by: Vec<ByPart>,
+    },
+    Members {
+        quantifier: Quantifier,
+        test: Test,
+    },
     Discard,
 
     // Steps from a value to another.
@@ -108,22 +147,44 @@ pub enum Kind {
     FlatMap(Traversal),
     Constant(Value),
     Identity,
-    Select { pop: Pop, labels: Vec<Label>, by: Vec<By> },
-    SelectKeys { traversal: Traversal, by: Vec<By>, pop: Pop },
+    Select {
+        pop: Pop,
+        labels: Vec<Label>,
+        by: Vec<ByPart>,
+    },
+    SelectKeys {
+        traversal: Traversal,
+        by: Vec<ByPart>,
+        pop: Pop,
+    },
     SelectColumn(Column),
-    Project { keys: Vec<Label>, by: Vec<By> },
-    Path { between: Between, by: Vec<By> },
+    Project {
+        keys: Vec<Label>,
+        by: Vec<ByPart>,
+    },
+    Path {
+        between: PathPart,
+        by: Vec<ByPart>,
+    },
     Unfold,
     Fold(Option<(Value, Operator)>),
     Reduce(Reduction),
     ReduceLocal(Reduction),
-    Order(Vec<(By, Order)>),
-    OrderLocal(Vec<(By, Order)>),
-    Index { is_map: bool },
+    Order(Vec<(ByPart, Order)>),
+    OrderLocal(Vec<(ByPart, Order)>),
+    Index {
+        is_map: bool,
+    },
     Loops(Option<Label>),
     SackValue,
-    SackUpdate { operator: Operator, by: By },
-    Math { expression: Expression, by: Vec<By> },
+    SackUpdate {
+        operator: Operator,
+        by: ByPart,
+    },
+    Math {
+        expression: Expression,
+        by: Vec<ByPart>,
+    },
     Function(Function),
 
     // Branches.
@@ -131,23 +192,40 @@ pub enum Kind {
     Union(Vec<Traversal>),
     Coalesce(Vec<Traversal>),
     Optional(Traversal),
-    Choose(Choose),
+    Choose(ChooseParts),
     Repeat(Repeat),
 
     // Side effects.
-    Aggregate { key: Label, is_local: bool, by: By },
+    Aggregate {
+        key: Label,
+        is_local: bool,
+        by: ByPart,
+    },
     Group(Group),
-    GroupCount { key: Option<Label>, by: By },
+    GroupCount {
+        key: Option<Label>,
+        by: ByPart,
+    },
     SideEffect(Traversal),
     Cap(Vec<Label>),
-    Barrier { normalises_sacks: bool },
+    Barrier {
+        normalises_sacks: bool,
+    },
     Fail(Option<Value>),
     // Without a key it returns what was counted; with one, it puts that aside once its input has ended.
     Profile(Option<Label>),
 
     // Changes.
-    AddVertex { label: Given, properties: Vec<PropertyGiven> },
-    AddEdge { label: Given, from: Option<Given>, to: Option<Given>, properties: Vec<PropertyGiven> },
+    AddVertex {
+        label: KnownArgument,
+        properties: Vec<PropertyGiven>,
+    },
+    AddEdge {
+        label: KnownArgument,
+        from: Option<KnownArgument>,
+        to: Option<KnownArgument>,
+        properties: Vec<PropertyGiven>,
+    },
     SetProperty(PropertyGiven),
     Drop,
     MergeVertex(MergeMaps),

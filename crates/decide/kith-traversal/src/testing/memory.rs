@@ -3,7 +3,7 @@
 use super::adjacency::Adjacency;
 use crate::{
     error::{GremlinError, Result},
-    graph::{Answer, Expansion, Graph, Mutation, Sought, Wanted},
+    graph::{Answer, Expansion, Graph, Mutation, VertexSearch, WantedProperties},
     semantics::equal,
     value::{Cardinality, Direction, Edge, ElementId, Property, Value, Vertex, VertexProperty},
 };
@@ -61,15 +61,15 @@ impl MemoryGraph {
 }
 
 impl Elements {
-    fn vertex(&self, id: &ElementId, wanted: &Wanted) -> Option<Arc<Vertex>> {
+    fn vertex(&self, id: &ElementId, wanted: &WantedProperties) -> Option<Arc<Vertex>> {
         let row = self.vertices.get(id)?;
         let reference = Arc::new(Vertex::reference(id.clone(), row.label.clone()));
         let is_wanted = |key: &str| match wanted {
-            Wanted::None => false,
-            Wanted::All => true,
-            Wanted::Keys(keys) => keys.iter().any(|wanted| &**wanted == key),
+            WantedProperties::None => false,
+            WantedProperties::All => true,
+            WantedProperties::Keys(keys) => keys.iter().any(|wanted| &**wanted == key),
         };
-        if *wanted == Wanted::None {
+        if *wanted == WantedProperties::None {
             return Some(reference);
         }
         let mut properties = Vec::new();
@@ -136,7 +136,7 @@ impl Elements {
                     Cardinality::Single => *values = vec![value],
                     _ => return Err(GremlinError::unsupported("more than one value of a key")),
                 }
-                Ok(self.vertex(&vertex, &Wanted::None).map(Value::Vertex))
+                Ok(self.vertex(&vertex, &WantedProperties::None).map(Value::Vertex))
             }
             Mutation::SetEdgeProperty { edge, key, value } => {
                 let Some(row) = self.edges.get_mut(&edge) else { return Ok(None) };
@@ -183,7 +183,7 @@ impl Elements {
             row.properties.insert(key, vec![value]);
         }
         self.vertices.insert(id.clone(), row);
-        Ok(self.vertex(&id, &Wanted::None).map(Value::Vertex).unwrap_or_default())
+        Ok(self.vertex(&id, &WantedProperties::None).map(Value::Vertex).unwrap_or_default())
     }
 
     fn add_edge(
@@ -232,7 +232,11 @@ impl Graph for MemoryGraph {
         Some(canonical(id))
     }
 
-    fn vertices(&self, ids: Vec<ElementId>, wanted: Wanted) -> Answer<'_, Vec<Option<Arc<Vertex>>>> {
+    fn vertices(
+        &self,
+        ids: Vec<ElementId>,
+        wanted: WantedProperties,
+    ) -> Answer<'_, Vec<Option<Arc<Vertex>>>> {
         let elements = self.0.lock();
         let found = ids.iter().map(|id| elements.vertex(&canonical(id), &wanted)).collect();
         async move { Ok(found) }.boxed()
@@ -247,11 +251,11 @@ impl Graph for MemoryGraph {
     fn scan_vertices(&self, after: Option<ElementId>, limit: usize) -> Answer<'_, Vec<Arc<Vertex>>> {
         let elements = self.0.lock();
         let ids = page(&elements.vertices, after.as_ref(), limit);
-        let found = ids.iter().filter_map(|id| elements.vertex(id, &Wanted::None)).collect();
+        let found = ids.iter().filter_map(|id| elements.vertex(id, &WantedProperties::None)).collect();
         async move { Ok(found) }.boxed()
     }
 
-    fn find_vertices(&self, sought: Sought) -> Answer<'_, Option<Vec<Arc<Vertex>>>> {
+    fn find_vertices(&self, sought: VertexSearch) -> Answer<'_, Option<Vec<Arc<Vertex>>>> {
         let elements = self.0.lock();
         let indexed = sought.properties.iter().find(|(key, _)| elements.indexes.contains(key));
         let found = indexed.map(|(key, value)| {
@@ -259,7 +263,7 @@ impl Graph for MemoryGraph {
                 row.properties.get(key).is_some_and(|values| values.iter().any(|it| equal(it, value)))
             };
             let ids = elements.vertices.iter().filter(|(_, row)| has_it(row)).map(|(id, _)| id);
-            ids.filter_map(|id| elements.vertex(id, &Wanted::None)).collect()
+            ids.filter_map(|id| elements.vertex(id, &WantedProperties::None)).collect()
         });
         async move { Ok(found) }.boxed()
     }

@@ -7,7 +7,7 @@ mod unlabelled;
 use futures::FutureExt;
 
 pub use memory::MemoryGraph;
-pub use unlabelled::Unlabelled;
+pub use unlabelled::UnlabelledGraph;
 
 /// The result of an evaluation over a graph in memory, which waits for nothing but gives way to others again and again.
 pub fn finished<T>(evaluation: impl Future<Output = T>) -> T {

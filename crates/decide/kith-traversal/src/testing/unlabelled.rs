@@ -1,7 +1,7 @@
 //! A graph that does not know the labels of the vertices at the ends of edges.
 
 use crate::{
-    graph::{Answer, Expansion, Graph, Mutation, UNKNOWN_LABEL, Wanted},
+    graph::{Answer, Expansion, Graph, Mutation, UNKNOWN_LABEL, WantedProperties},
     value::{Edge, ElementId, Value, Vertex},
 };
 use futures::FutureExt;
@@ -11,12 +11,12 @@ use std::sync::Arc;
 /// The graph inside, as one that stores edges apart from vertices shows it: [`Graph::expand`] returns the vertices at the ends
 /// with [`UNKNOWN_LABEL`].
 #[derive(Debug, Default)]
-pub struct Unlabelled<G> {
+pub struct UnlabelledGraph<G> {
     graph: G,
     looked_up: Mutex<Vec<ElementId>>,
 }
 
-impl<G> Unlabelled<G> {
+impl<G> UnlabelledGraph<G> {
     /// Hides the labels of a graph.
     pub fn new(graph: G) -> Self {
         Self { graph, looked_up: Mutex::default() }
@@ -36,12 +36,16 @@ fn unlabelled(edge: &Arc<Edge>) -> Arc<Edge> {
     Arc::new(Edge { out_vertex, in_vertex, ..(**edge).clone() })
 }
 
-impl<G: Graph> Graph for Unlabelled<G> {
+impl<G: Graph> Graph for UnlabelledGraph<G> {
     fn canonical(&self, id: &ElementId) -> Option<ElementId> {
         self.graph.canonical(id)
     }
 
-    fn vertices(&self, ids: Vec<ElementId>, wanted: Wanted) -> Answer<'_, Vec<Option<Arc<Vertex>>>> {
+    fn vertices(
+        &self,
+        ids: Vec<ElementId>,
+        wanted: WantedProperties,
+    ) -> Answer<'_, Vec<Option<Arc<Vertex>>>> {
         self.looked_up.lock().extend(ids.iter().cloned());
         self.graph.vertices(ids, wanted)
     }

@@ -2,7 +2,7 @@
 
 use kith_gremlin::value::{Edge, ElementId, Value, Vertex};
 use kith_traversal::{
-    graph::{Answer, Expansion, Graph, Mutation, Wanted},
+    graph::{Answer, Expansion, Graph, Mutation, WantedProperties},
     testing::MemoryGraph,
 };
 use std::{
@@ -11,12 +11,12 @@ use std::{
 };
 
 #[derive(Default)]
-pub struct Asked {
+pub struct QuestionLog {
     graph: MemoryGraph,
     questions: Mutex<Vec<String>>,
 }
 
-impl Asked {
+impl QuestionLog {
     pub fn forget(&self) {
         self.questions.lock().expect("no panic").clear();
     }
@@ -39,16 +39,20 @@ impl Asked {
     }
 }
 
-impl Graph for Asked {
+impl Graph for QuestionLog {
     fn canonical(&self, id: &ElementId) -> Option<ElementId> {
         self.graph.canonical(id)
     }
 
-    fn vertices(&self, ids: Vec<ElementId>, wanted: Wanted) -> Answer<'_, Vec<Option<Arc<Vertex>>>> {
+    fn vertices(
+        &self,
+        ids: Vec<ElementId>,
+        wanted: WantedProperties,
+    ) -> Answer<'_, Vec<Option<Arc<Vertex>>>> {
         let what = match &wanted {
-            Wanted::None => "the vertices".to_owned(),
-            Wanted::All => "all properties of".to_owned(),
-            Wanted::Keys(keys) => format!("{} of", keys.join(" and ")),
+            WantedProperties::None => "the vertices".to_owned(),
+            WantedProperties::All => "all properties of".to_owned(),
+            WantedProperties::Keys(keys) => format!("{} of", keys.join(" and ")),
         };
         self.note(&what, &ids);
         self.graph.vertices(ids, wanted)

@@ -2,7 +2,7 @@
 
 mod asked;
 
-use asked::Asked;
+use asked::QuestionLog;
 use futures::FutureExt;
 use kith_gremlin::{
     GremlinError, text,
@@ -29,7 +29,7 @@ const LANGUAGE: &[(&str, &str)] = &[
 
 #[derive(Default)]
 struct Traversals {
-    graph: Asked,
+    graph: QuestionLog,
 }
 
 impl Traversals {

@@ -1,12 +1,12 @@
 //! `explain`.
 
 use super::compiled;
-use kith_traversal::explain::{Asks, explain};
+use kith_traversal::explain::{StepQuestion, explain};
 
 /// The lines of the explanation, with single spaces. The graph says of each question only that it is asked.
 fn explained(gremlin: &str) -> Vec<String> {
-    let fan_outs = |asks: &Asks| match asks {
-        Asks::Hop { .. } => "fan-out".to_owned(),
+    let fan_outs = |asks: &StepQuestion| match asks {
+        StepQuestion::Hop { .. } => "fan-out".to_owned(),
         _ => String::new(),
     };
     let text = explain(&compiled(gremlin).expect("it compiles"), &fan_outs);

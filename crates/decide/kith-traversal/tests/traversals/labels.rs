@@ -5,11 +5,11 @@ use kith_gremlin::value::Value;
 use kith_traversal::testing::finished;
 use kith_traversal::{
     evaluate::{Evaluation, Limits},
-    testing::{MemoryGraph, Unlabelled},
+    testing::{MemoryGraph, UnlabelledGraph},
 };
 
 /// The results of a traversal, and the vertices that were looked up for it.
-fn asked(graph: &Unlabelled<MemoryGraph>, gremlin: &str) -> (Vec<Value>, Vec<String>) {
+fn asked(graph: &UnlabelledGraph<MemoryGraph>, gremlin: &str) -> (Vec<Value>, Vec<String>) {
     let plan = compiled(gremlin).expect("a traversal");
     graph.take_looked_up();
     let results = Evaluation::new(&plan, graph, Limits::default()).all();
@@ -19,7 +19,7 @@ fn asked(graph: &Unlabelled<MemoryGraph>, gremlin: &str) -> (Vec<Value>, Vec<Str
 
 #[test]
 fn vertices_are_looked_up_only_where_their_labels_are_observed() {
-    let graph = Unlabelled::new(toy());
+    let graph = UnlabelledGraph::new(toy());
     // Vertex 1 knows 2 and 4, and 4 created 3.
     let cases: [(&str, &[&str]); 10] = [
         ("g.V(1).out().out().dedup().count()", &[]),
@@ -40,7 +40,7 @@ fn vertices_are_looked_up_only_where_their_labels_are_observed() {
 
 #[test]
 fn results_have_all_their_labels() {
-    let graph = Unlabelled::new(toy());
+    let graph = UnlabelledGraph::new(toy());
     let nested = "g.V(4).out('created').as('a').in('created').path()\
         .union(identity(), select('a'), fold(), group().by(unfold().tail()).by(fold()))";
     for gremlin in

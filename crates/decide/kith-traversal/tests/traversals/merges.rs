@@ -5,7 +5,7 @@ use futures::{FutureExt, future::BoxFuture};
 use kith_gremlin::value::{Edge, ElementId, Value, Vertex};
 use kith_traversal::{
     evaluate::{Evaluation, Limits},
-    graph::{Answer, Expansion, Graph, Mutation, Wanted},
+    graph::{Answer, Expansion, Graph, Mutation, WantedProperties},
     testing::{MemoryGraph, finished},
 };
 use std::sync::{
@@ -136,7 +136,11 @@ impl Graph for Lagging {
         self.0.canonical(id)
     }
 
-    fn vertices(&self, ids: Vec<ElementId>, wanted: Wanted) -> Answer<'_, Vec<Option<Arc<Vertex>>>> {
+    fn vertices(
+        &self,
+        ids: Vec<ElementId>,
+        wanted: WantedProperties,
+    ) -> Answer<'_, Vec<Option<Arc<Vertex>>>> {
         self.0.vertices(ids, wanted)
     }
 

@@ -7,7 +7,7 @@ use kith_gremlin::value::{
 };
 use kith_traversal::{
     evaluate::{Evaluation, Limits},
-    graph::{Answer, Expansion, Graph, Mutation, Notes, Wanted},
+    graph::{Answer, Expansion, Graph, Mutation, Notes, WantedProperties},
     testing::{MemoryGraph, finished},
 };
 use std::sync::{
@@ -79,7 +79,11 @@ impl Graph for Counting {
         self.inner.canonical(id)
     }
 
-    fn vertices(&self, ids: Vec<ElementId>, wanted: Wanted) -> Answer<'_, Vec<Option<Arc<Vertex>>>> {
+    fn vertices(
+        &self,
+        ids: Vec<ElementId>,
+        wanted: WantedProperties,
+    ) -> Answer<'_, Vec<Option<Arc<Vertex>>>> {
         self.inner.vertices(ids, wanted)
     }
 

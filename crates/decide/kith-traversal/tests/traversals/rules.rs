@@ -4,14 +4,14 @@ use super::{ask, compiled, toy};
 use kith_gremlin::value::Value;
 use kith_traversal::{
     evaluate::{Evaluation, Limits},
-    explain::{self, Asks},
+    explain::{self, StepQuestion},
     testing::{MemoryGraph, finished},
 };
 
 /// The questions of the steps to the graph, without the look-up of the first vertex.
 fn asked(gremlin: &str) -> Vec<String> {
     let asked = explain::asked(&compiled(gremlin).expect("the traversal is compiled"));
-    let later = asked.iter().filter(|asks| !matches!(asks, Asks::Vertices { .. }));
+    let later = asked.iter().filter(|asks| !matches!(asks, StepQuestion::Vertices { .. }));
     later.map(ToString::to_string).collect()
 }
 

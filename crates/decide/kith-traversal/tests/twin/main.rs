@@ -13,7 +13,7 @@ use kith_traversal::{
     evaluate::{Evaluation, Limits},
     graph::{Graph, Mutation},
     plan,
-    testing::{MemoryGraph, Unlabelled, finished},
+    testing::{MemoryGraph, UnlabelledGraph, finished},
 };
 use naive::Town;
 use proptest::prelude::*;
@@ -50,7 +50,7 @@ fn evaluated(gremlin: &str, town: &Town) -> Result<Vec<String>> {
     let inputs = text::Inputs { bindings: &Map::new(), now: time, entropy: 0 };
     let plan = plan::compile(&text::parse(gremlin, &inputs)?.bytecode)?;
     // Labels that the graph leaves unknown must not show either.
-    let graph = Unlabelled::new(graph(town)?);
+    let graph = UnlabelledGraph::new(graph(town)?);
     let results = finished(Evaluation::new(&plan, &graph, Limits::default()).all())?;
     let each = results.into_iter().flat_map(|(value, bulk)| std::iter::repeat_n(value, bulk as usize));
     let mut lines: Vec<String> = each.map(|value| value.to_string()).collect();

@@ -6,7 +6,7 @@ use crate::rows::field::EachRow;
 use crate::rows::options::Format;
 use crate::rows::source::RowSource;
 use crate::rows::text::json::FieldLines;
-use crate::rows::unpack::Unpacked;
+use crate::rows::unpack::UnpackedSource;
 
 /// A file of JSON lines, Parquet or Arrow, open for reading.
 pub struct FieldTable {
@@ -26,7 +26,7 @@ impl FieldTable {
     /// # Errors
     /// If the source has one of these formats, but is damaged or too large to be decoded.
     pub fn open(source: &dyn RowSource, memory_bytes: usize) -> Result<Option<Self>, RowsError> {
-        let Ok(unpacked) = Unpacked::open(source) else { return Ok(None) };
+        let Ok(unpacked) = UnpackedSource::open(source) else { return Ok(None) };
         let rows = match unpacked.format() {
             Ok(Format::Json) => Rows::Lines(FieldLines::new(unpacked)),
             Ok(Format::Parquet | Format::Arrow) => {

@@ -6,10 +6,10 @@ use crate::rows::fault::RowLocation;
 use crate::rows::folders::{self, folder_columns};
 use crate::rows::options::{Format, RowOptions, VECTOR_FIELD};
 use crate::rows::read::format_of;
-use crate::rows::seen::Seen;
+use crate::rows::seen::SeenRows;
 use crate::rows::source::RowSource;
 use crate::rows::text::{csv, json};
-use crate::rows::unpack::Unpacked;
+use crate::rows::unpack::UnpackedSource;
 use crate::rows::vectors;
 use kith_schema::{Field, Schema};
 
@@ -24,7 +24,7 @@ pub fn infer_schema(
     options: &RowOptions,
     limit: Option<u64>,
 ) -> Result<Schema, RowsError> {
-    let mut seen = Seen::new(limit);
+    let mut seen = SeenRows::new(limit);
     for source in sources.iter().map(AsRef::as_ref) {
         if seen.is_enough() {
             break;
@@ -32,7 +32,7 @@ pub fn infer_schema(
         let constants = folder_columns(source.name());
         folders::check(source.name(), &constants, options, true)?;
         let before = seen.inference.rows();
-        let unpacked = Unpacked::open(source)?;
+        let unpacked = UnpackedSource::open(source)?;
         match format_of(&unpacked, options)? {
             Format::Csv => csv::infer(unpacked, options, &mut seen)?,
             Format::Json => json::infer(unpacked, options, &mut seen)?,

@@ -3,18 +3,18 @@
 use crate::rows::error::RowsError;
 use crate::rows::field::EachRow;
 use crate::rows::options::RowOptions;
-use crate::rows::seen::Seen;
+use crate::rows::seen::SeenRows;
 use crate::rows::sink::{Halt, RowSink};
 use crate::rows::source::RowSource;
-use crate::rows::unpack::Unpacked;
+use crate::rows::unpack::UnpackedSource;
 use std::convert::Infallible;
 
-fn refusal(unpacked: &Unpacked) -> RowsError {
+fn refusal(unpacked: &UnpackedSource) -> RowsError {
     RowsError::NotBuilt { file: unpacked.file.clone() }
 }
 
 pub(crate) fn read(
-    unpacked: Unpacked,
+    unpacked: UnpackedSource,
     _source: &dyn RowSource,
     _options: &RowOptions,
     _sink: &mut RowSink<'_>,
@@ -23,10 +23,10 @@ pub(crate) fn read(
 }
 
 pub(crate) fn infer(
-    unpacked: Unpacked,
+    unpacked: UnpackedSource,
     _source: &dyn RowSource,
     _options: &RowOptions,
-    _seen: &mut Seen,
+    _seen: &mut SeenRows,
 ) -> Result<(), RowsError> {
     Err(refusal(&unpacked))
 }
@@ -36,7 +36,7 @@ pub(crate) struct FieldBatches(Infallible);
 
 impl FieldBatches {
     pub(crate) fn open(
-        unpacked: Unpacked,
+        unpacked: UnpackedSource,
         _source: &dyn RowSource,
         _memory_bytes: u64,
     ) -> Result<Self, RowsError> {

@@ -7,7 +7,7 @@ use crate::rows::options::{Format, FormatChoice, RowOptions};
 use crate::rows::sink::{Halt, RowReport, RowSink};
 use crate::rows::source::RowSource;
 use crate::rows::text::{csv, json};
-use crate::rows::unpack::Unpacked;
+use crate::rows::unpack::UnpackedSource;
 use crate::rows::vectors;
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ pub fn read_rows<E>(
 
 fn read_source(source: &dyn RowSource, options: &RowOptions, sink: &mut RowSink<'_>) -> Result<(), Halt> {
     folders::begin(source.name(), options, sink.writer())?;
-    let unpacked = Unpacked::open(source)?;
+    let unpacked = UnpackedSource::open(source)?;
     sink.file = source.name().into();
     if source.size().is_none() {
         sink.begin_pipe(Arc::clone(&unpacked.packed));
@@ -58,7 +58,7 @@ fn read_source(source: &dyn RowSource, options: &RowOptions, sink: &mut RowSink<
 }
 
 /// The format of an opened source. A given format must not contradict the first bytes.
-pub(crate) fn format_of(unpacked: &Unpacked, options: &RowOptions) -> Result<Format, RowsError> {
+pub(crate) fn format_of(unpacked: &UnpackedSource, options: &RowOptions) -> Result<Format, RowsError> {
     let declared = match options.format {
         FormatChoice::Detect => return unpacked.format(),
         FormatChoice::Given(Format::F32le) => return Ok(Format::F32le),

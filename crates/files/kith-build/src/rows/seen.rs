@@ -4,15 +4,15 @@ use crate::rows::fault::RowLocation;
 use kith_schema::Inference;
 
 /// The rows seen so far, and their limit.
-pub(crate) struct Seen {
+pub(crate) struct SeenRows {
     pub(crate) inference: Inference<RowLocation>,
     /// The number of rows to examine; `None` examines all.
     limit: Option<u64>,
 }
 
-impl Seen {
+impl SeenRows {
     pub(crate) fn new(limit: Option<u64>) -> Self {
-        Seen { inference: Inference::new(), limit }
+        SeenRows { inference: Inference::new(), limit }
     }
 
     /// Whether the limit is reached.

@@ -18,7 +18,7 @@ const BUFFER_BYTES: usize = 256 << 10;
 const HEAD_BYTES: usize = 64 << 10;
 
 /// The decompressed bytes of a source.
-pub(crate) struct Unpacked {
+pub(crate) struct UnpackedSource {
     pub(crate) file: Arc<str>,
     codec: Codec,
     /// The first bytes, at most [`HEAD_BYTES`]. `bytes` returns them again.
@@ -42,7 +42,7 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-impl Unpacked {
+impl UnpackedSource {
     pub(crate) fn open(source: &dyn RowSource) -> Result<Self, RowsError> {
         let file: Arc<str> = source.name().into();
         let opened = source.open().map_err(|source| RowsError::Open { file: Arc::clone(&file), source })?;
@@ -55,7 +55,8 @@ impl Unpacked {
         }
         let codec = Codec::of(&head);
         let bytes = codec.unpack(BufReader::with_capacity(BUFFER_BYTES, raw)).map_err(failed)?;
-        let mut unpacked = Unpacked { file, codec, head: Vec::new(), bytes: Box::new(io::empty()), packed };
+        let mut unpacked =
+            UnpackedSource { file, codec, head: Vec::new(), bytes: Box::new(io::empty()), packed };
         let (head, bytes) = peek(bytes, HEAD_BYTES).map_err(|error| unpacked.failed(error))?;
         unpacked.head = head;
         unpacked.bytes = Box::new(bytes);

@@ -5,7 +5,7 @@ use crate::rows::error::RowsError;
 use crate::rows::fault::{RowFault, RowLocation};
 use crate::rows::options::{RowOptions, VECTOR_FIELD, ValueShape};
 use crate::rows::sink::{Halt, RowSink};
-use crate::rows::unpack::Unpacked;
+use crate::rows::unpack::UnpackedSource;
 use kith_schema::{DIMENSIONS_MAX, ElementType, FieldType, KeyType};
 use std::io::{BufRead, Read};
 use std::sync::Arc;
@@ -21,7 +21,11 @@ pub(crate) fn field_type(options: &RowOptions) -> Result<FieldType, RowsError> {
 }
 
 /// Reads the rows of one file.
-pub(crate) fn read(unpacked: Unpacked, options: &RowOptions, sink: &mut RowSink<'_>) -> Result<(), Halt> {
+pub(crate) fn read(
+    unpacked: UnpackedSource,
+    options: &RowOptions,
+    sink: &mut RowSink<'_>,
+) -> Result<(), Halt> {
     let (dimensions, field) = check(options)?;
     let file = Arc::clone(&unpacked.file);
     sink.fields(&file, |given| given == field)?;

@@ -1,6 +1,6 @@
 //! Builds a version of a store from rows of a program.
 
-use super::{Built, RowSettings, SchemaFrom, Shape, Target, scratch::Scratch};
+use super::{BuiltVersion, RowSettings, SchemaFrom, Shape, Target, scratch::Scratch};
 use crate::rows::{RowEncoder, RowKey, RowValue, ValueType};
 use crate::{
     Failure, OnProgress, Progress,
@@ -62,13 +62,13 @@ impl StoreBuilder {
     ///
     /// # Errors
     /// `bad_rows` or `no_rows` if rows are wrong; `duplicate_key`; `build_failed`. Nothing remains then.
-    pub fn finish(self, on_progress: &mut OnProgress<'_>) -> Result<Built, Failure> {
+    pub fn finish(self, on_progress: &mut OnProgress<'_>) -> Result<BuiltVersion, Failure> {
         let Self { builder, rows, _scratch } = self;
         let options = rows.options().clone();
         let report = rows.finish().map_err(|error| refused_rows(&error, &options))?;
         let written =
             builder.finish(&mut |step| on_progress(Progress::writing(step.rows_done, step.rows_total)));
         let (manifest, summary) = written.map_err(|error| build(&error))?;
-        Ok(Built { manifest, duplicates: summary.duplicates, report, changes: None })
+        Ok(BuiltVersion { manifest, duplicates: summary.duplicates, report, changes: None })
     }
 }

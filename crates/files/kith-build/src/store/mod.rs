@@ -19,4 +19,4 @@ pub use partition::{PARTITION_PREFIX, publish_partition};
 pub use rows::Rows;
 pub use settings::{RowSettings, SchemaFrom};
 pub use shape::{Shape, read_schema};
-pub use version::{Base, Built, Destination, Target};
+pub use version::{Base, BuiltVersion, Destination, Target};

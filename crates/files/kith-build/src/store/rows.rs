@@ -1,8 +1,8 @@
 //! Builds a version from rows: reads, checks, sorts and writes them.
 
 use super::{
-    Base, Built, Destination, RowSettings, Shape, Target, delete::delete, inputs::files, scratch::Scratch,
-    sources::CountedFile,
+    Base, BuiltVersion, Destination, RowSettings, Shape, Target, delete::delete, inputs::files,
+    scratch::Scratch, sources::CountedFile,
 };
 use crate::rows::{ReadError, RowOptions, RowReport, RowSource, RowsError, read_rows};
 use crate::{
@@ -128,7 +128,11 @@ impl Rows {
     ///
     /// # Errors
     /// Those of [`Rows::check`]; `duplicate_key`; `build_failed` if the version exists, or files cannot be written.
-    pub fn build(&self, target: &Target<'_>, on_progress: &mut OnProgress<'_>) -> Result<Built, Failure> {
+    pub fn build(
+        &self,
+        target: &Target<'_>,
+        on_progress: &mut OnProgress<'_>,
+    ) -> Result<BuiltVersion, Failure> {
         check_name("store", target.store)?;
         let options = self.values_options(target);
         let _scratch = Scratch(options.scratch_dir.clone());
@@ -145,7 +149,7 @@ impl Rows {
         base: Base<'_>,
         target: &Target<'_>,
         on_progress: &mut OnProgress<'_>,
-    ) -> Result<Built, Failure> {
+    ) -> Result<BuiltVersion, Failure> {
         let options = DeltaOptions {
             duplicates: self.settings.duplicates,
             memory_bytes: self.settings.memory_bytes,
@@ -166,7 +170,7 @@ impl Rows {
         destination: &Destination<'_>,
         base: Option<Base<'_>>,
         on_progress: &mut OnProgress<'_>,
-    ) -> Result<Built, Failure> {
+    ) -> Result<BuiltVersion, Failure> {
         let version = match destination.version {
             Some(version) => version,
             None => next_version(destination.objects)?,
@@ -224,7 +228,7 @@ impl Rows {
         base: Base<'_>,
         options: DeltaOptions,
         on_progress: &mut OnProgress<'_>,
-    ) -> Result<Built, Failure> {
+    ) -> Result<BuiltVersion, Failure> {
         let mut builder = DeltaBuilder::new(base.folder, options).map_err(|error| build(&error))?;
         let report = self.each(on_progress, |key, value| builder.put(key, value));
         let report = report.map_err(|error| self.refused(error))?;
@@ -234,7 +238,7 @@ impl Rows {
         let (manifest, changes) = finished.map_err(|error| build(&error))?;
         let applied = changes.added + changes.replaced + changes.deleted + changes.absent;
         let duplicates = (report.rows + deleted).saturating_sub(applied);
-        Ok(Built { manifest, duplicates, report, changes: Some(changes) })
+        Ok(BuiltVersion { manifest, duplicates, report, changes: Some(changes) })
     }
 
     fn values_options(&self, target: &Target<'_>) -> ValuesOptions {
@@ -245,13 +249,13 @@ impl Rows {
         &self,
         options: ValuesOptions,
         on_progress: &mut OnProgress<'_>,
-    ) -> Result<Built, ReadError<ValuesBuildError>> {
+    ) -> Result<BuiltVersion, ReadError<ValuesBuildError>> {
         let mut builder = ValuesBuilder::new(options).map_err(ReadError::Caller)?;
         let report = self.each(on_progress, |key, value| builder.row(key, value))?;
         let written =
             builder.finish(&mut |step| on_progress(Progress::writing(step.rows_done, step.rows_total)));
         let (manifest, summary) = written.map_err(ReadError::Caller)?;
-        Ok(Built { manifest, duplicates: summary.duplicates, report, changes: None })
+        Ok(BuiltVersion { manifest, duplicates: summary.duplicates, report, changes: None })
     }
 
     fn each(

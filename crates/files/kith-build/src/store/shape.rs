@@ -9,7 +9,7 @@ use crate::{
     place::{component_place, manifest_at},
 };
 use kith_engine::Manifest;
-use kith_schema::{Changes, Schema, Unfit, compatible, may_follow};
+use kith_schema::{Changes, Schema, VersionMisfit, compatible, may_follow};
 use kith_types::{ErrorCode, PartitionCount};
 use kith_wire::documents::{ClusterDocument, HoldsDocument, StoreDocument, TopologyDocument};
 use std::{fs, path::Path};
@@ -198,9 +198,9 @@ fn texts(changes: &Changes) -> Vec<String> {
 }
 
 /// The error of a version that may not follow the current one.
-fn unfit(unfit: &Unfit) -> Failure {
+fn unfit(unfit: &VersionMisfit) -> Failure {
     let mut failure = Failure::new(ErrorCode::IncompatibleSchema, unfit.to_string(), unfit.help());
-    if let Unfit::Lacks { changes, .. } = unfit {
+    if let VersionMisfit::Lacks { changes, .. } = unfit {
         failure.wrong = texts(changes);
     }
     failure

@@ -56,7 +56,7 @@ pub struct Destination<'a> {
 
 /// A version that was built.
 #[derive(Clone, Debug)]
-pub struct Built {
+pub struct BuiltVersion {
     /// Its files and counts; `Manifest::hash` identifies it.
     pub manifest: Manifest,
     /// The number of rows that were dropped because another row with the same key was kept.
@@ -79,7 +79,7 @@ pub struct Base<'a> {
     pub delete: Option<&'a str>,
 }
 
-impl Built {
+impl BuiltVersion {
     /// The number of its keys.
     pub fn records(&self) -> u64 {
         self.manifest.values().map_or(0, |values| values.counts.records)

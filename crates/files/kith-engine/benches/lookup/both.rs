@@ -21,7 +21,7 @@ pub fn keys() -> u64 {
 }
 
 /// Both layouts over the same records. A key is the eight bytes of an id, and its value is the hash of the id, repeated.
-pub struct Both {
+pub struct BothLayouts {
     _dir: tempfile::TempDir,
     pub chunk_set: ChunkSetReader,
     pub index_bytes_per_key: f64,
@@ -33,7 +33,7 @@ pub struct Both {
     pub records: Vec<u8>,
 }
 
-pub static BOTH: LazyLock<Both> = LazyLock::new(|| {
+pub static BOTH: LazyLock<BothLayouts> = LazyLock::new(|| {
     let mut ids: Vec<u64> = (0..keys()).collect();
     ids.sort_unstable_by_key(|id| position_of_key(&id.to_le_bytes()));
     let dir = tempfile::tempdir().expect("a temporary folder");
@@ -66,7 +66,7 @@ pub static BOTH: LazyLock<Both> = LazyLock::new(|| {
     let chunk_set = ChunkSetReader::open(&folder, PartitionId(0), None).expect("whole files");
     // Both layouts lie in memory, because page faults are not part of the comparison.
     chunk_set.warm(u64::MAX);
-    Both { _dir: dir, chunk_set, index_bytes_per_key, data, noise, entries, records }
+    BothLayouts { _dir: dir, chunk_set, index_bytes_per_key, data, noise, entries, records }
 });
 
 pub fn value_of(id: u64) -> [u8; VALUE_BYTES] {

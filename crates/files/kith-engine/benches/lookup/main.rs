@@ -13,7 +13,7 @@
 mod both;
 mod ways;
 
-use both::{BATCH, BATCHES, BOTH, Both, batch, keys, value_of};
+use both::{BATCH, BATCHES, BOTH, BothLayouts, batch, keys, value_of};
 use divan::Bencher;
 use kith_engine::{KeyType, ValuesReader};
 use kith_files::{ValuesBuilder, ValuesOptions};
@@ -72,7 +72,7 @@ fn values_of_a_node(bencher: Bencher<'_, '_>, key: KeyType) {
     });
 }
 
-fn all_keys(bencher: Bencher<'_, '_>, search: fn(&Both, &[[u8; 8]]) -> u64) {
+fn all_keys(bencher: Bencher<'_, '_>, search: fn(&BothLayouts, &[[u8; 8]]) -> u64) {
     let (both, mut round) = (&*BOTH, 0);
     let bencher = bencher.counter(divan::counter::ItemsCount::new(BATCH * BATCHES));
     let input = move || {
@@ -106,7 +106,7 @@ fn encoded_list(list: u64, count: u64) -> Vec<u8> {
 }
 
 /// A way to look up a batch of keys. Its result must equal that of the other ways of its step, up to the step's tolerance.
-type Side = (&'static str, fn(&Both, &[[u8; 8]]) -> u64);
+type Side = (&'static str, fn(&BothLayouts, &[[u8; 8]]) -> u64);
 
 /// The most absent keys of a timing that may match by fingerprint alone.
 const FALSE_KEYS_MAX: u64 = (BATCHES * BATCH / 10_000) as u64;

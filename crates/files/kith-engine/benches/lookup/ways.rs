@@ -1,11 +1,11 @@
 //! The compared ways to look up a batch of keys.
 
-use super::both::{BATCH, Both, VALUE_BYTES};
+use super::both::{BATCH, BothLayouts, VALUE_BYTES};
 use kith_types::{fmix64, position_of_key};
 use std::ops::ControlFlow;
 
 /// The third step: every answer is checked against checksums.
-pub fn proven(both: &Both, keys: &[[u8; 8]]) -> u64 {
+pub fn proven(both: &BothLayouts, keys: &[[u8; 8]]) -> u64 {
     let mut sum = 0u64;
     for batch in keys.chunks(BATCH) {
         let each = |_, value: Option<&[u8]>| {
@@ -18,7 +18,7 @@ pub fn proven(both: &Both, keys: &[[u8; 8]]) -> u64 {
 }
 
 /// The second step: the cost of a lookup if files could be trusted.
-pub fn compared(both: &Both, keys: &[[u8; 8]]) -> u64 {
+pub fn compared(both: &BothLayouts, keys: &[[u8; 8]]) -> u64 {
     let mut sum = 0u64;
     let mut places = [None; BATCH];
     for batch in keys.chunks(BATCH) {
@@ -48,7 +48,7 @@ fn record_of<'a>(bytes: &'a [u8], key: &[u8; 8]) -> Option<&'a [u8]> {
 }
 
 /// The first step. About one in ten thousand absent keys has the fingerprint of an entry in its line.
-pub fn index_alone(both: &Both, keys: &[[u8; 8]]) -> u64 {
+pub fn index_alone(both: &BothLayouts, keys: &[[u8; 8]]) -> u64 {
     let mut present = 0;
     for batch in keys.chunks(BATCH) {
         let mut offsets = 0u64;
@@ -62,13 +62,13 @@ pub fn index_alone(both: &Both, keys: &[[u8; 8]]) -> u64 {
 }
 
 /// The first entry at or after the key's position, by binary search.
-pub fn binary_search(both: &Both, key: &[u8; 8]) -> usize {
+pub fn binary_search(both: &BothLayouts, key: &[u8; 8]) -> usize {
     let position = position_of_key(key).to_be_bytes();
     both.entries.partition_point(|entry| entry[..8] < position[..])
 }
 
 /// The same by interpolation over the uniform positions. Ends with single steps when few entries are left.
-pub fn interpolation_search(both: &Both, key: &[u8; 8]) -> usize {
+pub fn interpolation_search(both: &BothLayouts, key: &[u8; 8]) -> usize {
     let wanted = position_of_key(key);
     let at = |index: usize| u64::from_be_bytes(*both.entries[index].first_chunk().expect("12 bytes"));
     let (mut low, mut high) = (0, both.entries.len());
@@ -92,10 +92,10 @@ pub fn interpolation_search(both: &Both, key: &[u8; 8]) -> usize {
     low
 }
 
-pub type Search = fn(&Both, &[u8; 8]) -> usize;
+pub type Search = fn(&BothLayouts, &[u8; 8]) -> usize;
 
 /// The first step with a search of the sorted table.
-pub fn index_by(search: Search, both: &Both, keys: &[[u8; 8]]) -> u64 {
+pub fn index_by(search: Search, both: &BothLayouts, keys: &[[u8; 8]]) -> u64 {
     let present = keys.iter().map(|key| {
         let entry = both.entries.get(search(both, key));
         divan::black_box(entry.map(offset_of));
@@ -105,13 +105,13 @@ pub fn index_by(search: Search, both: &Both, keys: &[[u8; 8]]) -> u64 {
 }
 
 /// The second step with a search of the sorted table.
-pub fn record_by(search: Search, both: &Both, keys: &[[u8; 8]]) -> u64 {
+pub fn record_by(search: Search, both: &BothLayouts, keys: &[[u8; 8]]) -> u64 {
     let values = keys.iter().map(|key| record_at(both, key, search(both, key)).map_or(1, first_word));
     values.fold(0, u64::wrapping_add)
 }
 
 /// The record of a key among the entries that begin with the first of its position.
-fn record_at<'a>(both: &'a Both, key: &[u8; 8], start: usize) -> Option<&'a [u8]> {
+fn record_at<'a>(both: &'a BothLayouts, key: &[u8; 8], start: usize) -> Option<&'a [u8]> {
     let position = position_of_key(key).to_be_bytes();
     let equal = both.entries[start..].iter().take_while(|entry| entry[..8] == position);
     equal.map(offset_of).find_map(|offset| {
@@ -130,7 +130,7 @@ pub fn first_word(value: &[u8]) -> u64 {
 
 /// The floor: one read per key from memory of the index's size. The reads of a batch are independent of each other; each
 /// batch depends on the one before.
-pub fn floor(both: &Both, keys: &[[u8; 8]]) -> u64 {
+pub fn floor(both: &BothLayouts, keys: &[[u8; 8]]) -> u64 {
     let mut sum = 0u64;
     for batch in keys.chunks(BATCH) {
         let before = sum;

@@ -1,7 +1,7 @@
 //! Batch lookup: a group of keys goes through each step together, so that the cache misses of one step
 //! overlap.
 
-use super::found::Found;
+use super::found::FoundRecord;
 use super::one_set::OneSet;
 use super::probe::KeyProbe;
 use super::reader::ChunkSetReader;
@@ -73,7 +73,7 @@ impl ChunkSetReader {
 pub fn find_many<'a, 'k, E: From<ReadError>>(
     count: usize,
     item: impl Fn(usize) -> (&'a ChunkSetReader, &'k [u8]),
-    mut each: impl FnMut(usize, Option<Found<'a>>) -> Result<ControlFlow<()>, E>,
+    mut each: impl FnMut(usize, Option<FoundRecord<'a>>) -> Result<ControlFlow<()>, E>,
 ) -> Result<(), E> {
     let mut broke = Ok(());
     find_each(
@@ -104,14 +104,14 @@ impl<'a> Slot<'a> {
     }
 
     #[inline]
-    fn find_first(&self, key: &[u8]) -> Option<Found<'a>> {
-        self.set.find_first(&self.probe, key).map(|record| Found::new(self.set, record))
+    fn find_first(&self, key: &[u8]) -> Option<FoundRecord<'a>> {
+        self.set.find_first(&self.probe, key).map(|record| FoundRecord::new(self.set, record))
     }
 
     #[inline(never)]
-    fn find(&self, key: &[u8]) -> Result<Option<Found<'a>>, Damage> {
+    fn find(&self, key: &[u8]) -> Result<Option<FoundRecord<'a>>, Damage> {
         let found = self.set.find(&self.probe, key);
-        found.map(|record| record.map(|record| Found::new(self.set, record)))
+        found.map(|record| record.map(|record| FoundRecord::new(self.set, record)))
     }
 }
 
@@ -120,7 +120,7 @@ impl<'a> Slot<'a> {
 pub fn find_each<'a, 'k>(
     count: usize,
     item: impl Fn(usize) -> Option<(&'a ChunkSetReader, &'k [u8])>,
-    mut each: impl FnMut(usize, Result<Option<Found<'a>>, Damage>) -> ControlFlow<()>,
+    mut each: impl FnMut(usize, Result<Option<FoundRecord<'a>>, Damage>) -> ControlFlow<()>,
 ) {
     let mut slots: [Option<Slot<'a>>; GROUP] = [None; GROUP];
     let mut keys: [&[u8]; GROUP] = [&[]; GROUP];

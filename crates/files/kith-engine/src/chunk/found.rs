@@ -8,12 +8,12 @@ use kith_types::ValueProof;
 
 /// A record that was found by its key and is not proven yet.
 #[derive(Clone, Copy, Debug)]
-pub struct Found<'a> {
+pub struct FoundRecord<'a> {
     set: &'a OneSet,
     record: Record<'a>,
 }
 
-impl<'a> Found<'a> {
+impl<'a> FoundRecord<'a> {
     #[inline]
     pub(super) fn new(set: &'a OneSet, record: Record<'a>) -> Self {
         Self { set, record }

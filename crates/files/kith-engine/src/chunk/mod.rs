@@ -15,7 +15,7 @@ mod record;
 mod writer;
 
 pub use batch::{find_each, find_many};
-pub use found::Found;
+pub use found::FoundRecord;
 pub use reader::ChunkSetReader;
 pub use writer::{ChunkSetSummary, ChunkSetWriter};
 

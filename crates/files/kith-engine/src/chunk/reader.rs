@@ -1,7 +1,7 @@
 //! Reads the chunk sets of one list of one partition: opens them, scans them, and finds the set of a key.
 
 use super::Position;
-use super::found::Found;
+use super::found::FoundRecord;
 use super::one_set::OneSet;
 use crate::component::populate_within;
 use crate::errors::{Damage, Fault, OpenError, ReadError};
@@ -76,14 +76,14 @@ impl ChunkSetReader {
     /// Calls `each` for every record like [`ChunkSetReader::for_each`], but leaves the proof to `each`.
     pub fn try_for_each<'a, E: From<ReadError>>(
         &'a self,
-        mut each: impl FnMut(&Found<'a>, &'a [u8]) -> Result<ControlFlow<()>, E>,
+        mut each: impl FnMut(&FoundRecord<'a>, &'a [u8]) -> Result<ControlFlow<()>, E>,
     ) -> Result<(), E> {
         for set in &self.sets {
             let (mut offset, mut asked) = (HEADER_BYTES as u64, 0);
             for _ in 0..set.records() {
                 set.data().prefetch_window(offset as usize, &mut asked);
                 let record = set.record(offset).map_err(ReadError::from)?;
-                if each(&Found::new(set, record), record.key)?.is_break() {
+                if each(&FoundRecord::new(set, record), record.key)?.is_break() {
                     return Ok(());
                 }
                 offset += record.bytes();

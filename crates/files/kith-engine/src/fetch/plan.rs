@@ -20,7 +20,7 @@ pub(super) struct Plan {
 
 /// A wanted file, with its place in the staged packs.
 #[derive(Clone, Debug)]
-pub(super) struct Wanted<'a> {
+pub(super) struct WantedFile<'a> {
     pub(super) entry: &'a FileEntry,
     /// The name of the local pack.
     pub(super) pack: String,
@@ -31,9 +31,9 @@ pub(super) struct Wanted<'a> {
 #[derive(Clone, Debug)]
 pub(super) enum Work<'a> {
     /// One file, in pieces.
-    Large(Wanted<'a>),
+    Large(WantedFile<'a>),
     /// Adjacent files of one pack of the source, in one request.
-    Span(Vec<Wanted<'a>>),
+    Span(Vec<WantedFile<'a>>),
 }
 
 impl Plan {
@@ -49,10 +49,10 @@ impl Plan {
     }
 
     /// The files with their places.
-    pub(super) fn files<'a>(&self, missing: &[&'a FileEntry]) -> Vec<Wanted<'a>> {
+    pub(super) fn files<'a>(&self, missing: &[&'a FileEntry]) -> Vec<WantedFile<'a>> {
         let wanted = missing.iter().zip(&self.places);
         wanted
-            .map(|(&entry, (_, position))| Wanted {
+            .map(|(&entry, (_, position))| WantedFile {
                 entry,
                 pack: self.packs[position.pack as usize].name.clone(),
                 offset: position.offset,
@@ -61,7 +61,7 @@ impl Plan {
     }
 }
 
-impl Wanted<'_> {
+impl WantedFile<'_> {
     /// The object of the source that holds the file.
     pub(super) fn object(&self) -> String {
         pack_name(self.entry.pack)
@@ -69,9 +69,9 @@ impl Wanted<'_> {
 }
 
 /// Divides files, in the order of the source, into work: data first, large indexes last.
-pub(super) fn works<'a>(files: &[Wanted<'a>]) -> Vec<Work<'a>> {
+pub(super) fn works<'a>(files: &[WantedFile<'a>]) -> Vec<Work<'a>> {
     let (mut works, mut indexes) = (Vec::new(), Vec::new());
-    let mut span: Vec<Wanted<'a>> = Vec::new();
+    let mut span: Vec<WantedFile<'a>> = Vec::new();
     for file in files {
         if file.entry.bytes > WHOLE_BYTES_MAX {
             let is_index = file.entry.id().is_some_and(|id| id.kind.is_index());
@@ -91,7 +91,7 @@ pub(super) fn works<'a>(files: &[Wanted<'a>]) -> Vec<Work<'a>> {
 }
 
 /// Whether the same request can bring `next` too.
-fn joins(first: &Wanted<'_>, last: &Wanted<'_>, next: &Wanted<'_>) -> bool {
+fn joins(first: &WantedFile<'_>, last: &WantedFile<'_>, next: &WantedFile<'_>) -> bool {
     let (first, last, next) = (first.entry, last.entry, next.entry);
     let gap = next.offset.checked_sub(last.offset + last.bytes);
     let bytes = (next.offset + next.bytes).saturating_sub(first.offset);

@@ -1,6 +1,6 @@
 //! Pulls files from the source into the staged packs, with several threads.
 
-use super::plan::{Wanted, works};
+use super::plan::{WantedFile, works};
 use super::space::Space;
 use super::staging::Staging;
 use super::worker::{Worker, WorkerReport};
@@ -41,7 +41,7 @@ impl Pull<'_, '_> {
         &mut self,
         staging: &Staging<'_>,
         space: &Space,
-        files: &[Wanted<'_>],
+        files: &[WantedFile<'_>],
     ) -> Result<(), FetchError> {
         let queue = Mutex::new(VecDeque::from(works(files)));
         let stop = AtomicBool::new(false);

@@ -3,17 +3,17 @@
 
 use super::FetchError;
 use super::error::IoContext;
-use super::plan::Wanted;
+use super::plan::WantedFile;
 use super::pull::Pull;
 use super::reuse::copy_proven;
 use super::space::Space;
 use super::staging::Staging;
-use crate::chunk::{ChunkSetReader, ChunkSetWriter, Found};
+use crate::chunk::{ChunkSetReader, ChunkSetWriter, FoundRecord};
 use crate::errors::{Damage, OpenError, ReadError, WriteError};
 use crate::files::{FileId, FileKind};
 use crate::manifest::{FileEntry, KeyType, Manifest};
 use crate::pack::VersionFolder;
-use crate::patch::{Change, Merging, PatchBytes, SectionReader, Unusable, merge};
+use crate::patch::{Change, MergeSink, PatchBytes, SectionReader, UnusablePatch, merge};
 use crate::proof::{TURN_BYTES, give_way, prove_at};
 use kith_types::PartitionId;
 use std::collections::BTreeSet;
@@ -30,7 +30,7 @@ pub(super) fn rebuild(
     held: &[PathBuf],
     staging: &Staging<'_>,
     space: &Space,
-    left: &mut Vec<Wanted<'_>>,
+    left: &mut Vec<WantedFile<'_>>,
     pull: &mut Pull<'_, '_>,
 ) -> Result<(), FetchError> {
     let Some(key) = manifest.values().map(|values| values.key) else { return Ok(()) };
@@ -50,8 +50,8 @@ pub(super) fn rebuild(
     for (section, at) in sections {
         let partition = section.partition;
         let is_of_partition =
-            |file: &&Wanted<'_>| file.entry.id().is_some_and(|id| id.partition == partition);
-        let files: Vec<Wanted<'_>> = left.iter().filter(is_of_partition).cloned().collect();
+            |file: &&WantedFile<'_>| file.entry.id().is_some_and(|id| id.partition == partition);
+        let files: Vec<WantedFile<'_>> = left.iter().filter(is_of_partition).cloned().collect();
         let is_staged = pull.resumes && files.iter().all(|file| is_staged(staging, file));
         if !is_staged {
             let changes = SectionReader::open(&mut bytes, section, at);
@@ -83,8 +83,8 @@ impl Workbench<'_> {
     fn stage(
         &self,
         partition: PartitionId,
-        changes: Result<SectionReader<'_, '_>, Unusable>,
-        files: &[Wanted<'_>],
+        changes: Result<SectionReader<'_, '_>, UnusablePatch>,
+        files: &[WantedFile<'_>],
         report: &mut dyn FnMut() -> Result<(), FetchError>,
     ) -> Result<bool, FetchError> {
         let made = changes.map_err(Stop::from).and_then(|changes| self.make(partition, changes, report));
@@ -118,7 +118,7 @@ fn is_held(base: &VersionFolder, partition: PartitionId) -> bool {
 }
 
 /// Whether an earlier attempt left an intact file.
-fn is_staged(staging: &Staging<'_>, file: &Wanted<'_>) -> bool {
+fn is_staged(staging: &Staging<'_>, file: &WantedFile<'_>) -> bool {
     prove_at(&staging.path(&file.pack), file.offset, file.entry).is_ok()
 }
 
@@ -130,8 +130,8 @@ enum Stop {
     Failed(FetchError),
 }
 
-impl From<Unusable> for Stop {
-    fn from(_: Unusable) -> Self {
+impl From<UnusablePatch> for Stop {
+    fn from(_: UnusablePatch) -> Self {
         Stop::Unusable
     }
 }
@@ -189,14 +189,14 @@ impl Making<'_, '_, '_> {
     }
 }
 
-impl Merging for Making<'_, '_, '_> {
+impl MergeSink for Making<'_, '_, '_> {
     type Error = Stop;
 
     fn head(&self) -> Option<(u64, &[u8])> {
         self.changes.change().map(|change| (change.position, change.key.as_slice()))
     }
 
-    fn take(&mut self, _: Option<&Found<'_>>) -> Result<(), Stop> {
+    fn take(&mut self, _: Option<&FoundRecord<'_>>) -> Result<(), Stop> {
         if let Some(Change { key, stored, is_put: true, .. }) = self.changes.change() {
             self.writer.append(key, stored)?;
             let bytes = key.len() + stored.len();
@@ -205,7 +205,7 @@ impl Merging for Making<'_, '_, '_> {
         Ok(self.changes.advance()?)
     }
 
-    fn keep(&mut self, key: &[u8], found: &Found<'_>) -> Result<(), Stop> {
+    fn keep(&mut self, key: &[u8], found: &FoundRecord<'_>) -> Result<(), Stop> {
         self.writer.append(key, found.value())?;
         self.wrote(key.len() + found.value().len())
     }
@@ -215,10 +215,10 @@ impl Merging for Making<'_, '_, '_> {
 fn place(
     staging: &Staging<'_>,
     space: &Space,
-    files: &[Wanted<'_>],
+    files: &[WantedFile<'_>],
     made: &[FileEntry],
 ) -> Result<bool, FetchError> {
-    let is_made = |file: &Wanted<'_>| {
+    let is_made = |file: &WantedFile<'_>| {
         made.iter().any(|made| made.name == file.entry.name && made.is_same_content(file.entry))
     };
     if !files.iter().all(is_made) {

@@ -1,7 +1,7 @@
 //! Takes files from other versions on the same disk, so that a version with few changes moves few bytes.
 
 use super::FetchError;
-use super::plan::{Plan, Wanted};
+use super::plan::{Plan, WantedFile};
 use super::staging::Staging;
 use crate::manifest::{FileEntry, Manifest};
 use crate::pack::{Layout, PackPlace};
@@ -12,7 +12,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 /// The files of other versions, by content.
-pub(super) struct Held {
+pub(super) struct HeldFiles {
     files: HashMap<(String, u64), HeldFile>,
 }
 
@@ -23,7 +23,7 @@ struct HeldFile {
     position: PackPlace,
 }
 
-impl Held {
+impl HeldFiles {
     /// Reads the other versions. One that cannot be read is skipped, because the source has its files too.
     pub(super) fn open(folders: &[PathBuf]) -> Self {
         let mut files = HashMap::new();
@@ -54,14 +54,15 @@ impl Held {
         &self,
         staging: &Staging<'_>,
         plan: &Plan,
-        left: &mut Vec<Wanted<'_>>,
-        taken: &mut dyn FnMut(&Wanted<'_>) -> Result<(), FetchError>,
+        left: &mut Vec<WantedFile<'_>>,
+        taken: &mut dyn FnMut(&WantedFile<'_>) -> Result<(), FetchError>,
     ) -> Result<(), FetchError> {
         if self.files.is_empty() {
             return Ok(());
         }
         for pack in &plan.packs {
-            let files: Vec<Wanted<'_>> = left.iter().filter(|file| file.pack == pack.name).cloned().collect();
+            let files: Vec<WantedFile<'_>> =
+                left.iter().filter(|file| file.pack == pack.name).cloned().collect();
             let linked = !staging.path(&pack.name).exists() && self.link(staging, &files, pack.bytes);
             for file in &files {
                 if linked || self.copy(staging, file)? {
@@ -74,7 +75,7 @@ impl Held {
     }
 
     /// Links a held pack that holds exactly these files at these places.
-    fn link(&self, staging: &Staging<'_>, files: &[Wanted<'_>], pack_bytes: u64) -> bool {
+    fn link(&self, staging: &Staging<'_>, files: &[WantedFile<'_>], pack_bytes: u64) -> bool {
         let held: Option<Vec<&HeldFile>> = files.iter().map(|file| self.find(file.entry)).collect();
         let Some(held) = held.filter(|held| !held.is_empty()) else { return false };
         let same = held.iter().zip(files).all(|(held, file)| {
@@ -93,19 +94,24 @@ impl Held {
     }
 
     /// Copies a held file. Returns `false` if it is not held completely.
-    fn copy(&self, staging: &Staging<'_>, file: &Wanted<'_>) -> Result<bool, FetchError> {
+    fn copy(&self, staging: &Staging<'_>, file: &WantedFile<'_>) -> Result<bool, FetchError> {
         let Some(held) = self.find(file.entry) else { return Ok(false) };
         let pack = staging.open_pack(&file.pack)?;
         Ok(copy_proven(&held.pack, held.position.offset, file, &pack).unwrap_or(false))
     }
 }
 
-fn held_pack<'a>(file: &Wanted<'_>, held: &'a Held) -> &'a Path {
+fn held_pack<'a>(file: &WantedFile<'_>, held: &'a HeldFiles) -> &'a Path {
     held.find(file.entry).map_or(Path::new(""), |held| &held.pack)
 }
 
 /// Copies a file into its place. Returns `false` if it is not the wanted file.
-pub(super) fn copy_proven(from: &Path, offset: u64, file: &Wanted<'_>, to: &File) -> std::io::Result<bool> {
+pub(super) fn copy_proven(
+    from: &Path,
+    offset: u64,
+    file: &WantedFile<'_>,
+    to: &File,
+) -> std::io::Result<bool> {
     let from = File::open(from)?;
     let Ok(mut proof) = Proof::new(file.entry) else { return Ok(false) };
     let mut buffer = vec![0; CHUNK_BYTES];

@@ -2,7 +2,7 @@
 
 use super::FetchError;
 use super::error::IoContext;
-use super::plan::{Plan, Wanted};
+use super::plan::{Plan, WantedFile};
 use super::space::Space;
 use crate::files::MANIFEST_NAME;
 use crate::manifest::Manifest;
@@ -68,8 +68,8 @@ impl<'a> Staging<'a> {
     /// is checked when its turn comes.
     pub(super) fn keep_whole(
         &self,
-        left: &mut Vec<Wanted<'_>>,
-        kept: &mut dyn FnMut(&Wanted<'_>) -> Result<(), FetchError>,
+        left: &mut Vec<WantedFile<'_>>,
+        kept: &mut dyn FnMut(&WantedFile<'_>) -> Result<(), FetchError>,
     ) -> Result<(), FetchError> {
         let mut outcome = Ok(());
         left.retain(|file| {

@@ -2,7 +2,7 @@
 
 use super::FetchError;
 use super::error::IoContext;
-use super::plan::{Wanted, Work};
+use super::plan::{WantedFile, Work};
 use super::space::Space;
 use super::staging::Staging;
 use crate::errors::{Damage, Fault};
@@ -85,7 +85,7 @@ impl Worker<'_> {
     }
 
     /// Reads a part of a file. An object that ends too early is damaged.
-    fn read(&self, file: &Wanted<'_>, at: u64, into: &mut [u8]) -> Result<(), FetchError> {
+    fn read(&self, file: &WantedFile<'_>, at: u64, into: &mut [u8]) -> Result<(), FetchError> {
         let got = match self.source.read(&file.object(), file.entry.offset + at, into) {
             Err(ObjectError::Missing { .. }) => return Err(damage(file.entry, Fault::Missing)),
             got => got?,
@@ -98,14 +98,14 @@ impl Worker<'_> {
     }
 
     /// Writes a part of a file to its place.
-    fn write(&self, file: &Wanted<'_>, pack: &File, at: u64, bytes: &[u8]) -> Result<(), FetchError> {
+    fn write(&self, file: &WantedFile<'_>, pack: &File, at: u64, bytes: &[u8]) -> Result<(), FetchError> {
         pack.write_all_at(bytes, file.offset + at).at(&self.staging.path(&file.pack))?;
         self.space.written(bytes.len() as u64);
         Ok(())
     }
 
     /// Pulls adjacent files in one request, and verifies each as a whole.
-    fn span(&self, files: &[Wanted<'_>], buffer: &mut [u8]) -> Result<(), FetchError> {
+    fn span(&self, files: &[WantedFile<'_>], buffer: &mut [u8]) -> Result<(), FetchError> {
         let Some(first) = files.first() else { return Ok(()) };
         let start = first.entry.offset;
         let got = match self.source.read(&first.object(), start, buffer) {
@@ -130,7 +130,7 @@ impl Worker<'_> {
 
     /// Pulls a large file, the tail first, then piece by piece. Staged blocks are used if their checksums match. If the
     /// whole file does not match in the end, which takes a collision of checksums, everything is pulled again.
-    fn large(&self, file: &Wanted<'_>, buffer: &mut Vec<u8>) -> Result<(), FetchError> {
+    fn large(&self, file: &WantedFile<'_>, buffer: &mut Vec<u8>) -> Result<(), FetchError> {
         let pack = self.staging.open_pack(&file.pack)?;
         let table = self.tail(file, &pack)?;
         buffer.resize(self.source.piece_bytes().next_multiple_of(table.block_bytes()), 0);
@@ -151,7 +151,7 @@ impl Worker<'_> {
     }
 
     /// Pulls the checksum table and trailer, and checks them against the manifest.
-    fn tail(&self, file: &Wanted<'_>, pack: &File) -> Result<BlockTable, FetchError> {
+    fn tail(&self, file: &WantedFile<'_>, pack: &File) -> Result<BlockTable, FetchError> {
         let id = file.entry.id().ok_or_else(|| damage(file.entry, Fault::Unlisted))?;
         let impossible = || damage(file.entry, Fault::Content { what: "file size", offset: 0 });
         let body_bytes = BlockTable::body_bytes_of(id, file.entry.bytes).ok_or_else(impossible)?;
@@ -206,7 +206,7 @@ impl Worker<'_> {
 
 /// The body of a large file on its way into its pack.
 struct Body<'a> {
-    file: &'a Wanted<'a>,
+    file: &'a WantedFile<'a>,
     pack: &'a File,
     /// The checksums of the blocks.
     table: &'a BlockTable,

@@ -5,7 +5,7 @@ use crate::errors::{Damage, Fault, OpenError};
 use crate::files::FileId;
 use crate::manifest::{Manifest, PackEntry};
 use crate::map::{Mapping, Slice};
-use crate::residency::Mapped;
+use crate::residency::MappedPacks;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -75,9 +75,9 @@ impl VersionFolder {
     }
 
     /// The packs that are mapped so far.
-    pub fn mapped(&self) -> Mapped {
+    pub fn mapped(&self) -> MappedPacks {
         let maps = self.maps.lock();
-        Mapped::new(maps.values().map(Arc::clone).collect())
+        MappedPacks::new(maps.values().map(Arc::clone).collect())
     }
 
     /// Returns the manifest and drops the rest.

@@ -1,6 +1,6 @@
 //! The head of a patch: the versions that it leads from and to, and the place of each partition's changes.
 
-use super::Unusable;
+use super::UnusablePatch;
 use kith_types::PartitionId;
 
 const MAGIC: &[u8; 8] = b"kithptch";
@@ -41,11 +41,11 @@ impl Head {
     }
 
     /// The length of the head that begins with these bytes. A head has at most one section per partition.
-    pub fn bytes_of(start: &[u8], partitions: u32) -> Result<usize, Unusable> {
-        let sections = start.get(12..16).and_then(|bytes| bytes.try_into().ok()).ok_or(Unusable)?;
+    pub fn bytes_of(start: &[u8], partitions: u32) -> Result<usize, UnusablePatch> {
+        let sections = start.get(12..16).and_then(|bytes| bytes.try_into().ok()).ok_or(UnusablePatch)?;
         let sections = u32::from_le_bytes(sections);
         if !start.starts_with(MAGIC) || partitions < sections {
-            return Err(Unusable);
+            return Err(UnusablePatch);
         }
         Ok(Self::bytes_for(sections as usize))
     }
@@ -70,28 +70,29 @@ impl Head {
     }
 
     /// Decodes a head from exactly its bytes.
-    pub fn decode(bytes: &[u8]) -> Result<Self, Unusable> {
-        let (covered, crc) = bytes.split_last_chunk::<CRC_BYTES>().ok_or(Unusable)?;
+    pub fn decode(bytes: &[u8]) -> Result<Self, UnusablePatch> {
+        let (covered, crc) = bytes.split_last_chunk::<CRC_BYTES>().ok_or(UnusablePatch)?;
         if kith_types::crc32c(covered) != u32::from_le_bytes(*crc) || covered.len() < SECTIONS_AT {
-            return Err(Unusable);
+            return Err(UnusablePatch);
         }
         let hash = |at: usize| {
-            let bytes: [u8; HASH_BYTES] = covered[at..at + HASH_BYTES].try_into().map_err(|_| Unusable)?;
+            let bytes: [u8; HASH_BYTES] =
+                covered[at..at + HASH_BYTES].try_into().map_err(|_| UnusablePatch)?;
             Ok(blake3::Hash::from_bytes(bytes).to_hex().to_string())
         };
         let mut sections = Vec::new();
         for bytes in covered[SECTIONS_AT..].chunks(SECTION_BYTES) {
-            let (partition, rest) = bytes.split_first_chunk::<4>().ok_or(Unusable)?;
-            let (size, blake3) = rest.split_first_chunk::<8>().ok_or(Unusable)?;
+            let (partition, rest) = bytes.split_first_chunk::<4>().ok_or(UnusablePatch)?;
+            let (size, blake3) = rest.split_first_chunk::<8>().ok_or(UnusablePatch)?;
             sections.push(Section {
                 partition: PartitionId(u32::from_le_bytes(*partition)),
                 bytes: u64::from_le_bytes(*size),
-                blake3: blake3.try_into().map_err(|_| Unusable)?,
+                blake3: blake3.try_into().map_err(|_| UnusablePatch)?,
             });
         }
         let head = Self { base: hash(16)?, manifest: hash(16 + HASH_BYTES)?, sections };
         let is_sorted = head.sections.is_sorted_by(|a, b| a.partition < b.partition);
         // A head has one spelling: another format version, or another number of sections, gives other bytes.
-        if is_sorted && head.encode() == bytes { Ok(head) } else { Err(Unusable) }
+        if is_sorted && head.encode() == bytes { Ok(head) } else { Err(UnusablePatch) }
     }
 }

@@ -16,7 +16,7 @@ mod writer;
 
 pub use bytes::PatchBytes;
 pub use head::Head;
-pub use merge::{Merging, merge};
+pub use merge::{MergeSink, merge};
 pub use section::{Change, SectionReader};
 pub use writer::PatchWriter;
 
@@ -25,7 +25,7 @@ pub const PATCH_NAME: &str = "changes.patch";
 
 /// The bytes are not a patch, or the patch of another version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Unusable;
+pub struct UnusablePatch;
 
 #[cfg(test)]
 mod tests;

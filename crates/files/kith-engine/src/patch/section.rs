@@ -5,7 +5,7 @@
 //! ```
 
 use super::head::Section;
-use super::{PatchBytes, Unusable};
+use super::{PatchBytes, UnusablePatch};
 use crate::chunk::{KEY_BYTES_MAX, RECORD_VALUE_BYTES_MAX};
 use kith_types::delta::{put_varint, take_varint};
 use kith_types::position_of_key;
@@ -44,7 +44,7 @@ pub struct SectionReader<'p, 's> {
 
 impl<'p, 's> SectionReader<'p, 's> {
     /// Opens the section that begins at `at`, and reads its first change.
-    pub fn open(bytes: &'p mut PatchBytes<'s>, section: Section, at: u64) -> Result<Self, Unusable> {
+    pub fn open(bytes: &'p mut PatchBytes<'s>, section: Section, at: u64) -> Result<Self, UnusablePatch> {
         let hasher = blake3::Hasher::new();
         let mut reader =
             Self { bytes, section, at, left: section.bytes, hasher, change: Some(Change::default()) };
@@ -58,24 +58,24 @@ impl<'p, 's> SectionReader<'p, 's> {
     }
 
     /// Moves to the next change.
-    pub fn advance(&mut self) -> Result<(), Unusable> {
+    pub fn advance(&mut self) -> Result<(), UnusablePatch> {
         let Some(mut change) = self.change.take() else { return Ok(()) };
         if self.left == 0 {
             let whole = *self.hasher.finalize().as_bytes() == self.section.blake3;
-            return if whole { Ok(()) } else { Err(Unusable) };
+            return if whole { Ok(()) } else { Err(UnusablePatch) };
         }
         let start = self.bytes.get(self.at, self.left.min(LENGTHS_BYTES_MAX))?;
         let mut rest = start;
-        let key_bytes = take_varint(&mut rest).map_err(|_| Unusable)?;
-        let value_bytes = take_varint(&mut rest).map_err(|_| Unusable)?;
+        let key_bytes = take_varint(&mut rest).map_err(|_| UnusablePatch)?;
+        let value_bytes = take_varint(&mut rest).map_err(|_| UnusablePatch)?;
         let lengths = (start.len() - rest.len()) as u64;
         let (is_put, value_bytes) = (value_bytes > 0, value_bytes.saturating_sub(1));
         if key_bytes > KEY_BYTES_MAX as u64 || value_bytes > RECORD_VALUE_BYTES_MAX as u64 {
-            return Err(Unusable);
+            return Err(UnusablePatch);
         }
         let total = lengths + key_bytes + value_bytes;
         if total > self.left {
-            return Err(Unusable);
+            return Err(UnusablePatch);
         }
         let bytes = self.bytes.get(self.at, total)?;
         self.hasher.update(bytes);

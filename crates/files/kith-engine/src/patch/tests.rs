@@ -52,7 +52,11 @@ fn manifest(version: u64, bytes: u64) -> Manifest {
 type Wanted = BTreeMap<PartitionId, BTreeMap<(u64, Vec<u8>), Option<Vec<u8>>>>;
 
 /// Reads all changes of the partitions that `wanted` selects.
-fn read(patch: &Bytes, new: &Manifest, wanted: &dyn Fn(PartitionId) -> bool) -> Result<Wanted, Unusable> {
+fn read(
+    patch: &Bytes,
+    new: &Manifest,
+    wanted: &dyn Fn(PartitionId) -> bool,
+) -> Result<Wanted, UnusablePatch> {
     let (head, mut bytes) = PatchBytes::open(patch, new)?;
     let mut found = Wanted::new();
     for (section, at) in bytes.want(&head, wanted) {
@@ -102,13 +106,13 @@ proptest! {
             expected.retain(|partition, _| partition.0 == only);
             prop_assert_eq!(read(&patch, &new, &|partition| partition.0 == only), Ok(expected));
         }
-        prop_assert_eq!(read(&patch, &base, &|_| true), Err(Unusable), "of another version");
+        prop_assert_eq!(read(&patch, &base, &|_| true), Err(UnusablePatch), "of another version");
         let at = flipped.index(patch.0.len());
         patch.0[at] ^= 0x10;
-        prop_assert_eq!(read(&patch, &new, &|_| true), Err(Unusable));
+        prop_assert_eq!(read(&patch, &new, &|_| true), Err(UnusablePatch));
         patch.0[at] ^= 0x10;
         patch.0.truncate(at);
-        prop_assert_eq!(read(&patch, &new, &|_| true), Err(Unusable));
+        prop_assert_eq!(read(&patch, &new, &|_| true), Err(UnusablePatch));
     }
 }
 
@@ -136,13 +140,13 @@ fn heads_that_cannot_be_are_refused() {
     let sorted = head(vec![section(1), section(2)]);
     assert_eq!(Head::decode(&sorted.encode()), Ok(sorted.clone()));
     assert_eq!(Head::bytes_of(&sorted.encode(), 9), Ok(sorted.encode().len()));
-    assert_eq!(Head::bytes_of(&sorted.encode(), 1), Err(Unusable), "more sections than partitions");
-    assert_eq!(Head::decode(&head(vec![section(2), section(2)]).encode()), Err(Unusable));
+    assert_eq!(Head::bytes_of(&sorted.encode(), 1), Err(UnusablePatch), "more sections than partitions");
+    assert_eq!(Head::decode(&head(vec![section(2), section(2)]).encode()), Err(UnusablePatch));
     let mut newer = sorted.encode();
     newer[8] = 2;
     let (covered, crc) = newer.split_last_chunk_mut::<4>().unwrap();
     *crc = kith_types::crc32c(covered).to_le_bytes();
-    assert_eq!(Head::decode(&newer), Err(Unusable), "another format version");
+    assert_eq!(Head::decode(&newer), Err(UnusablePatch), "another format version");
     // A section larger than all files of the version would be read into memory.
     let large = Section { bytes: 1 << 40, ..section(1) };
     let patch = Bytes(head(vec![large]).encode());

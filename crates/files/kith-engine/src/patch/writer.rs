@@ -26,7 +26,7 @@ pub struct PatchWriter {
 
 /// The partitions and the size of a written patch.
 #[derive(Default)]
-pub struct Patched {
+pub struct PatchSummary {
     /// The partitions whose changes it contains.
     pub partitions: BTreeSet<PartitionId>,
     /// Its size in bytes; 0 if no patch was written.
@@ -84,7 +84,7 @@ impl PatchWriter {
     }
 
     /// Writes the sections that are worth keeping, and syncs the file.
-    pub fn finish(mut self, base: &Manifest, new: &Manifest) -> Result<Patched, WriteError> {
+    pub fn finish(mut self, base: &Manifest, new: &Manifest) -> Result<PatchSummary, WriteError> {
         self.end();
         let path = self.dir.join(PATCH_NAME);
         let (sections, spool) = (std::mem::take(&mut self.sections), self.spool);
@@ -96,12 +96,12 @@ impl PatchWriter {
         };
         let worth: Vec<Section> = sections.iter().copied().filter(is_worth).collect();
         if worth.is_empty() {
-            return Ok(Patched::default());
+            return Ok(PatchSummary::default());
         }
         let head = Head { base: base.hash(), manifest: new.hash(), sections: worth };
         let written = write(&path, &head, &sections, spool);
         written.map_err(|source| WriteError::Io { path, source })?;
-        Ok(Patched {
+        Ok(PatchSummary {
             bytes: head.bytes() + head.sections.iter().map(|section| section.bytes).sum::<u64>(),
             partitions: head.sections.iter().map(|section| section.partition).collect(),
         })

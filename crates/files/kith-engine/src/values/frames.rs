@@ -2,7 +2,7 @@
 
 use super::ValueError;
 use super::compression::{Decompressor, decompress};
-use crate::chunk::Found;
+use crate::chunk::FoundRecord;
 use zstd::bulk;
 
 /// Turns the records of one call into values.
@@ -24,7 +24,7 @@ impl<'a> Frames<'a> {
     }
 
     /// The value of a record. It is used first and proven afterwards, so that a change in between is detected.
-    pub(super) fn value<'s>(&'s mut self, found: &Found<'s>) -> Result<&'s [u8], ValueError> {
+    pub(super) fn value<'s>(&'s mut self, found: &FoundRecord<'s>) -> Result<&'s [u8], ValueError> {
         let Some(decompressor) = self.decompressor else {
             found.prove()?;
             return Ok(found.value());

@@ -9,7 +9,7 @@ use crate::errors::{Damage, Fault, OpenError, ReadError};
 use crate::files::{FileId, FileKind};
 use crate::manifest::{KeyType, Manifest};
 use crate::pack::VersionFolder;
-use crate::residency::Mapped;
+use crate::residency::MappedPacks;
 use crate::sealed::HEADER_BYTES;
 use kith_schema::{Schema, SourceValue};
 use kith_types::{PartitionCount, PartitionId};
@@ -20,7 +20,7 @@ use std::sync::OnceLock;
 /// A version of a store, open for reading: some of its partitions, mapped.
 pub struct ValuesReader {
     pub(super) folder: VersionFolder,
-    mapped: Mapped,
+    mapped: MappedPacks,
     key: KeyType,
     partition_count: PartitionCount,
     /// The chunk sets of each held partition, by partition index.
@@ -224,7 +224,7 @@ impl ValuesReader {
     }
 
     /// The mapped files.
-    pub fn mapped(&self) -> &Mapped {
+    pub fn mapped(&self) -> &MappedPacks {
         &self.mapped
     }
 

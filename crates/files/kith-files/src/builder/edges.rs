@@ -3,10 +3,10 @@
 //! The number of columns is part of the record's type, so that an edge without columns takes 24 bytes. It is rounded up to
 //! one of a few widths; the additional columns are zeros.
 
-use super::lists::{self, Written};
+use super::lists::{self, WrittenLists};
 use super::record::{EdgeRecord, prefix_of};
 use super::{BuildError, BuildOptions, BuildProgress, EDGE_SHARE, sort_options};
-use crate::{ExternalSorter, SortError, Sorted};
+use crate::{ExternalSorter, SortError, SortedRecords};
 use kith_schema::KindRole;
 use kith_types::PartitionCount;
 use std::path::Path;
@@ -21,9 +21,9 @@ pub(super) trait EdgeSink: Send {
         self: Box<Self>,
         options: &BuildOptions,
         dir: &Path,
-        members: Sorted<[u64; 2]>,
+        members: SortedRecords<[u64; 2]>,
         progress: &mut dyn FnMut(BuildProgress),
-    ) -> Result<Written, BuildError>;
+    ) -> Result<WrittenLists, BuildError>;
 }
 
 /// The sink for the options' number of columns.
@@ -75,9 +75,9 @@ impl<const N: usize> EdgeSink for Edges<N> {
         self: Box<Self>,
         options: &BuildOptions,
         dir: &Path,
-        members: Sorted<[u64; 2]>,
+        members: SortedRecords<[u64; 2]>,
         progress: &mut dyn FnMut(BuildProgress),
-    ) -> Result<Written, BuildError> {
+    ) -> Result<WrittenLists, BuildError> {
         lists::write(self.sorter.finish()?, members, options, dir, progress)
     }
 }

@@ -3,7 +3,7 @@
 use super::postings::{ListTail, PartitionTail};
 use super::record::{EdgeRecord, ListTag, list_tag};
 use super::{BuildError, BuildOptions, BuildProgress, BuildSummary, PAIR_SHARE, sort_options};
-use crate::{ExternalSorter, SortError, Sorted};
+use crate::{ExternalSorter, SortError, SortedRecords};
 use kith_engine::{ChunkSetWriter, FileEntry, KeyType, encode_list, lists_of};
 use kith_schema::KindRole;
 use kith_types::{Direction, PartitionId};
@@ -14,7 +14,7 @@ use std::thread;
 
 /// The files of all partitions together.
 #[derive(Default)]
-pub(super) struct Written {
+pub(super) struct WrittenLists {
     pub(super) files: Vec<FileEntry>,
     /// All counts except bytes and self loops.
     pub(super) counts: BuildSummary,
@@ -25,12 +25,12 @@ type TailSink<'a> = dyn FnMut(PartitionTail) -> Result<ControlFlow<()>, BuildErr
 
 /// Writes every partition into `dir`.
 pub(super) fn write<const N: usize>(
-    records: Sorted<EdgeRecord<N>>,
-    members: Sorted<[u64; 2]>,
+    records: SortedRecords<EdgeRecord<N>>,
+    members: SortedRecords<[u64; 2]>,
     options: &BuildOptions,
     dir: &Path,
     progress: &mut dyn FnMut(BuildProgress),
-) -> Result<Written, BuildError> {
+) -> Result<WrittenLists, BuildError> {
     let spilled_runs = records.spilled_runs() + members.spilled_runs();
     let mut lists = Lists {
         records: Peekable::new(records)?,
@@ -38,7 +38,7 @@ pub(super) fn write<const N: usize>(
         options,
         dir,
         list: List::new(options.columns.len()),
-        written: Written {
+        written: WrittenLists {
             counts: BuildSummary { spilled_runs, ..BuildSummary::default() },
             files: Vec::new(),
         },
@@ -59,7 +59,7 @@ struct Lists<'a, const N: usize> {
     dir: &'a Path,
     /// The current list.
     list: List,
-    written: Written,
+    written: WrittenLists,
 }
 
 impl<const N: usize> Lists<'_, N> {
@@ -247,12 +247,12 @@ impl List {
 
 /// Sorted records, with access to the next one.
 struct Peekable<R> {
-    sorted: Sorted<R>,
+    sorted: SortedRecords<R>,
     head: Option<R>,
 }
 
 impl<R: crate::SortRecord> Peekable<R> {
-    fn new(mut sorted: Sorted<R>) -> Result<Self, SortError> {
+    fn new(mut sorted: SortedRecords<R>) -> Result<Self, SortError> {
         Ok(Peekable { head: sorted.next()?, sorted })
     }
 

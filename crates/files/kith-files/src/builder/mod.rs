@@ -27,7 +27,7 @@ use kith_engine::writing::{Piece, write_packs};
 use kith_engine::{Content, Counts, FileEntry, GraphContent, Manifest};
 use kith_schema::{Column, KindRole};
 use kith_types::{PartitionCount, StoreVersion, check_component_name, partition_of_id};
-use lists::Written;
+use lists::WrittenLists;
 pub(super) use staging::Staging;
 use std::path::PathBuf;
 
@@ -210,7 +210,7 @@ fn sort_options(options: &BuildOptions, share: MemoryShare, threads: usize) -> S
     SortOptions { memory_bytes, scratch_dir: options.scratch_dir.clone(), threads }
 }
 
-fn summary(written: &Written) -> BuildSummary {
+fn summary(written: &WrittenLists) -> BuildSummary {
     let bytes = |extensions: &[&str]| -> u64 {
         let of = |file: &&FileEntry| extensions.iter().any(|extension| file.name.ends_with(extension));
         written.files.iter().filter(of).map(|file| file.bytes).sum()

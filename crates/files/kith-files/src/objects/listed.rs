@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 /// An object below a place.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Listed {
+pub struct ListedObject {
     /// Its name relative to the place, with parts separated by `/`.
     pub name: String,
     /// Its length in bytes.

@@ -46,7 +46,7 @@ mod upload;
 pub use access::Access;
 pub use claim::{ClaimError, IDENTITY_NAME};
 pub use error::ObjectsError;
-pub use listed::Listed;
+pub use listed::ListedObject;
 pub use location::{Location, LocationError};
 pub use partitions::PartitionObjects;
 pub use place::Objects;

@@ -1,6 +1,6 @@
 //! A place and the objects in it.
 
-use crate::objects::listed::Listed;
+use crate::objects::listed::ListedObject;
 use crate::objects::partitions::PartitionObjects;
 use crate::objects::put_new::put_new_file;
 use crate::objects::remote::{Remote, block_on};
@@ -74,7 +74,7 @@ impl Objects {
     ///
     /// # Errors
     /// If the place cannot be read. A folder that does not exist is empty, as a prefix would be.
-    pub fn list(&self) -> Result<Vec<Listed>, ObjectsError> {
+    pub fn list(&self) -> Result<Vec<ListedObject>, ObjectsError> {
         let mut found = match (&self.remote, &self.location) {
             (Some(remote), _) => remote.list()?,
             (None, Location::Folder(folder)) => {
@@ -209,7 +209,7 @@ fn names_in(folder: &Path) -> Result<BTreeSet<String>, ObjectsError> {
     }
 }
 
-fn below(folder: &Path, prefix: &str, found: &mut Vec<Listed>) -> Result<(), ObjectsError> {
+fn below(folder: &Path, prefix: &str, found: &mut Vec<ListedObject>) -> Result<(), ObjectsError> {
     let failed = |source| ObjectsError::Local { path: folder.to_owned(), source };
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -223,7 +223,7 @@ fn below(folder: &Path, prefix: &str, found: &mut Vec<Listed>) -> Result<(), Obj
             below(&entry.path(), &format!("{name}/"), found)?;
         } else {
             let modified = metadata.modified().map_err(failed)?;
-            found.push(Listed { name, bytes: metadata.len(), modified });
+            found.push(ListedObject { name, bytes: metadata.len(), modified });
         }
     }
     Ok(())

@@ -2,7 +2,7 @@
 
 #[cfg(feature = "cloud")]
 use crate::objects::clients::client;
-use crate::objects::listed::Listed;
+use crate::objects::listed::ListedObject;
 use crate::objects::{Access, Location, ObjectsError};
 use futures::{StreamExt, TryStreamExt};
 use kith_engine::MANIFEST_NAME;
@@ -134,13 +134,17 @@ impl Remote {
         meta.map(|meta| meta.size).map_err(|error| ObjectsError::of(self.named(name), error))
     }
 
-    pub(crate) fn list(&self) -> Result<Vec<Listed>, ObjectsError> {
+    pub(crate) fn list(&self) -> Result<Vec<ListedObject>, ObjectsError> {
         let failed = |error| ObjectsError::of(self.location.to_string(), error);
         block_on(async {
             let listed = self.store.list(Some(&self.prefix)).map_err(failed);
             let listed = listed.try_filter_map(async |meta| {
                 let name = self.relative(&meta.location);
-                Ok(name.map(|name| Listed { name, bytes: meta.size, modified: meta.last_modified.into() }))
+                Ok(name.map(|name| ListedObject {
+                    name,
+                    bytes: meta.size,
+                    modified: meta.last_modified.into(),
+                }))
             });
             listed.try_collect().await
         })

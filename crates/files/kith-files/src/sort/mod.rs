@@ -128,18 +128,18 @@ impl<R: SortRecord> ExternalSorter<R> {
     ///
     /// # Errors
     /// If scratch files cannot be written or read back.
-    pub fn finish(mut self) -> Result<Sorted<R>, SortError> {
+    pub fn finish(mut self) -> Result<SortedRecords<R>, SortError> {
         let records = self.records;
         let Some(mut spiller) = self.spiller.take() else {
             self.buffer.sort_unstable();
-            return Ok(Sorted { records, runs: 0, from: Input::Memory(self.buffer.into_iter()) });
+            return Ok(SortedRecords { records, runs: 0, from: Input::Memory(self.buffer.into_iter()) });
         };
         spiller.spill(std::mem::take(&mut self.buffer))?;
         let (scratch, runs) = spiller.finish()?;
         let count = runs.len();
         let (scratch, runs) = merge_down::<R>(scratch, runs, &self.options)?;
         let merge = Merge::new(&scratch, &runs)?;
-        Ok(Sorted { records, runs: count, from: Input::Runs(merge) })
+        Ok(SortedRecords { records, runs: count, from: Input::Runs(merge) })
     }
 
     /// Makes room if the buffer is full or not yet allocated.
@@ -176,7 +176,7 @@ impl<R: SortRecord> Spill for Vec<R> {
 }
 
 /// Sorted records. Equal ones are adjacent.
-pub struct Sorted<R> {
+pub struct SortedRecords<R> {
     records: u64,
     runs: usize,
     from: Input<R>,
@@ -187,7 +187,7 @@ enum Input<R> {
     Runs(Merge<R>),
 }
 
-impl<R: SortRecord> Sorted<R> {
+impl<R: SortRecord> SortedRecords<R> {
     /// The next record; `None` at the end.
     ///
     /// # Errors

@@ -34,7 +34,7 @@ pub use partition::PartitionBuilder;
 pub use sample::DictionarySample;
 use std::path::Path;
 pub use summary::{PartitionSummary, SUMMARY_NAME};
-use writer::{Coding, ValuesWriter, write_dictionary};
+use writer::{ValueCoding, ValuesWriter, write_dictionary};
 
 /// Builds a version of a store.
 pub struct ValuesBuilder {
@@ -137,8 +137,8 @@ fn make_folder(path: &Path) -> Result<(), ValuesBuildError> {
 }
 
 /// The encoding of values in files.
-fn coding(options: &ValuesOptions) -> Result<Coding, ValuesBuildError> {
-    let Some(zstd) = &options.compression else { return Ok(Coding::Plain) };
+fn coding(options: &ValuesOptions) -> Result<ValueCoding, ValuesBuildError> {
+    let Some(zstd) = &options.compression else { return Ok(ValueCoding::Plain) };
     let dictionary = zstd.dictionary.as_deref().ok_or(ValuesBuildError::NoDictionary)?;
-    Ok(Coding::compressing(zstd.level, dictionary)?)
+    Ok(ValueCoding::compressing(zstd.level, dictionary)?)
 }

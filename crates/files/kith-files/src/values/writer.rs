@@ -16,20 +16,20 @@ use std::path::Path;
 const ROWS_PER_REPORT: u64 = 100_000;
 
 /// The encoding of values in a file.
-pub(super) enum Coding {
+pub(super) enum ValueCoding {
     Plain,
     Zstd(Box<Compressor>),
 }
 
-impl Coding {
+impl ValueCoding {
     pub(super) fn compressing(level: i32, dictionary: &[u8]) -> io::Result<Self> {
-        Ok(Coding::Zstd(Box::new(Compressor::new(level, dictionary)?)))
+        Ok(ValueCoding::Zstd(Box::new(Compressor::new(level, dictionary)?)))
     }
 
     fn stored<'v>(&mut self, value: &'v [u8]) -> Result<Cow<'v, [u8]>, ValuesBuildError> {
         Ok(match self {
-            Coding::Plain => Cow::Borrowed(value),
-            Coding::Zstd(compressor) => Cow::Owned(compressor.compress(value)?),
+            ValueCoding::Plain => Cow::Borrowed(value),
+            ValueCoding::Zstd(compressor) => Cow::Owned(compressor.compress(value)?),
         })
     }
 }
@@ -45,7 +45,7 @@ pub(super) struct WrittenValues {
 pub(super) struct ValuesWriter<'a, P> {
     dir: &'a Path,
     key: KeyType,
-    coding: Coding,
+    coding: ValueCoding,
     /// The partitions that are not begun yet, ascending. Each gets a chunk set, with or without rows.
     partitions: P,
     current: Option<(PartitionId, ChunkSetWriter)>,

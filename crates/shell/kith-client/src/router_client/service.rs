@@ -10,7 +10,7 @@ use crate::{
     note_mismatches,
 };
 use futures::{FutureExt, future::BoxFuture};
-use kith_net::Unwritten;
+use kith_net::SendFailure;
 use kith_query::{
     AggregateAnswer, AggregateQuery, Answered, BatchAnswer, BatchKeys, BatchStream, ComputeAnswer, ComputeAt,
     ComputeQuery, GraphQuery, GremlinAnswer, GremlinQuery, Outlet, Proofs, QueryError, QueryOptions,
@@ -107,8 +107,8 @@ impl RouterClient {
         let reply = match &self.frames {
             Some(frames) => frames.ask_once(&self.addr, Op::Write, patience, &request).await,
             None => match tokio::time::timeout(patience, self.graph.clone().write(request)).await {
-                Ok(reply) => reply.map(Response::into_inner).map_err(Unwritten::after_sending),
-                Err(_) => Err(Unwritten::Lost(overdue(patience))),
+                Ok(reply) => reply.map(Response::into_inner).map_err(SendFailure::after_sending),
+                Err(_) => Err(SendFailure::Lost(overdue(patience))),
             },
         };
         written_from_wire(reply.map_err(|unwritten| self.unwritten(&unwritten))?)
@@ -138,10 +138,10 @@ impl RouterClient {
     }
 
     /// The error of a write without a reply.
-    fn unwritten(&self, unwritten: &Unwritten) -> QueryError {
+    fn unwritten(&self, unwritten: &SendFailure) -> QueryError {
         match unwritten {
-            Unwritten::Lost(status) => self.lost(status),
-            Unwritten::Unsent(status) | Unwritten::Refused(status) => self.error(status),
+            SendFailure::Lost(status) => self.lost(status),
+            SendFailure::Unsent(status) | SendFailure::Refused(status) => self.error(status),
         }
     }
 

@@ -2,7 +2,7 @@
 //! so rewriting a few kilobytes is the simplest way to be atomic.
 
 use super::{
-    Committed, Condition, Entry, LeaseId, MetadataError, MetadataStore, Reply, Snapshot, Write, covers,
+    CommitReceipt, Condition, Entry, LeaseId, MetadataError, MetadataStore, Reply, Snapshot, Write, covers,
 };
 use futures::{FutureExt, StreamExt, stream::BoxStream};
 use serde::{Deserialize, Serialize};
@@ -97,11 +97,15 @@ impl EmbeddedMetadata {
         Self { shared: Arc::new(Shared { state: Mutex::new(state), revision }), file }
     }
 
-    fn commit_now(&self, conditions: &[Condition], writes: Vec<Write>) -> Result<Committed, MetadataError> {
+    fn commit_now(
+        &self,
+        conditions: &[Condition],
+        writes: Vec<Write>,
+    ) -> Result<CommitReceipt, MetadataError> {
         let mut state = self.shared.lock();
         state.end_leases(Instant::now());
         if !conditions.iter().all(|condition| state.revision_of(&condition.key) == condition.revision) {
-            return Ok(Committed::Conflict);
+            return Ok(CommitReceipt::Conflict);
         }
         if let Some(lease) =
             writes.iter().filter_map(|write| write.lease).find(|id| !state.leases.contains_key(id))
@@ -118,7 +122,7 @@ impl EmbeddedMetadata {
         state.apply(revision, writes);
         drop(state);
         self.shared.revision.send_replace(revision);
-        Ok(Committed::At(revision))
+        Ok(CommitReceipt::At(revision))
     }
 }
 
@@ -222,7 +226,7 @@ impl MetadataStore for EmbeddedMetadata {
         async move { Ok(self.shared.snapshot(prefix)) }.boxed()
     }
 
-    fn commit(&self, conditions: Vec<Condition>, writes: Vec<Write>) -> Reply<'_, Committed> {
+    fn commit(&self, conditions: Vec<Condition>, writes: Vec<Write>) -> Reply<'_, CommitReceipt> {
         async move { self.commit_now(&conditions, writes) }.boxed()
     }
 

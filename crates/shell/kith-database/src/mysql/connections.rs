@@ -75,7 +75,7 @@ pub(super) struct Lease<'a> {
 
 /// The result of a statement.
 #[derive(Debug, Default)]
-pub(super) struct Returned {
+pub(super) struct StatementResult {
     /// The number of rows that the statement matched.
     pub affected: u64,
     pub rows: Vec<Row>,
@@ -150,7 +150,7 @@ impl Connections {
 
     /// Waits for a free connection, and runs the first packet of a transaction on it. A connection that turns out to be
     /// closed is replaced.
-    pub async fn begin(&self, first: &[String]) -> Result<(Lease<'_>, Vec<Returned>), PacketError> {
+    pub async fn begin(&self, first: &[String]) -> Result<(Lease<'_>, Vec<StatementResult>), PacketError> {
         self.begin_reading(first, ANSWERS_BYTES_MAX).await
     }
 
@@ -159,7 +159,7 @@ impl Connections {
         &self,
         first: &[String],
         answers_max: usize,
-    ) -> Result<(Lease<'_>, Vec<Returned>), PacketError> {
+    ) -> Result<(Lease<'_>, Vec<StatementResult>), PacketError> {
         loop {
             let mut lease = self.lease().await?;
             match lease.run_reading(first, answers_max).await {
@@ -242,7 +242,7 @@ impl Connections {
 
 impl Lease<'_> {
     /// Runs statements in one packet, or one by one if the server does not accept several in a packet.
-    pub async fn run(&mut self, statements: &[String]) -> Result<Vec<Returned>, PacketError> {
+    pub async fn run(&mut self, statements: &[String]) -> Result<Vec<StatementResult>, PacketError> {
         self.run_reading(statements, ANSWERS_BYTES_MAX).await
     }
 
@@ -251,7 +251,7 @@ impl Lease<'_> {
         &mut self,
         statements: &[String],
         answers_max: usize,
-    ) -> Result<Vec<Returned>, PacketError> {
+    ) -> Result<Vec<StatementResult>, PacketError> {
         let patience = self.from.options.statement_timeout;
         let together = self.from.options.statements_together;
         let run = run(self.connection.get(), statements, together, answers_max);
@@ -264,7 +264,7 @@ impl Lease<'_> {
         &mut self,
         statements: &[String],
         answers_max: usize,
-    ) -> Result<Vec<Returned>, PacketError> {
+    ) -> Result<Vec<StatementResult>, PacketError> {
         let (mut rest, mut returned) = (statements, Vec::with_capacity(statements.len()));
         while !rest.is_empty() {
             let (packet, others) = rest.split_at(first_packet(rest, self.from.sizes().statements));
@@ -275,7 +275,7 @@ impl Lease<'_> {
     }
 
     /// As [`Lease::run_all`], for statements that write.
-    pub async fn write_all(&mut self, statements: &[String]) -> Result<Vec<Returned>, PacketError> {
+    pub async fn write_all(&mut self, statements: &[String]) -> Result<Vec<StatementResult>, PacketError> {
         self.run_all(statements, ANSWERS_BYTES_MAX).await
     }
 
@@ -303,7 +303,7 @@ async fn run(
     statements: &[String],
     together: bool,
     answers_max: usize,
-) -> Result<Vec<Returned>, PacketError> {
+) -> Result<Vec<StatementResult>, PacketError> {
     let mut returned = Vec::with_capacity(statements.len());
     let packets = if together { vec![statements] } else { statements.chunks(1).collect() };
     let mut bytes = 0;
@@ -319,7 +319,7 @@ async fn run(
                 }
                 rows.push(row);
             }
-            returned.push(Returned { affected, rows });
+            returned.push(StatementResult { affected, rows });
         }
     }
     Ok(returned)

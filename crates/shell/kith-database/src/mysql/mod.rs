@@ -16,13 +16,13 @@ mod transaction;
 pub use login::PasswordError;
 
 use self::{
-    connections::{Connections, PacketError, Returned},
+    connections::{Connections, PacketError, StatementResult},
     failure::CallError,
     session::{Isolation, PacketSizes},
 };
 use crate::{
     AssociationPage, BeginTerm, CommitError, Database, DatabaseError, GraphIdentity, LogReply, MysqlTarget,
-    ObjectPage, PartitionQueries, Reply, SCHEMA_VERSION, Trim, Trimmed, fold::fold, rows,
+    ObjectPage, PartitionQueries, Reply, SCHEMA_VERSION, Trim, TrimResult, fold::fold, rows,
 };
 use futures::future::BoxFuture;
 use kith_live::{AssociationKey, Batch, RowsAt};
@@ -77,7 +77,7 @@ struct Home {
 
 impl Home {
     /// Checks the answer to [`sql::META`], and returns the version of the tables.
-    fn check(&self, meta: Option<Returned>) -> Result<u32, DatabaseError> {
+    fn check(&self, meta: Option<StatementResult>) -> Result<u32, DatabaseError> {
         let row = meta.into_iter().flat_map(|returned| returned.rows).next();
         let [version, graph, partitions] = sql::numbers("meta", row.ok_or_else(|| self.no_graph())?)?;
         let version = u32::try_from(version).unwrap_or(u32::MAX);
@@ -281,7 +281,7 @@ impl Database for MysqlDatabase {
         })
     }
 
-    fn trim(&self, partition: PartitionId, trim: Trim) -> Reply<'_, Trimmed> {
+    fn trim(&self, partition: PartitionId, trim: Trim) -> Reply<'_, TrimResult> {
         Box::pin(async move {
             self.home.identity.check_partition(partition)?;
             self.or_explained(transaction::trim(&self.writers, partition, trim).await).await

@@ -2,7 +2,7 @@
 
 use super::{
     Home,
-    connections::{Connections, Returned, first_packet},
+    connections::{Connections, StatementResult, first_packet},
     sql,
 };
 use crate::{
@@ -33,7 +33,7 @@ async fn snapshot(
     partitions: impl Iterator<Item = PartitionId>,
     statements: Vec<String>,
     rows_max: usize,
-) -> Result<(Points, Vec<Returned>), DatabaseError> {
+) -> Result<(Points, Vec<StatementResult>), DatabaseError> {
     let mut all = vec![sql::BEGIN_SNAPSHOT.to_owned(), sql::points(partitions)];
     all.extend(statements);
     all.push(sql::COMMIT.to_owned());
@@ -44,13 +44,13 @@ async fn snapshot(
     lease.give_back();
     let mut returned = returned.into_iter().skip(1);
     let points = points_of(returned.next())?;
-    let mut returned: Vec<Returned> = returned.collect();
+    let mut returned: Vec<StatementResult> = returned.collect();
     returned.pop();
     Ok((points, returned))
 }
 
 /// Returns the ends of logs from the answer to [`sql::points`].
-fn points_of(returned: Option<Returned>) -> Result<Points, DatabaseError> {
+fn points_of(returned: Option<StatementResult>) -> Result<Points, DatabaseError> {
     returned.unwrap_or_default().rows.into_iter().map(sql::partition_point).collect()
 }
 
@@ -71,14 +71,14 @@ fn no_row(partition: PartitionId) -> DatabaseError {
 /// Returns the end of a log from the answer to [`sql::point`].
 pub(super) fn one_point(
     partition: PartitionId,
-    returned: Option<Returned>,
+    returned: Option<StatementResult>,
 ) -> Result<LogPoint, DatabaseError> {
     let mut points: Vec<LogPoint> = decode(rows(&PARTITIONS, returned.unwrap_or_default())?)?;
     points.pop().ok_or_else(|| no_row(partition))
 }
 
 /// Returns the leader of a term from the answer to [`sql::terms`].
-pub(super) fn leader_of(term: Term, returned: Option<Returned>) -> Result<Option<u64>, DatabaseError> {
+pub(super) fn leader_of(term: Term, returned: Option<StatementResult>) -> Result<Option<u64>, DatabaseError> {
     let mut leader = None;
     for row in returned.unwrap_or_default().rows {
         let [found, _, known] = sql::numbers("terms", row)?;
@@ -87,7 +87,7 @@ pub(super) fn leader_of(term: Term, returned: Option<Returned>) -> Result<Option
     Ok(leader)
 }
 
-fn rows(table: &'static Table, returned: Returned) -> Result<Rows, DatabaseError> {
+fn rows(table: &'static Table, returned: StatementResult) -> Result<Rows, DatabaseError> {
     let kinds = table.read_columns().map(|column| column.kind);
     returned.rows.into_iter().map(|row| sql::cells(table.name, kinds.clone(), row)).collect()
 }
@@ -124,7 +124,7 @@ impl PartRead {
     fn rows(
         self,
         points: &Points,
-        returned: &mut impl Iterator<Item = Returned>,
+        returned: &mut impl Iterator<Item = StatementResult>,
     ) -> Result<RowsAt, DatabaseError> {
         let mut found = Vec::with_capacity(self.selects.len());
         for (select, statements) in self.selects.iter().zip(&self.statements) {
@@ -240,7 +240,7 @@ pub(super) async fn changes(
 }
 
 /// Returns the span of a term from the answer to [`sql::terms`].
-pub(super) fn span(term: Term, returned: Option<Returned>) -> Result<Option<TermSpan>, DatabaseError> {
+pub(super) fn span(term: Term, returned: Option<StatementResult>) -> Result<Option<TermSpan>, DatabaseError> {
     let rows = returned.unwrap_or_default().rows.into_iter();
     let rows: Vec<[u64; 3]> = rows.map(|row| sql::numbers("terms", row)).collect::<Result<_, _>>()?;
     Ok(match rows[..] {

@@ -3,14 +3,14 @@
 
 use super::{
     Home,
-    connections::{Connections, Lease, PacketError, Returned, first_packet},
+    connections::{Connections, Lease, PacketError, StatementResult, first_packet},
     failure::commit_failure,
     session::PacketSizes,
     snapshot::{leader_of, one_point, span},
     sql,
 };
 use crate::{
-    BeginTerm, CommitError, DatabaseError, Trim, Trimmed,
+    BeginTerm, CommitError, DatabaseError, Trim, TrimResult,
     fold::{Fence, TableWrites, Writes},
     log,
     tables::{CHANGES, Cell, TERMS},
@@ -133,7 +133,7 @@ async fn try_commit(
 
 /// Checks that no other objects have the unique values of a transaction, from the answers to its statements. The rows that
 /// the transaction returns after the required places are those of [`sql::value_holders`].
-fn free(uniques: &UniqueWrites, returned: impl Iterator<Item = Returned>) -> Result<(), CommitError> {
+fn free(uniques: &UniqueWrites, returned: impl Iterator<Item = StatementResult>) -> Result<(), CommitError> {
     if uniques.is_empty() {
         return Ok(());
     }
@@ -144,7 +144,7 @@ fn free(uniques: &UniqueWrites, returned: impl Iterator<Item = Returned>) -> Res
 /// Checks that logs contain the required places, from the answers to [`sql::point`] and [`sql::terms`] for each place.
 fn contained(
     requires: &[(PartitionId, LogPoint)],
-    returned: &mut impl Iterator<Item = Returned>,
+    returned: &mut impl Iterator<Item = StatementResult>,
 ) -> Result<(), CommitError> {
     requires.iter().try_for_each(|&(partition, point)| {
         let end = one_point(partition, returned.next())?;
@@ -181,7 +181,7 @@ fn statements(writes: &Writes, most: usize) -> Vec<String> {
 }
 
 /// Returns the number of rows that the last statement matched.
-fn affected(returned: &[Returned]) -> u64 {
+fn affected(returned: &[StatementResult]) -> u64 {
     returned.last().map_or(0, |returned| returned.affected)
 }
 
@@ -275,9 +275,9 @@ pub(super) async fn trim(
     writers: &Connections,
     partition: PartitionId,
     trim: Trim,
-) -> Result<Trimmed, DatabaseError> {
+) -> Result<TrimResult, DatabaseError> {
     let (mut lease, returned) = writers.begin(&[sql::written(partition, 1)]).await?;
-    let mut trimmed = Trimmed::default();
+    let mut trimmed = TrimResult::default();
     // Usually the oldest change stays, and the others need not be read.
     if log::cut(trim, &written(returned)?).is_some() {
         let first = lease.run(&[sql::written(partition, log::TRIMMED_MAX)]).await?;
@@ -294,7 +294,7 @@ pub(super) async fn trim(
 }
 
 /// Returns positions and times of changes.
-fn written(returned: Vec<Returned>) -> Result<Vec<(u64, u64)>, DatabaseError> {
+fn written(returned: Vec<StatementResult>) -> Result<Vec<(u64, u64)>, DatabaseError> {
     let rows = returned.into_iter().flat_map(|returned| returned.rows);
     rows.map(|row| sql::numbers(CHANGES.name, row).map(|[position, at]| (position, at))).collect()
 }

@@ -2,7 +2,7 @@
 
 use super::DatabaseProcesses;
 use crate::{CommitError, DatabaseError, GraphIdentity, LogError};
-use kith_net::Unwritten;
+use kith_net::SendFailure;
 use kith_types::ErrorCode;
 use kith_wire::{
     Message, REQUEST_BYTES_MAX, code_of,
@@ -53,33 +53,33 @@ pub(super) struct ProcessClient {
 }
 
 /// The reason why a call has no reply.
-pub(super) enum Failed {
+pub(super) enum CallFailure {
     /// The process cannot have processed the call.
     NotSent(DatabaseError),
     /// The process may have processed the call.
     Unknown(String),
 }
 
-impl From<Failed> for DatabaseError {
-    fn from(failed: Failed) -> Self {
+impl From<CallFailure> for DatabaseError {
+    fn from(failed: CallFailure) -> Self {
         match failed {
-            Failed::NotSent(error) => error,
-            Failed::Unknown(reason) => DatabaseError::Unavailable { reason },
+            CallFailure::NotSent(error) => error,
+            CallFailure::Unknown(reason) => DatabaseError::Unavailable { reason },
         }
     }
 }
 
-impl From<Failed> for CommitError {
-    fn from(failed: Failed) -> Self {
+impl From<CallFailure> for CommitError {
+    fn from(failed: CallFailure) -> Self {
         match failed {
-            Failed::NotSent(error) => CommitError::NotWritten(error),
-            Failed::Unknown(reason) => CommitError::Unknown { reason },
+            CallFailure::NotSent(error) => CommitError::NotWritten(error),
+            CallFailure::Unknown(reason) => CommitError::Unknown { reason },
         }
     }
 }
 
-impl From<Failed> for LogError {
-    fn from(failed: Failed) -> Self {
+impl From<CallFailure> for LogError {
+    fn from(failed: CallFailure) -> Self {
         LogError::Database(failed.into())
     }
 }
@@ -95,12 +95,12 @@ impl ProcessClient {
     }
 
     /// Sends a call and waits for its outcome.
-    pub async fn call(&self, call: Call) -> Result<Outcome, Failed> {
+    pub async fn call(&self, call: Call) -> Result<Outcome, CallFailure> {
         let request = v1::DatabaseRequest { graph: Some(self.graph()), call: Some(call) };
         let bytes = request.encoded_len();
         if REQUEST_BYTES_MAX < bytes {
             let detail = format!("a request of {bytes} bytes is longer than {REQUEST_BYTES_MAX}");
-            return Err(Failed::NotSent(DatabaseError::Invalid { detail }));
+            return Err(CallFailure::NotSent(DatabaseError::Invalid { detail }));
         }
         let timeout = self.target.options.timeout;
         let deadline = Instant::now() + timeout;
@@ -116,8 +116,9 @@ impl ProcessClient {
         let patience = deadline.saturating_duration_since(Instant::now());
         let asked = processes.frames.ask_once(&addr, Op::Database, patience, &request).await;
         let reply: v1::DatabaseReply = asked.map_err(|error| self.failed(&addr, error))?;
-        let unknown =
-            || Failed::Unknown(format!("{} sent a reply that this release does not know", self.name(&addr)));
+        let unknown = || {
+            CallFailure::Unknown(format!("{} sent a reply that this release does not know", self.name(&addr)))
+        };
         reply.outcome.ok_or_else(unknown)
     }
 
@@ -138,20 +139,22 @@ impl ProcessClient {
     }
 
     /// Returns the meaning of a call without a reply.
-    fn failed(&self, addr: &str, error: Unwritten) -> Failed {
+    fn failed(&self, addr: &str, error: SendFailure) -> CallFailure {
         let name = self.name(addr);
         let message = |status: &Status| format!("{name}: {}", status.message());
         match error {
-            Unwritten::Lost(status) => Failed::Unknown(message(&status)),
-            Unwritten::Unsent(status) | Unwritten::Refused(status) if is_refusal(&status) => {
-                Failed::NotSent(DatabaseError::Refused { reason: message(&status) })
+            SendFailure::Lost(status) => CallFailure::Unknown(message(&status)),
+            SendFailure::Unsent(status) | SendFailure::Refused(status) if is_refusal(&status) => {
+                CallFailure::NotSent(DatabaseError::Refused { reason: message(&status) })
             }
-            Unwritten::Unsent(status) => not_sent(format!("{name} cannot be reached: {}", status.message())),
+            SendFailure::Unsent(status) => {
+                not_sent(format!("{name} cannot be reached: {}", status.message()))
+            }
             // A reply would be too long. The reply to a commit is never that long.
-            Unwritten::Refused(status) if code_of(&status) == ErrorCode::OutOfRange => {
-                Failed::NotSent(DatabaseError::Invalid { detail: message(&status) })
+            SendFailure::Refused(status) if code_of(&status) == ErrorCode::OutOfRange => {
+                CallFailure::NotSent(DatabaseError::Invalid { detail: message(&status) })
             }
-            Unwritten::Refused(status) => not_sent(message(&status)),
+            SendFailure::Refused(status) => not_sent(message(&status)),
         }
     }
 
@@ -160,8 +163,8 @@ impl ProcessClient {
     }
 }
 
-fn not_sent(reason: impl Into<String>) -> Failed {
-    Failed::NotSent(DatabaseError::unavailable(reason))
+fn not_sent(reason: impl Into<String>) -> CallFailure {
+    CallFailure::NotSent(DatabaseError::unavailable(reason))
 }
 
 /// Whether the process does not answer this caller, or does not know the call.

@@ -10,6 +10,6 @@ mod service;
 
 pub use call::{RemoteOptions, RemoteTarget};
 pub use files::GraphFiles;
-pub use processes::{DatabaseProcesses, Locate};
+pub use processes::{DatabaseProcesses, ProcessLocator};
 pub use remote::RemoteDatabase;
 pub use service::DatabaseService;

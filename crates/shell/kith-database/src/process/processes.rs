@@ -5,11 +5,11 @@ use parking_lot::Mutex;
 use std::{collections::HashMap, sync::Arc};
 
 /// Finds the current address of a database process by its id, from the metadata.
-pub type Locate = Arc<dyn Fn(u32) -> Option<String> + Send + Sync>;
+pub type ProcessLocator = Arc<dyn Fn(u32) -> Option<String> + Send + Sync>;
 
 /// The database processes of a cluster. All graphs of a node or router share the connections to them.
 pub struct DatabaseProcesses {
-    locate: Locate,
+    locate: ProcessLocator,
     pub(super) frames: Arc<Frames>,
     /// The last known address of each process that was called.
     addrs: Mutex<HashMap<u32, String>>,
@@ -18,7 +18,7 @@ pub struct DatabaseProcesses {
 impl DatabaseProcesses {
     /// Returns the processes that `locate` finds. They are called over the connections of `frames`, which must not be used
     /// for anything else.
-    pub fn new(locate: Locate, frames: Arc<Frames>) -> Self {
+    pub fn new(locate: ProcessLocator, frames: Arc<Frames>) -> Self {
         Self { locate, frames, addrs: Mutex::default() }
     }
 

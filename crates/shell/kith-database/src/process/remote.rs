@@ -1,13 +1,13 @@
 //! The database of a graph in a database process.
 
 use super::{
-    call::{Failed, ProcessClient, RemoteTarget},
+    call::{CallFailure, ProcessClient, RemoteTarget},
     fault::{point, wire_point},
     portions::portions,
 };
 use crate::{
     AssociationPage, BeginTerm, CommitError, Database, DatabaseError, GraphIdentity, LogEntry, LogPart,
-    LogReply, ObjectPage, PartitionQueries, Reply, Trim, Trimmed,
+    LogReply, ObjectPage, PartitionQueries, Reply, Trim, TrimResult,
 };
 use futures::future::{BoxFuture, try_join_all};
 use kith_live::{
@@ -90,8 +90,8 @@ impl RemoteDatabase {
     }
 }
 
-fn mixed_up() -> Failed {
-    Failed::Unknown("the database process sent the reply to another call".to_owned())
+fn mixed_up() -> CallFailure {
+    CallFailure::Unknown("the database process sent the reply to another call".to_owned())
 }
 
 fn entry(entry: v1::DatabaseChange) -> Result<LogEntry, DatabaseError> {
@@ -180,7 +180,7 @@ impl Database for RemoteDatabase {
         })
     }
 
-    fn trim(&self, partition: PartitionId, trim: Trim) -> Reply<'_, Trimmed> {
+    fn trim(&self, partition: PartitionId, trim: Trim) -> Reply<'_, TrimResult> {
         Box::pin(async move {
             let trim = v1::DatabaseTrim {
                 partition: partition.0,
@@ -189,7 +189,7 @@ impl Database for RemoteDatabase {
                 outcomes_before_ms: trim.outcomes_before_ms,
             };
             let removed = call!(self.client, Call::Trim(trim), Outcome::Removed);
-            Ok(Trimmed { changes: removed.changes, outcomes: removed.outcomes, more: removed.more })
+            Ok(TrimResult { changes: removed.changes, outcomes: removed.outcomes, more: removed.more })
         })
     }
 

@@ -13,7 +13,7 @@ use futures::{
     future::{self, BoxFuture},
 };
 use kith_live::{
-    AssociationKey, Batch, Garbled, ListKey, TypeId, associations_to_bytes, objects_to_bytes,
+    AssociationKey, Batch, GarbledBytes, ListKey, TypeId, associations_to_bytes, objects_to_bytes,
     queries_from_bytes,
 };
 use kith_net::server::framed::{self, FrameService, Reply};
@@ -246,7 +246,7 @@ fn invalid(detail: impl Into<String>) -> DatabaseError {
 
 /// Converts the error of a malformed request. Unlike malformed bytes of a database, it does not mean that the database
 /// is damaged.
-fn unreadable(garbled: Garbled) -> DatabaseError {
+fn unreadable(garbled: GarbledBytes) -> DatabaseError {
     invalid(garbled.to_string())
 }
 

@@ -12,12 +12,12 @@ use self::{
     failure::failure,
     home::Home,
     reader::{Reader, Readers},
-    work::{Done, Work},
+    work::{Work, WorkResult},
     writer::Writer,
 };
 use crate::{
     AssociationPage, BeginTerm, CommitError, Database, DatabaseError, GraphIdentity, LogReply, ObjectPage,
-    PartitionQueries, Reply, SCHEMA_VERSION, Trim, Trimmed, fold::fold,
+    PartitionQueries, Reply, SCHEMA_VERSION, Trim, TrimResult, fold::fold,
 };
 use futures::future::BoxFuture;
 use kith_live::{AssociationKey, Batch, RowsAt};
@@ -192,7 +192,7 @@ impl Database for SqliteDatabase {
         Box::pin(async move {
             self.home.identity.check_partition(request.partition)?;
             match self.writer.run(Work::BeginTerm(request, Arc::clone(&self.home))).await? {
-                Done::Began(point) => Ok(point),
+                WorkResult::Began(point) => Ok(point),
                 other => Err(mixed_up(&other).into()),
             }
         })
@@ -256,11 +256,11 @@ impl Database for SqliteDatabase {
         })
     }
 
-    fn trim(&self, partition: PartitionId, trim: Trim) -> Reply<'_, Trimmed> {
+    fn trim(&self, partition: PartitionId, trim: Trim) -> Reply<'_, TrimResult> {
         Box::pin(async move {
             self.home.identity.check_partition(partition)?;
             match self.writer.run(Work::Trim(partition, trim)).await {
-                Ok(Done::Trimmed(trimmed)) => Ok(trimmed),
+                Ok(WorkResult::Trimmed(trimmed)) => Ok(trimmed),
                 Ok(other) => Err(mixed_up(&other)),
                 Err(CommitError::NotWritten(error)) => Err(error),
                 // The outcome is unknown, but trimming may be repeated at any time.
@@ -280,6 +280,6 @@ impl Database for SqliteDatabase {
 }
 
 /// The writer's answer belongs to another request. This is a defect, but no reason to stop the process.
-fn mixed_up(done: &Done) -> DatabaseError {
+fn mixed_up(done: &WorkResult) -> DatabaseError {
     DatabaseError::Invalid { detail: format!("the writer's answer {done:?} belongs to another request") }
 }

@@ -2,7 +2,7 @@
 
 use super::{failure::failure, home::Home, sql};
 use crate::{
-    BeginTerm, CommitError, DatabaseError, Trim, Trimmed,
+    BeginTerm, CommitError, DatabaseError, Trim, TrimResult,
     fold::{Fence, StampDrop, TableWrites, Writes},
     log::{self, TermSpan},
     tables::{CHANGES, Cell, TERMS},
@@ -23,21 +23,21 @@ pub(super) enum Work {
 
 /// The result of an operation.
 #[derive(Debug)]
-pub(super) enum Done {
+pub(super) enum WorkResult {
     Committed,
     Began(LogPoint),
-    Trimmed(Trimmed),
+    Trimmed(TrimResult),
 }
 
 impl Work {
-    pub fn run(&self, connection: &Connection) -> Result<Done, CommitError> {
+    pub fn run(&self, connection: &Connection) -> Result<WorkResult, CommitError> {
         match self {
-            Work::Commit(writes) => commit(connection, writes).map(|()| Done::Committed),
+            Work::Commit(writes) => commit(connection, writes).map(|()| WorkResult::Committed),
             Work::BeginTerm(request, home) => {
                 home.check(connection)?;
-                begin_term(connection, *request).map(Done::Began)
+                begin_term(connection, *request).map(WorkResult::Began)
             }
-            Work::Trim(partition, it) => Ok(Done::Trimmed(trim(connection, *partition, *it)?)),
+            Work::Trim(partition, it) => Ok(WorkResult::Trimmed(trim(connection, *partition, *it)?)),
         }
     }
 }
@@ -172,9 +172,9 @@ fn wide(
     read().map(|number| number.map(sql::plain)).map_err(|error| failure(&error))
 }
 
-fn trim(connection: &Connection, partition: PartitionId, trim: Trim) -> Result<Trimmed, DatabaseError> {
+fn trim(connection: &Connection, partition: PartitionId, trim: Trim) -> Result<TrimResult, DatabaseError> {
     let written = written_and_old(connection, partition, trim).map_err(|error| failure(&error))?;
-    let mut trimmed = Trimmed::default();
+    let mut trimmed = TrimResult::default();
     if let Some(before) = log::cut(trim, &written) {
         let cells = [Cell::Small(partition.0), Cell::Wide(before.0)];
         trimmed.changes = execute(connection, sql::DELETE_CHANGES, cells)? as u64;

@@ -3,7 +3,7 @@
 
 use super::{
     failure::{commit_failure, failure},
-    work::{Done, Work},
+    work::{Work, WorkResult},
 };
 use crate::{CommitError, DatabaseError};
 use parking_lot::Mutex;
@@ -16,7 +16,7 @@ const GROUP_MAX: usize = 256;
 /// The most jobs in the queue. Further callers wait for room.
 const WAITING_MAX: usize = 1024;
 
-type Answer = Result<Done, CommitError>;
+type Answer = Result<WorkResult, CommitError>;
 
 struct Job {
     work: Work,

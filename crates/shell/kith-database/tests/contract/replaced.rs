@@ -1,6 +1,6 @@
 //! The part of the contract about databases that are removed or replaced while they are open.
 
-use crate::support::{P, Q, identity, lead, mariadb::MariaDb, served::Served, target, write};
+use crate::support::{P, Q, identity, lead, mariadb::MariaDb, served::ServedDatabase, target, write};
 use kith_database::{
     BeginTerm, CommitError, Database, DatabaseError, GraphIdentity, MysqlDatabase, MysqlOptions,
     SqliteDatabase, SqliteOptions,
@@ -65,7 +65,7 @@ async fn a_file_that_is_removed_or_replaced_is_noticed() {
     let database = SqliteDatabase::create(&file, identity(), SqliteOptions::default()).expect("a new file");
     assert_notices_files(&database, &file).await;
 
-    let served = Served::start(folder.path()).await;
+    let served = ServedDatabase::start(folder.path()).await;
     let database = served.create().await;
     assert_notices_files(&database, &folder.path().join("people.sqlite")).await;
     served.end().await;

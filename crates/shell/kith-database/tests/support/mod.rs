@@ -16,7 +16,7 @@ use kith_live::{
 };
 use kith_types::{LogPoint, PartitionCount, PartitionId, Term};
 use mariadb::MariaDb;
-use served::Served;
+use served::ServedDatabase;
 use std::{future::Future, sync::Arc};
 use twin::Twin;
 
@@ -44,7 +44,7 @@ pub async fn each<F: Future<Output = ()>>(claim: impl Fn(Arc<dyn Database>) -> F
     claim(Arc::new(created.expect("a new file"))).await;
     eprintln!("a database process");
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let served = Served::start(folder.path()).await;
+    let served = ServedDatabase::start(folder.path()).await;
     claim(Arc::new(served.create().await)).await;
     served.end().await;
     let server = MariaDb::shared().await;

@@ -25,20 +25,20 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 /// The name of the graph in the tests.
 pub const GRAPH: &str = "people";
 
-pub struct Served {
+pub struct ServedDatabase {
     pub addr: SocketAddr,
     graphs: Arc<GraphFiles>,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
 
-impl Served {
+impl ServedDatabase {
     /// Serves the graphs of `folder`.
     pub async fn start(folder: &Path) -> Self {
         Self::start_at(folder, SocketAddr::from(([127, 0, 0, 1], 0))).await
     }
 
-    /// As [`Served::start`], but at a given address.
+    /// As [`ServedDatabase::start`], but at a given address.
     pub async fn start_at(folder: &Path, addr: SocketAddr) -> Self {
         let graphs = GraphFiles::new(folder.to_owned(), SqliteOptions::default()).expect("a folder");
         let graphs = Arc::new(graphs);

@@ -4,7 +4,7 @@
 use futures::{FutureExt, future::BoxFuture};
 use kith_database::{
     AssociationPage, BeginTerm, CommitError, Database, DatabaseError, GraphIdentity, LogEntry, LogError,
-    LogPart, ObjectPage, PartitionQueries, Trim, Trimmed,
+    LogPart, ObjectPage, PartitionQueries, Trim, TrimResult,
 };
 use kith_live::{
     Association, AssociationKey, Batch, IndexId, Intent, ListKey, Object, Pair, RecordedOutcome, RowAnswer,
@@ -235,7 +235,7 @@ impl Twin {
     }
 
     /// Here, every change is old enough to be removed.
-    fn try_trim(&self, partition: PartitionId, trim: Trim) -> Result<Trimmed, DatabaseError> {
+    fn try_trim(&self, partition: PartitionId, trim: Trim) -> Result<TrimResult, DatabaseError> {
         self.part(partition)?;
         let part = &mut self.parts.lock()[partition.index()];
         let before = (part.changes.len(), part.outcomes.len());
@@ -243,7 +243,7 @@ impl Twin {
             part.changes.retain(|entry| trim.changes_before <= entry.at.position);
         }
         part.outcomes.retain(|_, outcome| trim.outcomes_before_ms <= outcome.at);
-        Ok(Trimmed {
+        Ok(TrimResult {
             changes: (before.0 - part.changes.len()) as u64,
             outcomes: (before.1 - part.outcomes.len()) as u64,
             more: false,
@@ -316,7 +316,7 @@ impl Database for Twin {
         .boxed()
     }
 
-    fn trim(&self, partition: PartitionId, trim: Trim) -> BoxFuture<'_, Result<Trimmed, DatabaseError>> {
+    fn trim(&self, partition: PartitionId, trim: Trim) -> BoxFuture<'_, Result<TrimResult, DatabaseError>> {
         async move { self.try_trim(partition, trim) }.boxed()
     }
 

@@ -3,12 +3,12 @@
 use super::{
     QUEUE_PATIENCE,
     failure::too_many,
-    incoming::{Incoming, Wants},
-    outbox::{Coding, Ended, Held, Outbox},
-    question::Asked,
+    incoming::{Incoming, RequestGoal},
+    outbox::{AnswerCoding, ConnectionEnded, MemoryClaim, Outbox},
+    question::GraphQuestion,
     results::{self, Form},
 };
-use crate::{Charged, DoorCaller};
+use crate::{ChargedReply, DoorCaller};
 use bytes::Bytes;
 use kith_gremlin::{message::Response, value::Value};
 use kith_net::{give_way, in_turns};
@@ -42,8 +42,8 @@ impl From<QueryError> for Stop {
     }
 }
 
-impl From<Ended> for Stop {
-    fn from(Ended: Ended) -> Self {
+impl From<ConnectionEnded> for Stop {
+    fn from(ConnectionEnded: ConnectionEnded) -> Self {
         Self::Ended
     }
 }
@@ -71,8 +71,8 @@ pub(super) async fn answer(
 }
 
 async fn served(caller: &DoorCaller, incoming: Incoming, outbox: &Outbox) -> Result<(), Stop> {
-    let Wants::Results(asked) = &incoming.wants else { return Ok(()) };
-    let asked: &Asked = match &**asked {
+    let RequestGoal::Results(asked) = &incoming.wants else { return Ok(()) };
+    let asked: &GraphQuestion = match &**asked {
         Ok(asked) => asked,
         Err(error) => return Err(error.clone().into()),
     };
@@ -139,7 +139,7 @@ fn batch_size(asked: Option<NonZeroU64>) -> usize {
 /// The answer to one request.
 struct Answer<'a> {
     id: Uuid,
-    coding: Coding,
+    coding: AnswerCoding,
     form: Form,
     /// The most results in one message.
     batch_max: usize,
@@ -148,32 +148,32 @@ struct Answer<'a> {
     batch: Vec<Value>,
     batch_bytes: usize,
     /// The claim on the memory of the last of them.
-    held: Option<Held>,
+    held: Option<MemoryClaim>,
     /// How many plain values there were so far.
     plain: u64,
 }
 
 impl<'a> Answer<'a> {
-    fn new(id: Uuid, coding: Coding, form: Form, batch_max: usize, outbox: &'a Outbox) -> Self {
+    fn new(id: Uuid, coding: AnswerCoding, form: Form, batch_max: usize, outbox: &'a Outbox) -> Self {
         let (batch, batch_bytes, held, plain) = (Vec::new(), 0, None, 0);
         Self { id, coding, form, batch_max, outbox, batch, batch_bytes, held, plain }
     }
 
     /// Adds a part of the results, and sends the batches that are full.
-    async fn add(&mut self, part: Arc<Charged<Bytes>>) -> Result<(), Stop> {
-        let held = Arc::clone(&part) as Held;
+    async fn add(&mut self, part: Arc<ChargedReply<Bytes>>) -> Result<(), Stop> {
+        let held = Arc::clone(&part) as MemoryClaim;
         self.add_results(&part, held).await
     }
 
     /// Sends the results that are left, with what is known at the end.
-    async fn finish(mut self, reply: Arc<Charged>) -> Result<(), Stop> {
+    async fn finish(mut self, reply: Arc<ChargedReply>) -> Result<(), Stop> {
         let answer = of_traversal(&reply)?;
-        self.add_results(&answer.results, Arc::clone(&reply) as Held).await?;
+        self.add_results(&answer.results, Arc::clone(&reply) as MemoryClaim).await?;
         let last = last(self.id, answer, mem::take(&mut self.batch));
         self.put(last).await
     }
 
-    async fn add_results(&mut self, results: &[u8], held: Held) -> Result<(), Stop> {
+    async fn add_results(&mut self, results: &[u8], held: MemoryClaim) -> Result<(), Stop> {
         self.held = Some(held);
         for value in results::values(results, self.form, &mut self.plain)? {
             let (value, bytes) = value?;

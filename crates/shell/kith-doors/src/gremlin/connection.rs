@@ -4,10 +4,10 @@ use super::{
     UNDER_WAY_MAX, WAITING_MAX, answer,
     failure::too_many,
     http::{self, Socket},
-    incoming::{self, Decoded, Decoding, Incoming, Wants},
-    inlet::Unfinished,
+    incoming::{self, DecodeResult, DecodingTask, Incoming, RequestGoal},
+    inlet::PartialMessages,
     introduction::Introduction,
-    outbox::{self, Ended, Outbox},
+    outbox::{self, ConnectionEnded, Outbox},
 };
 use crate::{DoorCaller, Stream};
 use futures::{StreamExt, stream::SplitStream};
@@ -32,7 +32,7 @@ const REASON_BYTES_MAX: usize = 123;
 /// Errors of the stream.
 pub(super) async fn serve(stream: &mut Stream, caller: DoorCaller) -> io::Result<()> {
     let caller = Arc::new(caller);
-    let unfinished = Unfinished::new(caller.connected());
+    let unfinished = PartialMessages::new(caller.connected());
     let Some(socket) = http::serve(stream, &caller, unfinished.clone()).await? else { return Ok(()) };
     let (sink, source) = socket.split();
     let (outbox, sending) = outbox::new();
@@ -59,7 +59,7 @@ pub(super) async fn serve(stream: &mut Stream, caller: DoorCaller) -> io::Result
 struct Connection<'s> {
     source: SplitStream<Socket<'s>>,
     outbox: Outbox,
-    unfinished: Unfinished,
+    unfinished: PartialMessages,
     caller: Arc<DoorCaller>,
     introduction: Introduction,
     /// One place for each request that may be evaluated at once.
@@ -67,7 +67,7 @@ struct Connection<'s> {
     /// One for each request that is evaluated or waits. They end when this is dropped.
     tasks: JoinSet<()>,
     /// One for each long message that is being decoded.
-    decoding: JoinSet<Decoded>,
+    decoding: JoinSet<DecodeResult>,
 }
 
 /// Why no more requests are read.
@@ -78,8 +78,8 @@ enum End {
     Close(CloseFrame),
 }
 
-impl From<Ended> for End {
-    fn from(Ended: Ended) -> Self {
+impl From<ConnectionEnded> for End {
+    fn from(ConnectionEnded: ConnectionEnded) -> Self {
         Self::Gone
     }
 }
@@ -112,7 +112,7 @@ impl Connection<'_> {
                     Some(Err(error)) => return Err(self.broken(error).await),
                     None => return Err(End::Gone),
                 };
-                let Some(Decoding { is_long, decoded }) = incoming::decoding(message, &self.unfinished) else {
+                let Some(DecodingTask { is_long, decoded }) = incoming::decoding(message, &self.unfinished) else {
                     return Ok(());
                 };
                 if !is_long {
@@ -125,7 +125,7 @@ impl Connection<'_> {
     }
 
     /// Serves a request, or refuses a message that is none.
-    async fn decoded(&mut self, decoded: Decoded) -> Result<(), End> {
+    async fn decoded(&mut self, decoded: DecodeResult) -> Result<(), End> {
         let incoming = match decoded {
             Ok(incoming) => incoming,
             Err(refused) => {
@@ -134,7 +134,7 @@ impl Connection<'_> {
                 return Ok(());
             }
         };
-        if let Wants::Authentication(credentials) = &incoming.wants {
+        if let RequestGoal::Authentication(credentials) = &incoming.wants {
             // An identity changes for the requests that come later only: those under way keep the caller that they have.
             let caller = Arc::make_mut(&mut self.caller);
             let shown = (incoming.id, credentials, incoming.coding);
@@ -150,7 +150,7 @@ impl Connection<'_> {
     }
 
     /// Starts a task for a request, or refuses it if too many wait.
-    async fn start(&mut self, incoming: Incoming) -> Result<(), Ended> {
+    async fn start(&mut self, incoming: Incoming) -> Result<(), ConnectionEnded> {
         if UNDER_WAY_MAX + WAITING_MAX <= self.tasks.len() + self.decoding.len() {
             return self.outbox.fail(incoming.id, &too_many(), incoming.coding).await;
         }

@@ -4,7 +4,7 @@ use super::{
     REQUEST_BYTES_MAX, answer,
     failure::{failure, no_memory, of_gremlin},
     inlet,
-    question::Asked,
+    question::GraphQuestion,
     results::{self, Form},
 };
 use crate::DoorCaller;
@@ -153,7 +153,7 @@ async fn answered(
 /// A request that was decoded.
 struct Asking {
     id: Uuid,
-    asked: Asked,
+    asked: GraphQuestion,
     is_get: bool,
 }
 
@@ -174,7 +174,7 @@ fn decoded(
     if let Operation::Authentication(_) = operation {
         return Err(QueryError::BadRequest { detail: "credentials belong in a header".to_owned() });
     }
-    let asked = Asked::new(operation, &options, &mut room)?;
+    let asked = GraphQuestion::new(operation, &options, &mut room)?;
     Ok(Some((Asking { id, asked, is_get }, room)))
 }
 

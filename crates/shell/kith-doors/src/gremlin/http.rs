@@ -4,7 +4,7 @@
 use super::{
     PATH, REQUEST_BYTES_MAX,
     exchange::{self, Body, Reply},
-    inlet::{Inlet, Unfinished},
+    inlet::{Inlet, PartialMessages},
 };
 use crate::{DoorCaller, Stream};
 use bytes::Bytes;
@@ -64,7 +64,7 @@ pub(super) type Socket<'s> = WebSocketStream<Inlet<&'s mut Stream>>;
 pub(super) async fn serve<'s>(
     stream: &'s mut Stream,
     caller: &Arc<DoorCaller>,
-    unfinished: Unfinished,
+    unfinished: PartialMessages,
 ) -> io::Result<Option<Socket<'s>>> {
     let begins = Arc::new(AtomicBool::new(false));
     let service = service_fn(|request| {

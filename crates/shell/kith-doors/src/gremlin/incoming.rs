@@ -2,14 +2,14 @@
 
 use super::{
     failure::{failure, no_memory},
-    inlet::Unfinished,
-    outbox::Coding,
-    question::Asked,
+    inlet::PartialMessages,
+    outbox::AnswerCoding,
+    question::GraphQuestion,
 };
 use futures::{FutureExt, future::BoxFuture};
 use kith_gremlin::{
     Room,
-    message::{self, Credentials, Frame, Operation, Rejected, Request, Response},
+    message::{self, Credentials, Frame, Operation, RejectedRequest, Request, Response},
 };
 use kith_net::{INLINE_BYTES_MAX, aside, in_turns};
 use kith_query::QueryError;
@@ -22,34 +22,34 @@ use uuid::Uuid;
 #[derive(Debug)]
 pub(super) struct Incoming {
     pub id: Uuid,
-    pub coding: Coding,
+    pub coding: AnswerCoding,
     /// The most results in one message.
     pub batch_size: Option<NonZeroU64>,
-    pub wants: Wants,
+    pub wants: RequestGoal,
     /// The memory that the request takes, until this is dropped.
     _room: Room,
 }
 
 /// The goal of a request.
 #[derive(Debug)]
-pub(super) enum Wants {
+pub(super) enum RequestGoal {
     Authentication(Credentials),
     /// Results, or an error if it cannot be understood what is asked.
-    Results(Box<Result<Asked, QueryError>>),
+    Results(Box<Result<GraphQuestion, QueryError>>),
 }
 
 /// A request, or the answer to one that cannot be served.
-pub(super) type Decoded = Result<Incoming, Box<(Response, Coding)>>;
+pub(super) type DecodeResult = Result<Incoming, Box<(Response, AnswerCoding)>>;
 
 /// A message that is being decoded.
-pub(super) struct Decoding {
+pub(super) struct DecodingTask {
     /// Whether it takes so long that other messages are to be read meanwhile.
     pub is_long: bool,
-    pub decoded: BoxFuture<'static, Decoded>,
+    pub decoded: BoxFuture<'static, DecodeResult>,
 }
 
 /// Begins to decode a message. `None` if it is none with a request.
-pub(super) fn decoding(message: Message, unfinished: &Unfinished) -> Option<Decoding> {
+pub(super) fn decoding(message: Message, unfinished: &PartialMessages) -> Option<DecodingTask> {
     if !matches!(message, Message::Text(_) | Message::Binary(_)) {
         return None;
     }
@@ -60,7 +60,7 @@ pub(super) fn decoding(message: Message, unfinished: &Unfinished) -> Option<Deco
         let mut decoded = in_turns(aside(length, move || decoded(&message, room))).await;
         // The time that a caller allows counts from when its request was complete.
         if is_long
-            && let Ok(Incoming { wants: Wants::Results(asked), .. }) = &mut decoded
+            && let Ok(Incoming { wants: RequestGoal::Results(asked), .. }) = &mut decoded
             && let Ok(asked) = &mut **asked
             && let Some(deadline) = &mut asked.options.deadline
         {
@@ -68,15 +68,15 @@ pub(super) fn decoding(message: Message, unfinished: &Unfinished) -> Option<Deco
         }
         decoded
     };
-    Some(Decoding { is_long, decoded: decoded.boxed() })
+    Some(DecodingTask { is_long, decoded: decoded.boxed() })
 }
 
-fn decoded(message: &Message, mut room: Room) -> Decoded {
+fn decoded(message: &Message, mut room: Room) -> DecodeResult {
     let (frame, is_text) = match message {
         Message::Text(text) => (Frame::Text(text), true),
         other => (Frame::Binary(binary(other)), false),
     };
-    let coding = |serializer| Coding { serializer, is_text };
+    let coding = |serializer| AnswerCoding { serializer, is_text };
     match message::decode(frame, &mut room) {
         Ok((serializer, request)) => Ok(incoming(request, coding(serializer), room)),
         Err(rejected) => Err(Box::new((refusal(&rejected), coding(rejected.serializer)))),
@@ -90,17 +90,17 @@ fn binary(message: &Message) -> &[u8] {
     }
 }
 
-fn incoming(request: Request, coding: Coding, mut room: Room) -> Incoming {
+fn incoming(request: Request, coding: AnswerCoding, mut room: Room) -> Incoming {
     let Request { id, operation, options } = request;
     let batch_size = options.batch_size;
     let wants = match operation {
-        Operation::Authentication(credentials) => Wants::Authentication(credentials),
-        operation => Wants::Results(Box::new(Asked::new(operation, &options, &mut room))),
+        Operation::Authentication(credentials) => RequestGoal::Authentication(credentials),
+        operation => RequestGoal::Results(Box::new(GraphQuestion::new(operation, &options, &mut room))),
     };
     Incoming { id, coding, batch_size, wants, _room: room }
 }
 
-fn refusal(rejected: &Rejected) -> Response {
+fn refusal(rejected: &RejectedRequest) -> Response {
     match rejected.error.code {
         ErrorCode::Overloaded => failure(rejected.id, &no_memory()),
         _ => rejected.response(),

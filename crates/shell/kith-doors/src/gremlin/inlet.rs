@@ -5,7 +5,7 @@ use super::frames::Frames;
 use kith_gremlin::Room;
 use kith_net::{
     Charge,
-    server::connections::{Arrival, Connected, UNCHARGED_BYTES},
+    server::connections::{Arrival, OpenConnection, UNCHARGED_BYTES},
 };
 use parking_lot::Mutex;
 use std::{
@@ -30,7 +30,7 @@ pub(super) fn room(mut charge: Charge, length: usize) -> Room {
 
 /// The messages that a connection has begun to receive. Clones share them.
 #[derive(Clone, Debug)]
-pub(super) struct Unfinished(Arc<Mutex<Received>>);
+pub(super) struct PartialMessages(Arc<Mutex<Received>>);
 
 #[derive(Debug)]
 struct Received {
@@ -38,9 +38,9 @@ struct Received {
     arrival: Arrival,
 }
 
-impl Unfinished {
+impl PartialMessages {
     /// Nothing was received yet.
-    pub fn new(connected: &Arc<Connected>) -> Self {
+    pub fn new(connected: &Arc<OpenConnection>) -> Self {
         Self(Arc::new(Mutex::new(Received { frames: Frames::default(), arrival: Arrival::new(connected) })))
     }
 
@@ -81,7 +81,7 @@ impl Unfinished {
 #[derive(Debug)]
 pub(super) struct Inlet<S> {
     stream: S,
-    unfinished: Unfinished,
+    unfinished: PartialMessages,
     /// The pings and the like that had come when the peer had last taken all that was sent to it.
     answered: u64,
     /// Whether bytes wait for the peer.
@@ -91,7 +91,7 @@ pub(super) struct Inlet<S> {
 }
 
 impl<S> Inlet<S> {
-    pub fn new(stream: S, unfinished: Unfinished) -> Self {
+    pub fn new(stream: S, unfinished: PartialMessages) -> Self {
         Self { stream, unfinished, answered: 0, is_unsent: false, reader: None }
     }
 

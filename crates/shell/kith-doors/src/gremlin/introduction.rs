@@ -3,7 +3,7 @@
 use super::{
     failure::{failure, unauthenticated},
     incoming::Incoming,
-    outbox::{Coding, Ended, Outbox},
+    outbox::{AnswerCoding, ConnectionEnded, Outbox},
 };
 use crate::DoorCaller;
 use kith_gremlin::message::{Credentials, Response};
@@ -20,8 +20,8 @@ impl Introduction {
     /// Keeps a request of a peer that is unknown. The first one is answered by the demand for credentials.
     ///
     /// # Errors
-    /// [`Ended`] if the connection has ended.
-    pub async fn keep(&mut self, incoming: Incoming, outbox: &Outbox) -> Result<(), Ended> {
+    /// [`ConnectionEnded`] if the connection has ended.
+    pub async fn keep(&mut self, incoming: Incoming, outbox: &Outbox) -> Result<(), ConnectionEnded> {
         let (id, coding) = (incoming.id, incoming.coding);
         if STRANGER_MESSAGES_MAX as usize <= self.kept.len() {
             let error = unauthenticated("too many requests came before credentials");
@@ -38,13 +38,13 @@ impl Introduction {
     /// are wrong, these are refused.
     ///
     /// # Errors
-    /// [`Ended`] if the connection has ended.
+    /// [`ConnectionEnded`] if the connection has ended.
     pub async fn check(
         &mut self,
-        (id, credentials, coding): (Uuid, &Credentials, Coding),
+        (id, credentials, coding): (Uuid, &Credentials, AnswerCoding),
         caller: &mut DoorCaller,
         outbox: &Outbox,
-    ) -> Result<Vec<Incoming>, Ended> {
+    ) -> Result<Vec<Incoming>, ConnectionEnded> {
         let kept = std::mem::take(&mut self.kept);
         // Drivers send credentials with the id of the request that was answered by the demand.
         let is_kept = kept.iter().any(|incoming| incoming.id == id);

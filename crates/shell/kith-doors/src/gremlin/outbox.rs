@@ -20,33 +20,33 @@ use tokio_tungstenite::{
 const WAITING_MAX: usize = 4;
 
 /// A claim on the memory that a message takes until it is sent.
-pub(super) type Held = Arc<dyn Send + Sync>;
+pub(super) type MemoryClaim = Arc<dyn Send + Sync>;
 /// A message, and the reply whose memory it takes.
-type Outgoing = (Message, Option<Held>);
+type Outgoing = (Message, Option<MemoryClaim>);
 
 /// The connection has ended, so nobody wants answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Ended;
+pub(super) struct ConnectionEnded;
 
 /// Where the messages of a connection are put. Clones put them to the same connection.
 #[derive(Clone, Debug)]
 pub(super) struct Outbox(mpsc::Sender<Outgoing>);
 
 /// Takes the messages of an outbox.
-pub(super) struct Sending(mpsc::Receiver<Outgoing>);
+pub(super) struct OutboxReceiver(mpsc::Receiver<Outgoing>);
 
 /// How the answers to one request are coded.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Coding {
+pub(super) struct AnswerCoding {
     pub serializer: Serializer,
     /// Whether the request came in a frame of text; its answers then go in such frames.
     pub is_text: bool,
 }
 
 /// An empty outbox, and what sends its messages.
-pub(super) fn new() -> (Outbox, Sending) {
+pub(super) fn new() -> (Outbox, OutboxReceiver) {
     let (sender, receiver) = mpsc::channel(WAITING_MAX);
-    (Outbox(sender), Sending(receiver))
+    (Outbox(sender), OutboxReceiver(receiver))
 }
 
 impl Outbox {
@@ -54,13 +54,13 @@ impl Outbox {
     /// Returns whether it was sent as it is.
     ///
     /// # Errors
-    /// [`Ended`] if the connection has ended.
+    /// [`ConnectionEnded`] if the connection has ended.
     pub async fn send(
         &self,
         response: &Response,
-        coding: Coding,
-        reply: Option<Held>,
-    ) -> Result<bool, Ended> {
+        coding: AnswerCoding,
+        reply: Option<MemoryClaim>,
+    ) -> Result<bool, ConnectionEnded> {
         let (bytes, is_coded) = match response.encode(coding.serializer) {
             Ok(bytes) => (bytes, true),
             Err(error) => (uncodable(response, &error).encode(coding.serializer).unwrap_or_default(), false),
@@ -70,15 +70,20 @@ impl Outbox {
             true => Message::Text(Utf8Bytes::try_from(Bytes::from(bytes)).unwrap_or_default()),
             false => Message::Binary(bytes.into()),
         };
-        self.0.send((message, reply)).await.map_err(|_| Ended)?;
+        self.0.send((message, reply)).await.map_err(|_| ConnectionEnded)?;
         Ok(is_coded)
     }
 
     /// Sends the answer that a request failed.
     ///
     /// # Errors
-    /// [`Ended`] if the connection has ended.
-    pub async fn fail(&self, id: uuid::Uuid, error: &QueryError, coding: Coding) -> Result<(), Ended> {
+    /// [`ConnectionEnded`] if the connection has ended.
+    pub async fn fail(
+        &self,
+        id: uuid::Uuid,
+        error: &QueryError,
+        coding: AnswerCoding,
+    ) -> Result<(), ConnectionEnded> {
         self.send(&failure(Some(id), error), coding, None).await.map(drop)
     }
 
@@ -96,7 +101,7 @@ fn uncodable(response: &Response, error: &GremlinError) -> Response {
     failed
 }
 
-impl Sending {
+impl OutboxReceiver {
     /// Sends messages until no outbox is left.
     ///
     /// # Errors
@@ -123,7 +128,7 @@ impl Sending {
 
 /// Sends a message and all before it, and then ends the charges of their replies.
 async fn unsent_none(
-    unsent: &mut Vec<Held>,
+    unsent: &mut Vec<MemoryClaim>,
     sending: impl Future<Output = Result<(), Error>>,
 ) -> Result<(), Error> {
     let sent = sending.await;

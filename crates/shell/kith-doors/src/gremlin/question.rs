@@ -19,7 +19,7 @@ const LANGUAGES: [&str; 2] = ["gremlin-lang", "gremlin-groovy"];
 
 /// The question of a request to a graph.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct GraphQuestion {
     pub graph: String,
     pub query: GremlinQuery,
     pub options: QueryOptions,
@@ -27,7 +27,7 @@ pub(super) struct Asked {
     pub form: Form,
 }
 
-impl Asked {
+impl GraphQuestion {
     /// The question in the operation of a request. Afterwards, `room` has its size.
     ///
     /// # Errors

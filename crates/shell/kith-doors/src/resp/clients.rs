@@ -30,14 +30,14 @@ pub(crate) struct Client {
     since: Duration,
     /// When it last sent something, in milliseconds since the endpoint started.
     asked: AtomicU64,
-    said: Mutex<Said>,
+    said: Mutex<ClientFacts>,
     /// The client's identity; written when the client authenticates.
     rights: Mutex<RespRights>,
 }
 
 /// The facts that a client states about itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Said {
+pub(super) struct ClientFacts {
     pub name: String,
     pub library: String,
     pub library_version: String,
@@ -49,7 +49,7 @@ pub(super) struct Said {
 
 /// Keeps a connection in the list until it is dropped.
 #[derive(Debug)]
-pub(super) struct Connected {
+pub(super) struct ListedConnection {
     clients: Arc<Clients>,
     pub client: Arc<Client>,
 }
@@ -61,15 +61,15 @@ impl Clients {
     }
 
     /// Adds a connection.
-    pub fn connect(self: &Arc<Self>, peer: SocketAddr, local: SocketAddr) -> Connected {
+    pub fn connect(self: &Arc<Self>, peer: SocketAddr, local: SocketAddr) -> ListedConnection {
         let id = self.connections.fetch_add(1, Ordering::Relaxed) + 1;
         let since = self.started.elapsed();
         let asked = AtomicU64::new(since.as_millis() as u64);
-        let said = Mutex::new(Said { protocol: 2, ..Said::default() });
+        let said = Mutex::new(ClientFacts { protocol: 2, ..ClientFacts::default() });
         let rights = Mutex::new(RespRights::anybody());
         let client = Arc::new(Client { id, peer, local, since, asked, said, rights });
         self.lock().insert(id, Arc::clone(&client));
-        Connected { clients: Arc::clone(self), client }
+        ListedConnection { clients: Arc::clone(self), client }
     }
 
     /// The number of connections now.
@@ -105,7 +105,7 @@ impl Clients {
     }
 }
 
-impl Connected {
+impl ListedConnection {
     /// Notes that the client has sent something.
     pub fn asks(&self) {
         let now = self.clients.uptime().as_millis() as u64;
@@ -113,7 +113,7 @@ impl Connected {
     }
 }
 
-impl Drop for Connected {
+impl Drop for ListedConnection {
     fn drop(&mut self) {
         self.clients.lock().remove(&self.client.id);
     }
@@ -126,7 +126,7 @@ impl Client {
     }
 
     /// The facts that the client states about itself, locked for reading or changing.
-    pub(super) fn said(&self) -> MutexGuard<'_, Said> {
+    pub(super) fn said(&self) -> MutexGuard<'_, ClientFacts> {
         self.said.lock()
     }
 
@@ -143,7 +143,7 @@ impl Client {
     }
 
     fn line(&self, now: Duration) -> String {
-        let Said { name, library, library_version, protocol, .. } = self.said().clone();
+        let ClientFacts { name, library, library_version, protocol, .. } = self.said().clone();
         let asked = Duration::from_millis(self.asked.load(Ordering::Relaxed));
         let (age, idle) = (now.saturating_sub(self.since), now.saturating_sub(asked));
         let mut line = format!("id={} addr={} laddr={}", self.id, self.peer, self.local);

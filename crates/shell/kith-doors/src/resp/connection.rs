@@ -2,12 +2,12 @@
 
 use super::{
     answer::Answer,
-    clients::Connected,
+    clients::ListedConnection,
     dialogue::{Dialogue, Flow},
     endpoint::Endpoint,
     resp_rights::RespRights,
     round::Round,
-    tracking::{self, Known},
+    tracking::{self, KnownVersions},
 };
 use crate::parting::{LINGER, LINGER_BYTES, STRANGER_LINGER_BYTES, part};
 use bytes::{Buf, BytesMut};
@@ -16,7 +16,7 @@ use kith_net::{
     server::connections::{self, Arrival, STRANGER_MESSAGES_MAX, UNCHARGED_BYTES},
 };
 use kith_query::QueryError;
-use kith_wire::resp::{Decoder, Limits, Malformed, Replies};
+use kith_wire::resp::{Decoder, Limits, MalformedCommand, Replies};
 use std::{
     io,
     pin::pin,
@@ -49,8 +49,8 @@ const STALLED: Duration = Duration::from_secs(60);
 /// Errors of the stream; `TimedOut` if the client does not read its replies.
 pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     stream: S,
-    listed: Connected,
-    connected: Arc<connections::Connected>,
+    listed: ListedConnection,
+    connected: Arc<connections::OpenConnection>,
     endpoint: Arc<Endpoint>,
     rights: RespRights,
     stop: CancellationToken,
@@ -75,8 +75,8 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
 
 struct Connection<S> {
     stream: S,
-    listed: Connected,
-    connected: Arc<connections::Connected>,
+    listed: ListedConnection,
+    connected: Arc<connections::OpenConnection>,
     /// The command that has begun to arrive.
     arrival: Arrival,
     endpoint: Arc<Endpoint>,
@@ -89,7 +89,7 @@ struct Connection<S> {
     /// The number of bytes sent so far.
     sent: u64,
     /// If the client keeps values: the versions that it knows, and when to look at them again.
-    known: Option<(Known, Instant)>,
+    known: Option<(KnownVersions, Instant)>,
 }
 
 /// The action of the connection after a round.
@@ -104,7 +104,7 @@ enum Next {
     /// Closes the connection of a client that has sent too many commands without authenticating.
     Unknown,
     /// Closes the connection of a client that broke the protocol.
-    Malformed(Malformed),
+    Malformed(MalformedCommand),
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
@@ -153,7 +153,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             return Ok(false);
         }
         let now = Instant::now();
-        let (known, due) = self.known.get_or_insert_with(|| (Known::default(), now));
+        let (known, due) = self.known.get_or_insert_with(|| (KnownVersions::default(), now));
         if *due <= now {
             *due = now + tracking::LOOK;
             if known.look(self.endpoint.stores()) {
@@ -276,7 +276,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     }
 
     /// Replies with what is wrong, and closes the connection: nothing after it can be decoded.
-    async fn hang_up(&mut self, malformed: &Malformed) -> io::Result<()> {
+    async fn hang_up(&mut self, malformed: &MalformedCommand) -> io::Result<()> {
         self.endpoint.note_malformed(malformed);
         self.hang_up_on(&format!("ERR {malformed}")).await
     }

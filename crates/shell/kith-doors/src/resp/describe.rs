@@ -3,7 +3,7 @@
 use super::{
     commands::{self, Spec},
     host::Host,
-    refused::{Refused, shown, unknown_subcommand, wrong_number_of},
+    refused::{ErrorReply, shown, unknown_subcommand, wrong_number_of},
     round::Round,
 };
 use kith_wire::resp::{Command, Replies, Version};
@@ -39,7 +39,7 @@ pub(super) fn info(command: &Command<'_>, round: &mut Round, host: &dyn Host) {
 }
 
 /// `CONFIG GET pattern…`: the names and values of the settings that match a pattern.
-pub(super) fn config(command: &Command<'_>, round: &mut Round, host: &dyn Host) -> Result<(), Refused> {
+pub(super) fn config(command: &Command<'_>, round: &mut Round, host: &dyn Host) -> Result<(), ErrorReply> {
     let asked = command.get(1).unwrap_or_default();
     match (commands::small(asked).as_deref(), command.len()) {
         (Some("get"), 2) => return Err(wrong_number_of("config|get")),
@@ -70,7 +70,7 @@ pub(super) fn config(command: &Command<'_>, round: &mut Round, host: &dyn Host) 
 }
 
 /// `COMMAND [COUNT|DOCS|INFO|LIST]`.
-pub(super) fn command(command: &Command<'_>, round: &mut Round) -> Result<(), Refused> {
+pub(super) fn command(command: &Command<'_>, round: &mut Round) -> Result<(), ErrorReply> {
     let named =
         || command.rest().skip(1).map(|name| commands::index_of(name).map(|index| &commands::ALL[index]));
     let all = command.len() <= 2;

@@ -2,12 +2,12 @@
 
 use super::{
     answer::refusal,
-    clients::{Client, Said},
+    clients::{Client, ClientFacts},
     commands::{self, Spec, Verb},
     describe,
     host::Host,
     introduction::{self, Greeting},
-    refused::{NO_PASSWORD, NOAUTH_HELLO, Refused, WRONG_PASS, unknown_command, wrong_number_of},
+    refused::{ErrorReply, NO_PASSWORD, NOAUTH_HELLO, WRONG_PASS, unknown_command, wrong_number_of},
     resp_rights::RespRights,
     round::Round,
 };
@@ -80,7 +80,7 @@ impl Dialogue {
     }
 
     /// Refuses a client that has not authenticated. The right to read a store is checked with the keys.
-    fn admit(&self, spec: &Spec) -> Result<(), Refused> {
+    fn admit(&self, spec: &Spec) -> Result<(), ErrorReply> {
         if spec.is_greeting() { Ok(()) } else { self.rights.check(&Need::Known) }
     }
 
@@ -90,7 +90,7 @@ impl Dialogue {
         command: &Command<'_>,
         round: &mut Round,
         host: &dyn Host,
-    ) -> Result<Flow, Refused> {
+    ) -> Result<Flow, ErrorReply> {
         let first = command.get(1).unwrap_or_default();
         match verb {
             Verb::Get | Verb::Strlen | Verb::MultiGet | Verb::Exists => {
@@ -132,7 +132,7 @@ impl Dialogue {
         command: &Command<'_>,
         round: &mut Round,
         host: &dyn Host,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), ErrorReply> {
         let first = command.get(1).unwrap_or_default();
         // All commands of a round are from one client at one moment, so each store is checked once.
         let shape_of = |store: &str| {
@@ -152,11 +152,16 @@ impl Dialogue {
         self.version = Version::Two;
         self.rights.reset();
         self.client.is(self.rights.clone());
-        *self.client.said() = Said { protocol: Version::Two.number(), ..Said::default() };
+        *self.client.said() = ClientFacts { protocol: Version::Two.number(), ..ClientFacts::default() };
     }
 
     /// `AUTH token`, `AUTH user token`.
-    fn auth(&mut self, command: &Command<'_>, round: &mut Round, host: &dyn Host) -> Result<Flow, Refused> {
+    fn auth(
+        &mut self,
+        command: &Command<'_>,
+        round: &mut Round,
+        host: &dyn Host,
+    ) -> Result<Flow, ErrorReply> {
         let (user, token) = match (command.get(1), command.get(2), command.len()) {
             (Some(_), None, _) if !self.rights.must_prove() => return Err(NO_PASSWORD.to_owned()),
             (Some(token), None, _) => (DEFAULT_USER, token),
@@ -170,7 +175,7 @@ impl Dialogue {
 
     /// Authenticates the client. Where nobody has to authenticate, Redis accepts any password of its default user, which many
     /// clients send by habit.
-    fn authenticate(&mut self, user: &[u8], token: &[u8], host: &dyn Host) -> Result<(), Refused> {
+    fn authenticate(&mut self, user: &[u8], token: &[u8], host: &dyn Host) -> Result<(), ErrorReply> {
         self.rights.authenticate(user, token).or_else(|error| {
             if error == AuthError::NothingToProve && user == DEFAULT_USER {
                 return self.rights.check(&Need::Known);
@@ -185,7 +190,12 @@ impl Dialogue {
     }
 
     /// `HELLO [version [AUTH user password] [SETNAME name]]`.
-    fn hello(&mut self, command: &Command<'_>, round: &mut Round, host: &dyn Host) -> Result<Flow, Refused> {
+    fn hello(
+        &mut self,
+        command: &Command<'_>,
+        round: &mut Round,
+        host: &dyn Host,
+    ) -> Result<Flow, ErrorReply> {
         let greeting = Greeting::parse(command)?;
         match greeting.credentials {
             Some((user, token)) => self.authenticate(user, token, host)?,
@@ -212,7 +222,7 @@ impl Dialogue {
     }
 }
 
-fn select(database: &[u8], round: &mut Round) -> Result<(), Refused> {
+fn select(database: &[u8], round: &mut Round) -> Result<(), ErrorReply> {
     let is_number = !database.is_empty() && database.iter().all(u8::is_ascii_digit);
     match database {
         b"0" => round.ok(),

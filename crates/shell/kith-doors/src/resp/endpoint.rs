@@ -2,7 +2,7 @@
 
 use super::{
     answer::Answer,
-    clients::{Client, Clients, Connected},
+    clients::{Client, Clients, ListedConnection},
     commands,
     host::Host,
     info::{self, Facts},
@@ -13,7 +13,7 @@ use crate::{Backend, CONNECTIONS_MAX};
 use futures::future::join_all;
 use kith_net::server;
 use kith_query::{QueryError, StoreShape};
-use kith_wire::resp::{Limits, Malformed};
+use kith_wire::resp::{Limits, MalformedCommand};
 use metrics::{Counter, counter};
 use std::{
     fmt,
@@ -81,7 +81,7 @@ impl Endpoint {
     }
 
     /// Adds a connection.
-    pub fn connect(&self, peer: SocketAddr) -> Connected {
+    pub fn connect(&self, peer: SocketAddr) -> ListedConnection {
         self.clients.connect(peer, self.addr)
     }
 
@@ -107,7 +107,7 @@ impl Endpoint {
     }
 
     /// Counts a connection that is closed because it broke the protocol.
-    pub fn note_malformed(&self, malformed: &Malformed) {
+    pub fn note_malformed(&self, malformed: &MalformedCommand) {
         self.metrics.malformed.increment(1);
         tracing::debug!(%malformed, "a Redis client broke the protocol: closing its connection");
     }

@@ -13,30 +13,30 @@ const KEYS_OF_ALL_MAX: usize = 1_024;
 type Sender = oneshot::Sender<Result<Answer, QueryError>>;
 
 /// The reads that are being gathered, by store.
-pub(super) type Gathered = BTreeMap<String, Together>;
+pub(super) type StoreReads = BTreeMap<String, JointRead>;
 
 /// Reads of one store that are sent as one.
 #[derive(Debug)]
-pub(super) struct Together {
+pub(super) struct JointRead {
     pub keys: BatchKeys,
     /// The type of the store's values.
     pub value: ValueType,
-    pub asks: Vec<Ask>,
+    pub asks: Vec<KeyRead>,
 }
 
 /// One of the reads.
 #[derive(Debug)]
-pub(super) struct Ask {
+pub(super) struct KeyRead {
     /// The range of its keys: the index of the first, and their number.
     pub from: usize,
     pub count: usize,
     pub answer: Sender,
 }
 
-impl Together {
+impl JointRead {
     /// Begins with the first read.
     pub fn of(keys: BatchKeys, value: ValueType, answer: Sender) -> Self {
-        let ask = Ask { from: 0, count: keys.len(), answer };
+        let ask = KeyRead { from: 0, count: keys.len(), answer };
         Self { keys, value, asks: vec![ask] }
     }
 
@@ -55,7 +55,7 @@ impl Together {
             (BatchKeys::Bytes(all), BatchKeys::Bytes(keys)) => keys.iter().for_each(|key| all.push(key)),
             (_, keys) => return Err((keys, answer)),
         }
-        self.asks.push(Ask { from, count, answer });
+        self.asks.push(KeyRead { from, count, answer });
         Ok(())
     }
 }
@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn reads_of_one_store_go_together_until_they_are_many() {
         let sender = || oneshot::channel().0;
-        let mut together = Together::of(ids(0..1), ValueType::Text, sender());
+        let mut together = JointRead::of(ids(0..1), ValueType::Text, sender());
         for read in 0..KEYS_OF_ALL_MAX as u64 - 1 {
             assert!(together.add(ids([read + 1]), sender()).is_ok());
         }
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn keys_of_another_type_do_not_join() {
-        let mut together = Together::of(ids([1]), ValueType::Text, oneshot::channel().0);
+        let mut together = JointRead::of(ids([1]), ValueType::Text, oneshot::channel().0);
         let keys = BatchKeys::Bytes(["a", "b"].iter().collect());
         assert!(together.add(keys.clone(), oneshot::channel().0).is_err());
         assert_eq!((together.keys.len(), together.asks.len()), (1, 1));

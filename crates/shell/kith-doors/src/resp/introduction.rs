@@ -4,7 +4,7 @@ use super::{
     clients::Client,
     commands,
     host::Host,
-    refused::{Refused, shown, unknown_subcommand, wrong_number_of},
+    refused::{ErrorReply, shown, unknown_subcommand, wrong_number_of},
     round::Round,
     tracking::Tracking,
 };
@@ -44,7 +44,7 @@ impl<'a> Greeting<'a> {
     ///
     /// # Errors
     /// The reply, if an argument is not one of `HELLO`.
-    pub fn parse(command: &Command<'a>) -> Result<Self, Refused> {
+    pub fn parse(command: &Command<'a>) -> Result<Self, ErrorReply> {
         let mut greeting = Self { version: version(command.get(1))?, credentials: None, name: None };
         let mut index = 2;
         while let Some(option) = command.get(index) {
@@ -64,7 +64,7 @@ impl<'a> Greeting<'a> {
     }
 }
 
-fn version(argument: Option<&[u8]>) -> Result<Option<Version>, Refused> {
+fn version(argument: Option<&[u8]>) -> Result<Option<Version>, ErrorReply> {
     match argument {
         None => Ok(None),
         Some(b"2") => Ok(Some(Version::Two)),
@@ -82,7 +82,7 @@ pub(super) fn client(
     command: &Command<'_>,
     round: &mut Round,
     host: &dyn Host,
-) -> Result<(), Refused> {
+) -> Result<(), ErrorReply> {
     let subcommand = command.get(1).unwrap_or_default();
     match (commands::small(subcommand).as_deref(), command.len()) {
         (Some("id"), 2) => round.reply(|replies| replies.integer(client.id as i64)),
@@ -120,7 +120,7 @@ pub(super) fn client(
 }
 
 /// Answers the subcommands of `CLIENT` for clients that keep values.
-fn tracking(client: &Client, command: &Command<'_>, round: &mut Round) -> Result<(), Refused> {
+fn tracking(client: &Client, command: &Command<'_>, round: &mut Round) -> Result<(), ErrorReply> {
     let subcommand = command.get(1).unwrap_or_default();
     match (commands::small(subcommand).as_deref(), command.len()) {
         (Some("tracking"), 3..) => {
@@ -142,7 +142,7 @@ fn tracking(client: &Client, command: &Command<'_>, round: &mut Round) -> Result
 }
 
 /// `CLIENT LIST [TYPE type] [ID id …]`. All clients are of the type `normal`.
-fn list(command: &Command<'_>, host: &dyn Host) -> Result<String, Refused> {
+fn list(command: &Command<'_>, host: &dyn Host) -> Result<String, ErrorReply> {
     let argument = |index| command.get(index).map(<[u8]>::to_ascii_lowercase);
     match (argument(2).as_deref(), argument(3).as_deref(), command.len()) {
         (None, ..) => Ok(host.clients(None)),
@@ -159,7 +159,7 @@ fn list(command: &Command<'_>, host: &dyn Host) -> Result<String, Refused> {
 }
 
 /// Accepts a flag that has no effect here.
-fn flag(command: &Command<'_>, values: &[&[u8]], round: &mut Round) -> Result<(), Refused> {
+fn flag(command: &Command<'_>, values: &[&[u8]], round: &mut Round) -> Result<(), ErrorReply> {
     let value = command.get(2).unwrap_or_default().to_ascii_lowercase();
     if !values.contains(&value.as_slice()) {
         return Err("ERR syntax error".to_owned());
@@ -169,7 +169,7 @@ fn flag(command: &Command<'_>, values: &[&[u8]], round: &mut Round) -> Result<()
 }
 
 /// A name that can stand as one word in the lines of `CLIENT LIST`.
-fn printable(what: &str, given: &[u8]) -> Result<String, Refused> {
+fn printable(what: &str, given: &[u8]) -> Result<String, ErrorReply> {
     let is_word = given.len() <= NAME_BYTES_MAX && given.iter().all(u8::is_ascii_graphic);
     match std::str::from_utf8(given) {
         Ok(name) if is_word => Ok(name.to_owned()),

@@ -2,7 +2,7 @@
 
 use super::{
     answer::refusal,
-    refused::{Refused, shown},
+    refused::{ErrorReply, shown},
 };
 use kith_query::{BatchKeys, QueryError, StoreShape};
 use kith_schema::{KEY_BYTES_MAX, KeyType, ValueType};
@@ -35,7 +35,7 @@ pub(super) struct KeySlot {
 ///
 /// # Errors
 /// The error reply, if there is no such store or the client may not read it.
-pub(super) type ShapeOf<'a> = &'a dyn Fn(&str) -> Result<StoreShape, Refused>;
+pub(super) type ShapeOf<'a> = &'a dyn Fn(&str) -> Result<StoreShape, ErrorReply>;
 
 impl Keys {
     /// The number of keys.
@@ -47,7 +47,7 @@ impl Keys {
     ///
     /// # Errors
     /// The error reply, if the key is not valid, or that of `shape_of`.
-    pub fn add(&mut self, key: &[u8], shape_of: ShapeOf<'_>) -> Result<KeySlot, Refused> {
+    pub fn add(&mut self, key: &[u8], shape_of: ShapeOf<'_>) -> Result<KeySlot, ErrorReply> {
         let (store, key) = split(key)?;
         let known = self.groups.iter().position(|group| group.store.as_bytes() == store);
         let group = match known {
@@ -108,7 +108,7 @@ impl Keys {
 }
 
 /// Splits `store:key` at the first colon.
-fn split(key: &[u8]) -> Result<(&[u8], &[u8]), Refused> {
+fn split(key: &[u8]) -> Result<(&[u8], &[u8]), ErrorReply> {
     match key.iter().position(|byte| *byte == b':') {
         Some(colon) => Ok((&key[..colon], &key[colon + 1..])),
         None => Err(format!(
@@ -118,7 +118,7 @@ fn split(key: &[u8]) -> Result<(&[u8], &[u8]), Refused> {
     }
 }
 
-fn id(store: &str, key: &[u8]) -> Result<u64, Refused> {
+fn id(store: &str, key: &[u8]) -> Result<u64, ErrorReply> {
     let digits = std::str::from_utf8(key).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
     digits.and_then(|digits| digits.parse().ok()).ok_or_else(|| {
         format!(

@@ -2,7 +2,7 @@
 
 use super::{
     answer::{Answer, Values, refusal},
-    gather::{Ask, Gathered, Together},
+    gather::{JointRead, KeyRead, StoreReads},
     keys::Group,
 };
 use crate::Backend;
@@ -21,7 +21,7 @@ pub(super) struct Reads {
     backend: Arc<dyn Backend>,
     is_gathering: bool,
     /// Reads that will be sent together at the next turn of the scheduler. Locked while a few keys are added.
-    waiting: Mutex<Gathered>,
+    waiting: Mutex<StoreReads>,
     /// The schema that each store used last. Locked for a lookup.
     schemas: Mutex<BTreeMap<String, Schema>>,
 }
@@ -51,12 +51,12 @@ impl Reads {
             match waiting.get_mut(&store) {
                 None => {
                     tokio::spawn(Arc::clone(self).next_turn(store.clone()));
-                    waiting.insert(store, Together::of(keys, value, answer));
+                    waiting.insert(store, JointRead::of(keys, value, answer));
                     return answered;
                 }
                 Some(together) => match together.add(keys, answer) {
                     Ok(()) => return answered,
-                    Err((keys, answer)) => std::mem::replace(together, Together::of(keys, value, answer)),
+                    Err((keys, answer)) => std::mem::replace(together, JointRead::of(keys, value, answer)),
                 },
             }
         };
@@ -73,12 +73,12 @@ impl Reads {
         }
     }
 
-    async fn read_together(self: Arc<Self>, store: String, together: Together) {
-        let Together { keys, value, asks } = together;
+    async fn read_together(self: Arc<Self>, store: String, together: JointRead) {
+        let JointRead { keys, value, asks } = together;
         let request = read_of(store, keys);
         match self.values(Arc::clone(&request), value).await {
             Ok(values) => {
-                for Ask { from, count, answer } in asks {
+                for KeyRead { from, count, answer } in asks {
                     // The connection may have been closed meanwhile.
                     let _ = answer.send(Ok(Answer::new(Arc::clone(&values), from..from + count)));
                 }

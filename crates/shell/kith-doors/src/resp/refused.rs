@@ -4,7 +4,7 @@ use super::commands;
 use kith_wire::resp::Command;
 
 /// An error reply, without the leading `-`.
-pub(super) type Refused = String;
+pub(super) type ErrorReply = String;
 
 /// The reply of Redis to `HELLO` before the client has authenticated.
 pub(super) const NOAUTH_HELLO: &str = "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time";
@@ -16,17 +16,17 @@ pub(super) const NO_PASSWORD: &str = "ERR AUTH <password> called without any pas
 pub(super) const WRONG_PASS: &str = "WRONGPASS invalid username-password pair or user is disabled.";
 
 /// The command has too few or too many arguments.
-pub(super) fn wrong_number_of(name: &str) -> Refused {
+pub(super) fn wrong_number_of(name: &str) -> ErrorReply {
     format!("ERR wrong number of arguments for '{name}' command")
 }
 
 /// The command has no subcommand of this name.
-pub(super) fn unknown_subcommand(name: &[u8]) -> Refused {
+pub(super) fn unknown_subcommand(name: &[u8]) -> ErrorReply {
     format!("ERR unknown subcommand '{}'.", shown(name))
 }
 
 /// No command has this name, or only one of Redis that writes.
-pub(super) fn unknown_command(command: &Command<'_>) -> Refused {
+pub(super) fn unknown_command(command: &Command<'_>) -> ErrorReply {
     const ARGUMENTS_BYTES: usize = 128;
     let name = command.name();
     if commands::writes(name) {

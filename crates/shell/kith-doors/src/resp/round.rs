@@ -3,7 +3,7 @@
 use super::{
     answer::{Answer, refusal},
     keys::{Group, KeySlot, Keys, ShapeOf},
-    refused::Refused,
+    refused::ErrorReply,
 };
 use kith_query::QueryError;
 use kith_wire::resp::{Command, Replies, Version};
@@ -102,7 +102,7 @@ impl Round {
     ///
     /// # Errors
     /// As [`Keys::add`]. No reply is added then.
-    pub fn get(&mut self, key: &[u8], shape_of: ShapeOf<'_>) -> Result<(), Refused> {
+    pub fn get(&mut self, key: &[u8], shape_of: ShapeOf<'_>) -> Result<(), ErrorReply> {
         let slot = self.keys.add(key, shape_of)?;
         self.entries.push(Entry::Get(slot));
         Ok(())
@@ -112,7 +112,7 @@ impl Round {
     ///
     /// # Errors
     /// As [`Round::get`].
-    pub fn strlen(&mut self, key: &[u8], shape_of: ShapeOf<'_>) -> Result<(), Refused> {
+    pub fn strlen(&mut self, key: &[u8], shape_of: ShapeOf<'_>) -> Result<(), ErrorReply> {
         let slot = self.keys.add(key, shape_of)?;
         self.entries.push(Entry::Strlen(slot));
         Ok(())
@@ -126,7 +126,7 @@ impl Round {
         &mut self,
         keys: impl Iterator<Item = &'k [u8]>,
         shape_of: ShapeOf<'_>,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), ErrorReply> {
         let slots = self.add_all(keys, shape_of)?;
         self.entries.push(Entry::MultiGet(slots));
         Ok(())
@@ -140,7 +140,7 @@ impl Round {
         &mut self,
         keys: impl Iterator<Item = &'k [u8]>,
         shape_of: ShapeOf<'_>,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), ErrorReply> {
         let slots = self.add_all(keys, shape_of)?;
         self.entries.push(Entry::Exists(slots));
         Ok(())
@@ -150,7 +150,7 @@ impl Round {
         &mut self,
         keys: impl Iterator<Item = &'k [u8]>,
         shape_of: ShapeOf<'_>,
-    ) -> Result<Range<usize>, Refused> {
+    ) -> Result<Range<usize>, ErrorReply> {
         let first = self.slots.len();
         for key in keys {
             self.slots.push(self.keys.add(key, shape_of)?);

@@ -3,7 +3,7 @@
 //! Values change when another version of a store is swapped in. So the client is told to forget all keys then; which of
 //! them it has read is not kept.
 
-use super::refused::{Refused, shown};
+use super::refused::{ErrorReply, shown};
 use kith_wire::resp::{Command, Replies, Version};
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ impl Tracking {
     ///
     /// # Errors
     /// The error reply, as of Redis; `REDIRECT` is refused.
-    pub fn parse(command: &Command<'_>) -> Result<Self, Refused> {
+    pub fn parse(command: &Command<'_>) -> Result<Self, ErrorReply> {
         let syntax = || "ERR syntax error".to_owned();
         let mut new = Self::default();
         match command.get(2).unwrap_or_default().to_ascii_lowercase().as_slice() {
@@ -76,7 +76,7 @@ impl Tracking {
     ///
     /// # Errors
     /// The error reply of Redis, if the client has not asked for the mode that this command belongs to.
-    pub fn check_caching(&self, answer: &[u8]) -> Result<(), Refused> {
+    pub fn check_caching(&self, answer: &[u8]) -> Result<(), ErrorReply> {
         if !self.is_opt_in && !self.is_opt_out {
             return Err("ERR CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or OPTOUT mode enabled".to_owned());
         }
@@ -128,12 +128,12 @@ impl Tracking {
 
 /// The versions of the stores, as a client that keeps values knows them.
 #[derive(Debug, Default)]
-pub(super) struct Known {
+pub(super) struct KnownVersions {
     versions: Option<Vec<(String, u64)>>,
     tells: u32,
 }
 
-impl Known {
+impl KnownVersions {
     /// Takes the versions of now, and returns whether the client must be told to forget. The first call only remembers.
     pub fn look(&mut self, now: Vec<(String, u64)>) -> bool {
         match &mut self.versions {
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_change_is_told_several_times_and_then_no_more() {
-        let mut known = Known::default();
+        let mut known = KnownVersions::default();
         let of = |version| vec![("ids".to_owned(), version)];
         let changes: Vec<bool> =
             [1, 1, 2, 2, 2, 2, 2, 2, 2, 3].into_iter().map(|version| known.look(of(version))).collect();

@@ -1,8 +1,8 @@
 //! A request whose caller waits for the whole reply.
 
 use super::{
-    connection::{Connection, Sent},
-    reply::{Pieces, Replying},
+    connection::{Connection, SentRequest},
+    reply::{Pieces, ReplyReceiver},
 };
 use kith_wire::{
     Message,
@@ -19,7 +19,7 @@ use tonic::Status;
 /// A request under way. Dropping it cancels the request.
 #[derive(Debug)]
 pub(super) struct Call {
-    sent: Sent,
+    sent: SentRequest,
     receiver: oneshot::Receiver<Result<Pieces, Status>>,
 }
 
@@ -36,7 +36,8 @@ impl Call {
     ) -> Result<Self, Status> {
         let (sender, receiver) = oneshot::channel();
         let header = Header { deadline_us, ..Header::request(0, op) };
-        let sent = connection.request(header, body, Replying::Whole { pieces: Pieces::new(), sender })?;
+        let sent =
+            connection.request(header, body, ReplyReceiver::Whole { pieces: Pieces::new(), sender })?;
         Ok(Self { sent, receiver })
     }
 }

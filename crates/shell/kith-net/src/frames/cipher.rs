@@ -1,7 +1,7 @@
 //! TLS of one connection, as a function from bytes to bytes. Outgoing bytes are encrypted on their way into the buffer of
 //! unsent bytes; incoming bytes are decrypted on their way into the buffer of frames. The cipher itself does no I/O.
 
-use super::Lost;
+use super::ConnectionLoss;
 use crate::security::TlsFailure;
 use bytes::{Buf, BufMut, BytesMut};
 use rustls::ClientConnection;
@@ -29,15 +29,16 @@ impl Cipher {
     /// appended to `unsent`.
     ///
     /// # Errors
-    /// [`Lost`] if the peer sends a fatal alert, or bytes that are not valid TLS.
+    /// [`ConnectionLoss`] if the peer sends a fatal alert, or bytes that are not valid TLS.
     pub fn open(
         &mut self,
         sealed: &mut BytesMut,
         plain: &mut BytesMut,
         unsent: &mut BytesMut,
-    ) -> Result<(), Lost> {
+    ) -> Result<(), ConnectionLoss> {
         while !sealed.is_empty() {
-            let taken = self.0.read_tls(&mut &sealed[..]).map_err(|error| Lost::new(error.to_string()))?;
+            let taken =
+                self.0.read_tls(&mut &sealed[..]).map_err(|error| ConnectionLoss::new(error.to_string()))?;
             if taken == 0 {
                 // The peer has ended TLS, so nothing valid can follow.
                 sealed.clear();
@@ -45,12 +46,12 @@ impl Cipher {
             sealed.advance(taken);
             let state = self.0.process_new_packets();
             let count = state
-                .map_err(|error| Lost::new(TlsFailure::of_tls(&error).reason))?
+                .map_err(|error| ConnectionLoss::new(TlsFailure::of_tls(&error).reason))?
                 .plaintext_bytes_to_read();
             let before = plain.len();
             plain.resize(before + count, 0);
             let read = self.0.reader().read_exact(&mut plain[before..]);
-            read.map_err(|error| Lost::new(error.to_string()))?;
+            read.map_err(|error| ConnectionLoss::new(error.to_string()))?;
         }
         self.answer(unsent);
         Ok(())

@@ -1,9 +1,9 @@
 //! One framed connection. Callers write their requests themselves; one task reads the replies for all of them.
 
 use super::{
-    Lost,
+    ConnectionLoss,
     cipher::Cipher,
-    reply::{Replying, Untaken, Waiting, no_memory},
+    reply::{PendingReply, ReplyFault, ReplyReceiver, no_memory},
     shared::SharedReplies,
     silence::{Look, Silence},
     socket::Sink,
@@ -13,7 +13,7 @@ use bytes::{Buf, BytesMut};
 use kith_types::ErrorCode;
 use kith_wire::{
     Message,
-    frame::{Begun, Flags, Frame, FrameError, Header, Op, SlotPlace, encode_slots},
+    frame::{Flags, Frame, FrameError, FrameStart, Header, Op, SlotPlace, encode_slots},
 };
 use parking_lot::{Mutex, MutexGuard};
 use std::{
@@ -46,7 +46,7 @@ pub(super) struct Connection {
 struct State {
     last_id: u64,
     /// The requests that wait for a reply, by request id.
-    waiting: HashMap<u64, Waiting>,
+    waiting: HashMap<u64, PendingReply>,
     /// Bytes that the socket has not accepted yet, encrypted if the connection uses TLS. Callers append to it; callers and
     /// the reading task write it to the socket.
     unsent: BytesMut,
@@ -55,7 +55,7 @@ struct State {
     /// The waker of the reading task. It is woken when bytes are left unsent, and when the connection is dropped.
     reader: Option<Waker>,
     /// Why the connection is lost; `None` while it is open.
-    lost: Option<Lost>,
+    lost: Option<ConnectionLoss>,
 }
 
 impl Connection {
@@ -71,7 +71,7 @@ impl Connection {
     }
 
     /// Why the connection is lost; `None` while it is open.
-    pub fn lost(&self) -> Option<Lost> {
+    pub fn lost(&self) -> Option<ConnectionLoss> {
         self.lock().lost.clone()
     }
 
@@ -83,8 +83,8 @@ impl Connection {
         self: &Arc<Self>,
         header: Header,
         body: &impl Message,
-        reply: Replying,
-    ) -> Result<Sent, Status> {
+        reply: ReplyReceiver,
+    ) -> Result<SentRequest, Status> {
         let mut state = self.lock();
         if let Some(lost) = &state.lost {
             return Err(lost.to_status());
@@ -101,9 +101,9 @@ impl Connection {
             kith_wire::status(ErrorCode::BadRequest, error.to_string(), "ask for less at once")
         })?;
         state.last_id = id;
-        state.waiting.insert(id, Waiting::new(reply, self.replies.as_ref()));
+        state.waiting.insert(id, PendingReply::new(reply, self.replies.as_ref()));
         self.flush(&mut state);
-        Ok(Sent { connection: Arc::clone(self), id, is_over: false })
+        Ok(SentRequest { connection: Arc::clone(self), id, is_over: false })
     }
 
     /// Grants the peer `bytes` bytes of credit for the reply to request `id`.
@@ -165,7 +165,7 @@ impl Connection {
     }
 
     /// Removes a request that nobody waits for any more, and tells the peer to cancel it.
-    fn cancel(&self, state: &mut State, id: u64) -> Option<Waiting> {
+    fn cancel(&self, state: &mut State, id: u64) -> Option<PendingReply> {
         let waiting = state.waiting.remove(&id)?;
         let header = Header::request(id, Op::Cancel);
         if state.lost.is_none() && state.put(|out| header.encode_bytes(&[], out)).is_ok() {
@@ -184,7 +184,7 @@ impl Connection {
     }
 
     /// Decrypts received bytes if the connection uses TLS.
-    pub(super) fn open(&self, sealed: &mut BytesMut, plain: &mut BytesMut) -> Result<(), Lost> {
+    pub(super) fn open(&self, sealed: &mut BytesMut, plain: &mut BytesMut) -> Result<(), ConnectionLoss> {
         let state = &mut *self.lock();
         match &mut state.cipher {
             Some(cipher) => cipher.open(sealed, plain, &mut state.unsent),
@@ -193,13 +193,17 @@ impl Connection {
     }
 
     /// Passes a frame of a reply to the request that waits for it.
-    pub(super) fn hand_out(&self, frame: Frame) -> Result<(), Lost> {
+    pub(super) fn hand_out(&self, frame: Frame) -> Result<(), ConnectionLoss> {
         let header = frame.header;
         // The body is read first, so that its slot is given back even if nobody waits for the reply.
         let shared = match (&self.shared, header.flags.has(Flags::SHARED), SlotPlace::decode(&frame.body)) {
             (_, false, _) => None,
             (Some(shared), true, Some(slot)) => Some(shared.body(slot)?),
-            _ => return Err(Lost::new("the peer sent a body without a valid place in shared memory")),
+            _ => {
+                return Err(ConnectionLoss::new(
+                    "the peer sent a body without a valid place in shared memory",
+                ));
+            }
         };
         let mut state = self.lock();
         // The peer may still answer a request that was cancelled.
@@ -207,13 +211,13 @@ impl Connection {
         let error = header.flags.has(Flags::ERROR).then(|| frame.status());
         if error.is_none() {
             let taken = match shared {
-                Some(body) => waiting.take_shared(body, header.flags).map_err(Untaken::Lost),
+                Some(body) => waiting.take_shared(body, header.flags).map_err(ReplyFault::Lost),
                 None => waiting.take(frame),
             };
             match taken {
                 Ok(()) => {}
-                Err(Untaken::Lost(lost)) => return Err(lost),
-                Err(Untaken::NoMemory) => {
+                Err(ReplyFault::Lost(lost)) => return Err(lost),
+                Err(ReplyFault::NoMemory) => {
                     self.refuse(state, header.id);
                     return Ok(());
                 }
@@ -226,15 +230,15 @@ impl Connection {
     /// Returns the message that a frame continues, with room for the frame's body. The reader fills it and gives it back by
     /// [`Connection::take_back`] before another frame is handed out. Returns `None` if the frame is an error, if no request
     /// waits for it, or if the budget has no memory for it.
-    pub(super) fn lend(&self, begun: &Begun) -> Result<Option<BytesMut>, Lost> {
+    pub(super) fn lend(&self, begun: &FrameStart) -> Result<Option<BytesMut>, ConnectionLoss> {
         let mut state = self.lock();
         let flags = begun.header.flags;
         let waiting = state.waiting.get_mut(&begun.header.id).filter(|_| !flags.has(Flags::ERROR));
         let Some(waiting) = waiting else { return Ok(None) };
         match waiting.lend(begun.body_bytes, flags) {
             Ok(message) => Ok(Some(message)),
-            Err(Untaken::Lost(lost)) => Err(lost),
-            Err(Untaken::NoMemory) => {
+            Err(ReplyFault::Lost(lost)) => Err(lost),
+            Err(ReplyFault::NoMemory) => {
                 self.refuse(state, begun.header.id);
                 Ok(None)
             }
@@ -253,8 +257,8 @@ impl Connection {
     /// Asks a silent peer whether it is alive, or gives the connection up, as `silence` decides.
     ///
     /// # Errors
-    /// [`Lost`] if the peer has been silent for too long.
-    pub(super) fn look_after(&self, silence: &mut Silence) -> Result<(), Lost> {
+    /// [`ConnectionLoss`] if the peer has been silent for too long.
+    pub(super) fn look_after(&self, silence: &mut Silence) -> Result<(), ConnectionLoss> {
         let mut state = self.lock();
         match silence.look(!state.waiting.is_empty()) {
             Look::Wait => {}
@@ -263,18 +267,18 @@ impl Connection {
                 state.last_id = id;
                 let header = Header::request(id, Op::Alive);
                 let put = state.put(|out| header.encode_bytes(&[], out));
-                put.map_err(|error| Lost::new(error.to_string()))?;
+                put.map_err(|error| ConnectionLoss::new(error.to_string()))?;
                 self.flush(&mut state);
             }
             Look::GiveUp => {
-                return Err(Lost::new("the peer owes an answer and has been silent for too long"));
+                return Err(ConnectionLoss::new("the peer owes an answer and has been silent for too long"));
             }
         }
         Ok(())
     }
 
     /// Writes unsent bytes as the socket accepts them. Ready only when the connection is lost.
-    pub(super) fn poll_unsent(&self, cx: &mut Context<'_>) -> Poll<Lost> {
+    pub(super) fn poll_unsent(&self, cx: &mut Context<'_>) -> Poll<ConnectionLoss> {
         let mut state = self.lock();
         loop {
             if state.unsent.is_empty() {
@@ -282,19 +286,19 @@ impl Connection {
             }
             match self.socket.poll_write_ready(cx) {
                 Poll::Ready(Ok(())) => {}
-                Poll::Ready(Err(error)) => return Poll::Ready(Lost::new(error.to_string())),
+                Poll::Ready(Err(error)) => return Poll::Ready(ConnectionLoss::new(error.to_string())),
                 Poll::Pending => return Poll::Pending,
             }
             match self.socket.try_write(&state.unsent) {
                 Ok(written) => state.unsent.advance(written),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) => return Poll::Ready(Lost::new(error.to_string())),
+                Err(error) => return Poll::Ready(ConnectionLoss::new(error.to_string())),
             }
         }
     }
 
     /// Marks the connection as lost and ends all waiting requests with that reason.
-    pub(super) fn end(&self, lost: &Lost) {
+    pub(super) fn end(&self, lost: &ConnectionLoss) {
         let mut state = self.lock();
         state.lost = Some(lost.clone());
         state.unsent = BytesMut::new();
@@ -345,13 +349,13 @@ impl Drop for Connection {
 
 /// A request that was sent. Dropping it before its reply has ended cancels the request.
 #[derive(Debug)]
-pub(super) struct Sent {
+pub(super) struct SentRequest {
     connection: Arc<Connection>,
     id: u64,
     is_over: bool,
 }
 
-impl Sent {
+impl SentRequest {
     /// Grants the peer `bytes` more bytes of credit for the reply.
     pub fn credit(&self, bytes: u32) {
         self.connection.credit(self.id, bytes);
@@ -368,7 +372,7 @@ impl Sent {
     }
 }
 
-impl Drop for Sent {
+impl Drop for SentRequest {
     fn drop(&mut self) {
         if !self.is_over {
             self.connection.give_up(self.id);

@@ -1,7 +1,7 @@
 //! The start of a framed connection: TLS, the prefaces, and a first request that sends the token or asks for shared memory.
 
 use super::{
-    Lost,
+    ConnectionLoss,
     cipher::Cipher,
     shared::SharedReplies,
     socket::{self, Socket},
@@ -14,7 +14,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tonic::Status;
 
 /// An open connection to a peer that speaks frames.
-pub(super) struct Greeted {
+pub(super) struct FramedPeer {
     pub stream: Socket,
     pub cipher: Option<Cipher>,
     pub shared: Option<Arc<SharedReplies>>,
@@ -22,41 +22,41 @@ pub(super) struct Greeted {
 
 /// Why a connection cannot be opened.
 pub(super) enum ConnectError {
-    Lost(Lost),
+    Lost(ConnectionLoss),
     /// The peer rejected the token of this process.
     Refused(Box<Status>),
 }
 
 impl From<io::Error> for ConnectError {
     fn from(error: io::Error) -> Self {
-        ConnectError::Lost(Lost::new(error.to_string()))
+        ConnectError::Lost(ConnectionLoss::new(error.to_string()))
     }
 }
 
 /// Connects, over TLS if the dialer uses it, exchanges the prefaces, and sends the token or asks for shared memory.
-pub(super) async fn greet(addr: &str, dialer: &Dialer, locally: bool) -> Result<Greeted, ConnectError> {
+pub(super) async fn greet(addr: &str, dialer: &Dialer, locally: bool) -> Result<FramedPeer, ConnectError> {
     let Some(secured) = dialer.secured() else {
         let mut stream = socket::connect(addr, locally).await?;
         exchange(&mut stream).await?;
         let shared = share(&mut stream).await?;
-        return Ok(Greeted { stream, cipher: None, shared });
+        return Ok(FramedPeer { stream, cipher: None, shared });
     };
     let lost = |error: io::Error| match TlsFailure::of_handshake(&error) {
-        Some(failure) => ConnectError::Lost(Lost::new(failure.reason)),
+        Some(failure) => ConnectError::Lost(ConnectionLoss::new(failure.reason)),
         None => error.into(),
     };
     let mut stream = secured.for_frames(addr).await.map_err(lost)?;
     if let Err(error) = exchange(&mut stream).await {
         let Some(failure) = TlsFailure::of(&error) else { return Err(error.into()) };
         secured.note(addr, failure.clone());
-        return Err(ConnectError::Lost(Lost::new(failure.reason)));
+        return Err(ConnectError::Lost(ConnectionLoss::new(failure.reason)));
     }
     if let Some(token) = secured.token() {
         identify(&mut stream, &token).await?;
     }
     secured.forget(addr);
     let (stream, tls) = stream.into_inner();
-    Ok(Greeted { stream: Socket::Left(stream), cipher: Some(Cipher::new(tls)), shared: None })
+    Ok(FramedPeer { stream: Socket::Left(stream), cipher: Some(Cipher::new(tls)), shared: None })
 }
 
 /// Sends the preface and waits for the peer's. If the versions differ, both sides speak the lower one.
@@ -100,7 +100,7 @@ async fn first_answer(
     body: &[u8],
 ) -> Result<Frame, ConnectError> {
     let mut bytes = BytesMut::new();
-    let unreadable = |error: frame::FrameError| ConnectError::Lost(Lost::new(error.to_string()));
+    let unreadable = |error: frame::FrameError| ConnectError::Lost(ConnectionLoss::new(error.to_string()));
     Header::request(1, op).encode_bytes(body, &mut bytes).map_err(unreadable)?;
     stream.write_all(&bytes).await?;
     stream.flush().await?;
@@ -109,7 +109,7 @@ async fn first_answer(
         match frame::decode(&mut bytes).map_err(unreadable)? {
             Some(frame) => return Ok(frame),
             None if stream.read_buf(&mut bytes).await? == 0 => {
-                return Err(ConnectError::Lost(Lost::new("the peer closed the connection")));
+                return Err(ConnectError::Lost(ConnectionLoss::new("the peer closed the connection")));
             }
             None => {}
         }

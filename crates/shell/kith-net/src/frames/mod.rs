@@ -23,7 +23,7 @@ pub use shared::{ReplyMemory, SLOT_BYTES as REPLY_SLOT_BYTES};
 use crate::security::Dialer;
 use call::Call;
 use connection::Connection;
-use greeting::{ConnectError, Greeted, greet};
+use greeting::{ConnectError, FramedPeer, greet};
 use kith_types::ErrorCode;
 use kith_wire::{Message, Rope, frame::Op};
 use parking_lot::{Mutex, MutexGuard};
@@ -52,7 +52,7 @@ struct PeerSlot {
     /// The current connection. `connect` sets it; the first reader that finds the connection lost resets it.
     standing: Mutex<ConnectionState>,
     /// Locked while a task connects. Holds the time and the failure of the last failed attempt.
-    attempt: tokio::sync::Mutex<Option<(Instant, Lost)>>,
+    attempt: tokio::sync::Mutex<Option<(Instant, ConnectionLoss)>>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -64,13 +64,13 @@ enum ConnectionState {
 
 /// Why a connection was lost, or could not be opened.
 #[derive(Clone, Debug)]
-pub struct Lost {
+pub struct ConnectionLoss {
     reason: Arc<str>,
     /// Whether the peer closed the connection because it was idle. A request that was on its way then was not looked at.
     is_idle: bool,
 }
 
-impl Lost {
+impl ConnectionLoss {
     fn new(reason: impl Into<Arc<str>>) -> Self {
         Self { reason: reason.into(), is_idle: false }
     }
@@ -249,10 +249,10 @@ impl PeerSlot {
             tokio::time::timeout(CONNECT_TIMEOUT, greet(addr, &frames.dialer, frames.locally)).await;
         let connected = connected.unwrap_or_else(|_| {
             let reason = format!("{addr} did not answer within {} ms", CONNECT_TIMEOUT.as_millis());
-            Err(ConnectError::Lost(Lost::new(reason)))
+            Err(ConnectError::Lost(ConnectionLoss::new(reason)))
         });
         match connected {
-            Ok(Greeted { stream, cipher, shared }) => {
+            Ok(FramedPeer { stream, cipher, shared }) => {
                 let connection = reader::start(stream, cipher, shared, frames.dialer.replies().cloned());
                 metrics::counter!("kith_client_connections_opened_total", "op" => op.name()).increment(1);
                 *self.lock() = ConnectionState::Connected(Arc::clone(&connection));

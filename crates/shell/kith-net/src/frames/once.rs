@@ -1,7 +1,7 @@
 //! Requests that are sent at most once.
 
 use super::{Frames, only};
-use crate::{Unwritten, unwritten::silence};
+use crate::{SendFailure, unwritten::silence};
 use kith_wire::{Message, frame::Op};
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
@@ -11,21 +11,21 @@ impl Frames {
     /// connection has to be opened first.
     ///
     /// # Errors
-    /// [`Unwritten`] says whether the request may have been carried out.
+    /// [`SendFailure`] says whether the request may have been carried out.
     pub async fn ask_once<R: Message + Default>(
         &self,
         addr: &str,
         op: Op,
         patience: Duration,
         body: &impl Message,
-    ) -> Result<R, Unwritten> {
+    ) -> Result<R, SendFailure> {
         let deadline = Instant::now() + patience;
         let opened = timeout_at(deadline, self.connection(addr, op)).await;
-        let connection = opened.unwrap_or_else(|_| Err(silence(patience))).map_err(Unwritten::Unsent)?;
+        let connection = opened.unwrap_or_else(|_| Err(silence(patience))).map_err(SendFailure::Unsent)?;
         // The frame carries no deadline, because the server would drop the answer to a request that is still under way.
         match timeout_at(deadline, self.call_over(&connection, addr, op, None, body)).await {
-            Ok(pieces) => pieces.and_then(only).map_err(Unwritten::after_sending),
-            Err(_) => Err(Unwritten::Lost(silence(patience))),
+            Ok(pieces) => pieces.and_then(only).map_err(SendFailure::after_sending),
+            Err(_) => Err(SendFailure::Lost(silence(patience))),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! A reply that comes in several messages, under flow control by credit (`docs/design/0010-streaming.md`).
 
 use super::{
-    connection::{Connection, Sent},
-    reply::{PartMessage, Replying},
+    connection::{Connection, SentRequest},
+    reply::{PartMessage, ReplyReceiver},
 };
 use futures::Stream;
 use kith_wire::{
@@ -25,7 +25,7 @@ const CREDIT_STEP: u32 = CREDIT_BYTES / 2;
 /// the request. The peer gets new credit only for taken messages, so at most [`CREDIT_BYTES`] and one message wait here.
 #[derive(Debug)]
 pub struct Parts {
-    sent: Sent,
+    sent: SentRequest,
     /// Its length is bounded by the credit.
     receiver: mpsc::UnboundedReceiver<PartMessage>,
     /// Taken bytes for which no credit was granted yet.
@@ -45,7 +45,7 @@ impl Parts {
     ) -> Result<Self, Status> {
         let (sender, receiver) = mpsc::unbounded_channel();
         let header = Header { deadline_us, ..Header::request(0, op) }.credited();
-        let sent = connection.request(header, body, Replying::Parts(sender))?;
+        let sent = connection.request(header, body, ReplyReceiver::Parts(sender))?;
         Ok(Self { sent, receiver, taken: 0 })
     }
 

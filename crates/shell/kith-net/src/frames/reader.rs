@@ -1,7 +1,7 @@
 //! The reading side of a framed connection: it reads bytes, decrypts them if the connection uses TLS, and hands out frames.
 
 use super::{
-    Lost,
+    ConnectionLoss,
     cipher::Cipher,
     connection::Connection,
     shared::SharedReplies,
@@ -95,12 +95,14 @@ impl Reader {
     }
 
     /// Reads and hands out frames. Ready with the reason when the connection is lost.
-    fn poll(&mut self, connection: &Connection, cx: &mut Context<'_>) -> Poll<Lost> {
+    fn poll(&mut self, connection: &Connection, cx: &mut Context<'_>) -> Poll<ConnectionLoss> {
         loop {
             match self.poll_read(cx) {
-                Poll::Ready(Ok(0)) => return Poll::Ready(Lost::new("the peer closed the connection")),
+                Poll::Ready(Ok(0)) => {
+                    return Poll::Ready(ConnectionLoss::new("the peer closed the connection"));
+                }
                 Poll::Ready(Ok(_)) => {}
-                Poll::Ready(Err(error)) => return Poll::Ready(Lost::new(error.to_string())),
+                Poll::Ready(Err(error)) => return Poll::Ready(ConnectionLoss::new(error.to_string())),
                 Poll::Pending => break,
             }
             self.silence.broken();
@@ -135,7 +137,7 @@ impl Reader {
     }
 
     /// Hands out all frames that have arrived completely.
-    fn take_in(&mut self, connection: &Connection) -> Result<(), Lost> {
+    fn take_in(&mut self, connection: &Connection) -> Result<(), ConnectionLoss> {
         if let Some(Direct { header, message, .. }) = self.direct.take_if(|direct| direct.left == 0) {
             self.goes_on = !header.flags.has(Flags::LAST);
             connection.take_back(&header, message);
@@ -146,15 +148,16 @@ impl Reader {
         if let Some(sealed) = &mut self.sealed {
             connection.open(sealed, &mut self.buffer)?;
         }
-        let unreadable =
-            |error: FrameError| Lost::new(format!("the peer sent something that is not a frame: {error}"));
+        let unreadable = |error: FrameError| {
+            ConnectionLoss::new(format!("the peer sent something that is not a frame: {error}"))
+        };
         loop {
             if self.begin_direct(connection)? {
                 return Ok(());
             }
             let Some(frame) = frame::decode(&mut self.buffer).map_err(unreadable)? else { return Ok(()) };
             if frame.header.id == 0 {
-                return Err(Lost::closed_by_peer(&frame.status()));
+                return Err(ConnectionLoss::closed_by_peer(&frame.status()));
             }
             connection.hand_out(frame)?;
         }
@@ -162,7 +165,7 @@ impl Reader {
 
     /// Starts to read the rest of a begun frame directly into its message, if enough of it is missing. Returns whether it
     /// did. Encrypted frames are not read directly, because decryption copies them anyway.
-    fn begin_direct(&mut self, connection: &Connection) -> Result<bool, Lost> {
+    fn begin_direct(&mut self, connection: &Connection) -> Result<bool, ConnectionLoss> {
         if self.sealed.is_some() {
             return Ok(false);
         }

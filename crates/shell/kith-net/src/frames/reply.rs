@@ -1,6 +1,6 @@
 //! A reply while it arrives. Its messages are assembled from frames, charged to a memory budget and passed to the caller.
 
-use super::Lost;
+use super::ConnectionLoss;
 use crate::{Budget, Charge};
 use bytes::{Bytes, BytesMut};
 use kith_types::ErrorCode;
@@ -26,47 +26,47 @@ pub(super) type PartMessage = Result<(Rope, bool), Status>;
 
 /// A request that waits for its reply.
 #[derive(Debug)]
-pub(super) struct Waiting {
+pub(super) struct PendingReply {
     /// The earlier part of a message that is not complete; `part` follows it.
     before: Rope,
     /// The last part of that message, as far as it came through the socket.
     part: BytesMut,
     /// The charge for `part`, and for the parts in `before` that came through the socket.
     charge: Option<Charge>,
-    reply: Replying,
+    reply: ReplyReceiver,
 }
 
 /// Why a frame of a reply was not accepted.
-pub(super) enum Untaken {
+pub(super) enum ReplyFault {
     /// The frame violates the protocol, so the connection is lost.
-    Lost(Lost),
+    Lost(ConnectionLoss),
     /// The budget has no memory for the reply.
     NoMemory,
 }
 
-impl From<Lost> for Untaken {
-    fn from(lost: Lost) -> Self {
-        Untaken::Lost(lost)
+impl From<ConnectionLoss> for ReplyFault {
+    fn from(lost: ConnectionLoss) -> Self {
+        ReplyFault::Lost(lost)
     }
 }
 
 /// The receiver of a reply.
 #[derive(Debug)]
-pub(super) enum Replying {
+pub(super) enum ReplyReceiver {
     /// The receiver waits for the whole reply.
     Whole { pieces: Pieces, sender: oneshot::Sender<Result<Pieces, Status>> },
     /// The receiver takes one message after the other. The length of the channel is bounded by the granted credit.
     Parts(mpsc::UnboundedSender<PartMessage>),
 }
 
-impl Waiting {
+impl PendingReply {
     /// Returns a request of whose reply nothing has arrived. Its reply is charged to `replies`, if there is such a budget.
-    pub fn new(reply: Replying, replies: Option<&Arc<Budget>>) -> Self {
+    pub fn new(reply: ReplyReceiver, replies: Option<&Arc<Budget>>) -> Self {
         Self { before: Rope::default(), part: BytesMut::new(), charge: replies.map(Budget::charge), reply }
     }
 
     /// Accepts a frame of the reply, which is a message or a part of one.
-    pub fn take(&mut self, frame: Frame) -> Result<(), Untaken> {
+    pub fn take(&mut self, frame: Frame) -> Result<(), ReplyFault> {
         let flags = frame.header.flags;
         if self.before.is_empty() && self.part.is_empty() && !flags.has(Flags::PART) {
             self.pay(frame.body.len())?;
@@ -81,7 +81,7 @@ impl Waiting {
     }
 
     /// Accepts a body of the reply that lies in shared memory.
-    pub fn take_shared(&mut self, body: Bytes, flags: Flags) -> Result<(), Lost> {
+    pub fn take_shared(&mut self, body: Bytes, flags: Flags) -> Result<(), ConnectionLoss> {
         self.check_length(body.len())?;
         let part = self.end_part();
         self.before.push(part);
@@ -91,8 +91,8 @@ impl Waiting {
     }
 
     /// Lends the message that an arriving frame continues, with room for the frame's body. It comes back by
-    /// [`Waiting::take_back`].
-    pub fn lend(&mut self, body_bytes: usize, flags: Flags) -> Result<BytesMut, Untaken> {
+    /// [`PendingReply::take_back`].
+    pub fn lend(&mut self, body_bytes: usize, flags: Flags) -> Result<BytesMut, ReplyFault> {
         self.make_room(body_bytes, flags)?;
         Ok(std::mem::take(&mut self.part))
     }
@@ -108,28 +108,28 @@ impl Waiting {
         self.reply.end(ended);
     }
 
-    fn check_length(&self, more: usize) -> Result<(), Lost> {
+    fn check_length(&self, more: usize) -> Result<(), ConnectionLoss> {
         match self.before.len() + self.part.len() + more {
             0..=MESSAGE_BYTES_MAX => Ok(()),
-            _ => Err(Lost::new("the peer sent a message longer than the limit")),
+            _ => Err(ConnectionLoss::new("the peer sent a message longer than the limit")),
         }
     }
 
     /// Checks the length of, charges and reserves room for `bytes` more bytes of a message.
-    fn make_room(&mut self, bytes: usize, flags: Flags) -> Result<(), Untaken> {
+    fn make_room(&mut self, bytes: usize, flags: Flags) -> Result<(), ReplyFault> {
         self.check_length(bytes)?;
         self.pay(bytes)?;
         let is_first = self.before.is_empty() && self.part.is_empty() && flags.has(Flags::PART);
-        let is_of_whole = matches!(self.reply, Replying::Whole { .. });
+        let is_of_whole = matches!(self.reply, ReplyReceiver::Whole { .. });
         self.part.reserve(if is_first && is_of_whole { bytes.max(WHOLE_BYTES_EXPECTED) } else { bytes });
         Ok(())
     }
 
     /// Charges `more` bytes in addition to the bytes in `part`.
-    fn pay(&mut self, more: usize) -> Result<(), Untaken> {
+    fn pay(&mut self, more: usize) -> Result<(), ReplyFault> {
         let bytes = self.part.len() + more;
         let is_paid = |charge: &mut Charge| bytes <= UNCHARGED_BYTES || charge.grow_to(bytes);
-        if self.charge.as_mut().is_none_or(is_paid) { Ok(()) } else { Err(Untaken::NoMemory) }
+        if self.charge.as_mut().is_none_or(is_paid) { Ok(()) } else { Err(ReplyFault::NoMemory) }
     }
 
     /// Moves the charge to the bytes, which then give it back when they are dropped.
@@ -155,22 +155,22 @@ impl Waiting {
     }
 }
 
-impl Replying {
+impl ReplyReceiver {
     fn message(&mut self, body: Rope, is_last: bool) {
         match self {
-            Replying::Whole { pieces, .. } => pieces.push(body),
+            ReplyReceiver::Whole { pieces, .. } => pieces.push(body),
             // The receiver may be gone, which is not an error; likewise below.
-            Replying::Parts(sender) => drop(sender.send(Ok((body, is_last)))),
+            ReplyReceiver::Parts(sender) => drop(sender.send(Ok((body, is_last)))),
         }
     }
 
     /// Ends the reply.
     fn end(self, ended: Result<(), Status>) {
         match (self, ended) {
-            (Replying::Whole { pieces, sender }, ended) => drop(sender.send(ended.map(|()| pieces))),
-            (Replying::Parts(sender), Err(status)) => drop(sender.send(Err(status))),
+            (ReplyReceiver::Whole { pieces, sender }, ended) => drop(sender.send(ended.map(|()| pieces))),
+            (ReplyReceiver::Parts(sender), Err(status)) => drop(sender.send(Err(status))),
             // The last message was marked as the last one.
-            (Replying::Parts(_), Ok(())) => {}
+            (ReplyReceiver::Parts(_), Ok(())) => {}
         }
     }
 }

@@ -6,7 +6,7 @@
 
 #![allow(unsafe_code)]
 
-use super::Lost;
+use super::ConnectionLoss;
 use bytes::Bytes;
 use kith_wire::frame::{Offer, SlotPlace};
 use memmap2::{Mmap, MmapMut};
@@ -160,10 +160,10 @@ impl SharedReplies {
     /// Returns the body at a place. Its slot is given back when the last clone or slice of the body is dropped.
     ///
     /// # Errors
-    /// [`Lost`] if the place is outside of the memory.
-    pub fn body(self: &Arc<Self>, slot: SlotPlace) -> Result<Bytes, Lost> {
+    /// [`ConnectionLoss`] if the place is outside of the memory.
+    pub fn body(self: &Arc<Self>, slot: SlotPlace) -> Result<Bytes, ConnectionLoss> {
         if self.offer.slots <= slot.slot || self.offer.slot_bytes < slot.bytes {
-            return Err(Lost::new("the peer sent a body without a valid place in shared memory"));
+            return Err(ConnectionLoss::new("the peer sent a body without a valid place in shared memory"));
         }
         Ok(Bytes::from_owner(Lent { replies: Arc::clone(self), span: slot }))
     }

@@ -1,6 +1,6 @@
 //! Connections of a gRPC channel over TLS. They record why they ended.
 
-use super::{TlsFailure, secured::Secured};
+use super::{TlsFailure, secured::TlsDialer};
 use futures::{FutureExt, future::BoxFuture};
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
@@ -20,14 +20,14 @@ use tonic::codegen::{Service, http::Uri};
 /// Opens the TLS connections of one channel.
 #[derive(Clone)]
 pub(super) struct Connector {
-    secured: Arc<Secured>,
+    secured: Arc<TlsDialer>,
     addr: String,
     name: ServerName<'static>,
 }
 
 impl Connector {
     /// Returns a connector to `addr`. The certificate of the peer must be valid for `name`.
-    pub fn new(secured: Arc<Secured>, addr: &str, name: ServerName<'static>) -> Self {
+    pub fn new(secured: Arc<TlsDialer>, addr: &str, name: ServerName<'static>) -> Self {
         Self { secured, addr: addr.to_owned(), name }
     }
 }
@@ -55,7 +55,7 @@ impl Service<Uri> for Connector {
 /// and HTTP/2 reports that as a broken connection without the reason.
 pub(super) struct RecordingStream {
     stream: TlsStream<TcpStream>,
-    secured: Arc<Secured>,
+    secured: Arc<TlsDialer>,
     addr: String,
     /// Whether a byte has arrived, which proves that both sides accepted the handshake.
     is_open: bool,

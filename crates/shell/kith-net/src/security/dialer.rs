@@ -4,7 +4,7 @@
 use super::{
     GrpcChannel, SecurityError, SecurityOptions, TlsFailure,
     connector::Connector,
-    secured::{Secured, server_name},
+    secured::{TlsDialer, server_name},
 };
 use crate::{Budget, endpoint::endpoint};
 use std::{fmt, sync::Arc};
@@ -13,7 +13,7 @@ use tonic::{Status, codegen::http::HeaderValue, transport::Channel};
 /// Opens connections to other processes. Cheap to clone; clones share their certificates. `Default` connects without TLS.
 #[derive(Clone, Default)]
 pub struct Dialer {
-    secured: Option<Arc<Secured>>,
+    secured: Option<Arc<TlsDialer>>,
     /// The budget that long replies over frames are charged to while they are received and held.
     replies: Option<Arc<Budget>>,
 }
@@ -50,7 +50,7 @@ impl Dialer {
             (_, None, Some(_), _) => return lacks("tls-key", "needs tls-cert"),
             _ => {}
         }
-        Ok(Self { secured: Some(Arc::new(Secured::open(options)?)), replies: None })
+        Ok(Self { secured: Some(Arc::new(TlsDialer::open(options)?)), replies: None })
     }
 
     /// Returns this dialer with a budget that long replies over frames are charged to. A reply that does not fit into the
@@ -118,7 +118,7 @@ impl Dialer {
     }
 
     /// The TLS state of this dialer; `None` if it connects without TLS.
-    pub(crate) fn secured(&self) -> Option<&Arc<Secured>> {
+    pub(crate) fn secured(&self) -> Option<&Arc<TlsDialer>> {
         self.secured.as_ref()
     }
 

@@ -10,7 +10,7 @@ use tokio_rustls::{TlsConnector, client::TlsStream};
 use tonic::codegen::http::HeaderValue;
 
 /// The state of a dialer that uses TLS: its credentials, and the failures of its peers.
-pub(crate) struct Secured {
+pub(crate) struct TlsDialer {
     options: SecurityOptions,
     /// The current credentials. They are replaced as a whole when files change.
     now: ArcSwap<Credentials>,
@@ -19,7 +19,7 @@ pub(crate) struct Secured {
     failures: Mutex<HashMap<String, TlsFailure>>,
 }
 
-impl Secured {
+impl TlsDialer {
     /// Reads the credentials from the files that `options` name.
     ///
     /// # Errors

@@ -2,12 +2,12 @@
 
 use super::{
     Bound,
-    connections::{Connected, Connections, farewell},
+    connections::{Connections, OpenConnection, farewell},
     framed::{self, FrameService},
     hosts::Site,
     listen::{self, Opening},
     security::{Caller, CallerIdentity, Gate, Need, guard},
-    stream::{Accepted, CallerConnection, Opened, Stream},
+    stream::{CallerConnection, Http2Connection, PeekedStream, Stream},
 };
 use kith_wire::frame::Preface;
 use std::{io, net::SocketAddr, sync::Arc};
@@ -25,7 +25,7 @@ const HTTP2_FIRST: u8 = b'P';
 
 /// The services of a port.
 #[derive(Clone)]
-pub(crate) struct Served {
+pub(crate) struct PortServices {
     /// The service that answers frames; `None` if the port does not serve frames.
     pub frames: Option<Arc<dyn FrameService>>,
     /// The gate that requires TLS; `None` if connections use no TLS.
@@ -36,10 +36,10 @@ pub(crate) struct Served {
 /// HTTP/2 connections come out of the returned channel.
 pub(crate) fn spawn(
     bound: Bound,
-    served: Served,
+    served: PortServices,
     tasks: &TaskTracker,
     stop: CancellationToken,
-) -> mpsc::Receiver<Accepted> {
+) -> mpsc::Receiver<Http2Connection> {
     let (http2, handed_over) = mpsc::channel(HANDED_OVER_MAX);
     let connections = tasks.clone();
     if let (Some(frames), Some(local)) = (&served.frames, bound.local) {
@@ -75,7 +75,7 @@ fn accept_locally(
 ) {
     let connections = tasks.clone();
     tasks.spawn(async move {
-        let welcome = |stream: UnixStream, connected: Arc<Connected>| {
+        let welcome = |stream: UnixStream, connected: Arc<OpenConnection>| {
             connected.speaks("framed-local");
             crate::frames::prepare_local(&stream);
             let served = framed::serve(stream, Arc::clone(&frames), true, connected, stop.clone());
@@ -93,9 +93,9 @@ fn accept_locally(
 async fn welcome(
     stream: TcpStream,
     addr: SocketAddr,
-    connected: Arc<Connected>,
-    served: Served,
-    http2: mpsc::Sender<Accepted>,
+    connected: Arc<OpenConnection>,
+    served: PortServices,
+    http2: mpsc::Sender<Http2Connection>,
     stop: CancellationToken,
 ) -> io::Result<()> {
     listen::prepare(&stream)?;
@@ -124,7 +124,7 @@ async fn welcome(
         _ if first == HTTP2_FIRST => {
             connected.speaks("grpc");
             let peer = CallerConnection { addr: Some(addr), caller, connected: Arc::clone(&connected) };
-            connected.unless_strange(hand_over(Accepted::new(stream, peer), http2)).await
+            connected.unless_strange(hand_over(Http2Connection::new(stream, peer), http2)).await
         }
         _ => {
             connected.speaks("other");
@@ -134,7 +134,7 @@ async fn welcome(
 }
 
 /// Passes a connection to tonic. If the server has stopped in the meantime, the connection is dropped.
-async fn hand_over(accepted: Accepted, http2: mpsc::Sender<Accepted>) -> io::Result<()> {
+async fn hand_over(accepted: Http2Connection, http2: mpsc::Sender<Http2Connection>) -> io::Result<()> {
     let _ = http2.send(accepted).await;
     Ok(())
 }
@@ -152,8 +152,8 @@ struct Begun {
 async fn open(
     stream: TcpStream,
     addr: SocketAddr,
-    connected: &Connected,
-    served: &Served,
+    connected: &OpenConnection,
+    served: &PortServices,
     stop: &CancellationToken,
 ) -> io::Result<Option<Begun>> {
     let Some(gate) = &served.gate else {
@@ -175,7 +175,7 @@ async fn open(
             if listen::within(stop, stream.read(&mut first)).await? == 0 {
                 return Ok(None);
             }
-            (first[0], Stream::Right(Box::new(Opened::new(first[0], *stream))), caller)
+            (first[0], Stream::Right(Box::new(PeekedStream::new(first[0], *stream))), caller)
         }
     };
     Ok(Some(Begun { stream, first, caller: Some(caller) }))

@@ -2,7 +2,7 @@
 //! service accepts compressed requests. Answers are not compressed.
 
 use super::{
-    connections::{Connected, no_memory, requests},
+    connections::{OpenConnection, no_memory, requests},
     stream::CallerConnection,
 };
 use crate::Charge;
@@ -127,7 +127,7 @@ impl Encoding {
 
 /// Wraps a body so that its messages are decompressed as they are read. `is_charged`: the bytes of the body are charged where
 /// they arrive.
-fn decompressed(body: Body, encoding: Encoding, connected: &Arc<Connected>, is_charged: bool) -> Body {
+fn decompressed(body: Body, encoding: Encoding, connected: &Arc<OpenConnection>, is_charged: bool) -> Body {
     let messages = Messages {
         body: body.into_data_stream(),
         arrived: BytesMut::new(),
@@ -259,7 +259,7 @@ mod tests {
 
     /// The result of a reader for a body that arrives in pieces of this size: whole messages, or the code of the error.
     async fn read(
-        connected: &Arc<Connected>,
+        connected: &Arc<OpenConnection>,
         encoding: Encoding,
         body: &[u8],
         piece: usize,

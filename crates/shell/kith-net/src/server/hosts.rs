@@ -4,7 +4,7 @@
 //!
 //! [`check`] is the one decision for all ports that speak HTTP; [`admit`] asks it and writes a refusal to the audit log.
 
-use crate::server::{connections::Connected, security::audit};
+use crate::server::{connections::OpenConnection, security::audit};
 use axum::http::{HeaderMap, HeaderName, Request, Uri, Version, header};
 use kith_types::ErrorCode;
 use serde::{Deserialize, Serialize};
@@ -241,7 +241,7 @@ pub struct Site {
 /// # Errors
 /// As [`check`].
 pub fn admit<B>(
-    connected: &Connected,
+    connected: &OpenConnection,
     request: &Request<B>,
     peer: Option<SocketAddr>,
 ) -> Result<(), Foreign> {
@@ -249,7 +249,7 @@ pub fn admit<B>(
     let checks_host = !site.is_verified && request.version() != Version::HTTP_2;
     let source = Source::new(request.uri(), request.headers(), checks_host);
     check(connected.accepted_hosts(), &source, site.own).inspect_err(|foreign| {
-        audit::refused(&audit::Refused {
+        audit::refused(&audit::RefusedCall {
             subject: "a web page",
             method: &format!("{} {}", request.method(), request.uri().path()),
             store: "",

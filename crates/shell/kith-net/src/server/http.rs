@@ -2,7 +2,7 @@
 
 use crate::server::{
     Bound,
-    connections::{Connected, Watched, farewell, requests},
+    connections::{OpenConnection, WatchedStream, farewell, requests},
     front_page::FrontPage,
     hosts::{self, Site},
     listen, metric_help, process_metrics,
@@ -163,7 +163,7 @@ impl<T: Clone> Shared<T> {
 async fn answer(
     stream: TcpStream,
     peer: SocketAddr,
-    connected: Arc<Connected>,
+    connected: Arc<OpenConnection>,
     app: Router,
     stop: CancellationToken,
 ) {
@@ -187,7 +187,7 @@ async fn answer(
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_PATIENCE)
         .max_buf_size(HEADER_BYTES_MAX);
-    let stream = TokioIo::new(Watched::new(stream, connected));
+    let stream = TokioIo::new(WatchedStream::new(stream, connected));
     let served = server.serve_connection(stream, TowerToHyperService::new(app.layer(counted)));
     tokio::pin!(served);
     let ended = tokio::select! {

@@ -1,7 +1,7 @@
 //! Accepts connections and opens them behind a gate. All ports of a process share this code.
 
 use crate::server::{
-    connections::{Connected, Connections, TooMany},
+    connections::{Connections, OpenConnection, TooMany},
     security::{Caller, Gate},
 };
 use rustix::net::sockopt;
@@ -68,7 +68,7 @@ pub async fn each<L: Listener>(
     listener: L,
     connections: &Connections,
     stop: &CancellationToken,
-    welcome: impl Fn(L::Accepted, Arc<Connected>),
+    welcome: impl Fn(L::Accepted, Arc<OpenConnection>),
     refuse: impl Fn(L::Accepted),
 ) {
     loop {

@@ -22,7 +22,7 @@ pub use process_metrics::{Usage, of_process};
 pub use stream::CallerConnection;
 
 use crate::server::{
-    accept::Served,
+    accept::PortServices,
     connections::{
         Connections, requests,
         streams::{CountStreams, STREAMS_MAX},
@@ -223,7 +223,7 @@ pub fn spawn(
     let routes = compressed::accepted(undecoded::corrected(routes));
     let routes = Routes::from(routes.into_axum_router().layer(axum::middleware::from_fn(requests::of_peer)));
     let (tasks, addr) = (TaskTracker::new(), bound.addr);
-    let accepted = accept::spawn(bound, Served { frames, gate }, &tasks, stop.clone());
+    let accepted = accept::spawn(bound, PortServices { frames, gate }, &tasks, stop.clone());
     let incoming = ReceiverStream::new(accepted);
     tasks.spawn(async move {
         let served = Server::builder()

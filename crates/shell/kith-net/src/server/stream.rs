@@ -1,7 +1,7 @@
 //! The streams of a port's connections, with or without TLS, and the peer's identity for tonic.
 
 use super::{
-    connections::{Connected, Watched},
+    connections::{OpenConnection, WatchedStream},
     security::Caller,
 };
 use std::{
@@ -20,22 +20,22 @@ use tokio_util::either::Either;
 use tonic::transport::server::Connected as ConnectInfo;
 
 /// A TCP connection, with or without TLS.
-pub(super) type Stream = Either<TcpStream, Box<Opened>>;
+pub(super) type Stream = Either<TcpStream, Box<PeekedStream>>;
 
 /// A TLS connection of which one byte was read already.
-pub(super) struct Opened {
+pub(super) struct PeekedStream {
     first: Option<u8>,
     stream: TlsStream<TcpStream>,
 }
 
-impl Opened {
+impl PeekedStream {
     /// Returns a stream that yields `first`, which was read already, before the rest.
     pub fn new(first: u8, stream: TlsStream<TcpStream>) -> Self {
         Self { first: Some(first), stream }
     }
 }
 
-impl AsyncRead for Opened {
+impl AsyncRead for PeekedStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -87,8 +87,8 @@ macro_rules! write_to_stream {
     };
 }
 
-write_to_stream!(Opened);
-write_to_stream!(Accepted);
+write_to_stream!(PeekedStream);
+write_to_stream!(Http2Connection);
 
 /// The peer of a gRPC connection. Each request of the connection carries it in its extensions.
 #[derive(Clone, Debug)]
@@ -98,23 +98,23 @@ pub struct CallerConnection {
     /// The peer's identity; `None` if no gate authenticates callers.
     pub caller: Option<Caller>,
     /// The connection.
-    pub connected: Arc<Connected>,
+    pub connected: Arc<OpenConnection>,
 }
 
 /// A connection that uses HTTP/2.
-pub(crate) struct Accepted {
-    stream: Watched<Stream>,
+pub(crate) struct Http2Connection {
+    stream: WatchedStream<Stream>,
     peer: CallerConnection,
 }
 
-impl Accepted {
+impl Http2Connection {
     /// Wraps a stream so that the bytes that its peer takes are counted.
     pub(super) fn new(stream: Stream, peer: CallerConnection) -> Self {
-        Self { stream: Watched::http2(stream, Arc::clone(&peer.connected)), peer }
+        Self { stream: WatchedStream::http2(stream, Arc::clone(&peer.connected)), peer }
     }
 }
 
-impl ConnectInfo for Accepted {
+impl ConnectInfo for Http2Connection {
     type ConnectInfo = CallerConnection;
 
     fn connect_info(&self) -> CallerConnection {
@@ -122,7 +122,7 @@ impl ConnectInfo for Accepted {
     }
 }
 
-impl AsyncRead for Accepted {
+impl AsyncRead for Http2Connection {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

@@ -2,7 +2,7 @@
 //! reads of the database (TAO §4.4: a server never sends the same query to a database twice at the same time).
 
 use super::errors::LiveError;
-use kith_cache::live::{Verified, Verifier};
+use kith_cache::live::{Verifier, VerifyOutcome};
 use kith_types::{LogPoint, PartitionId};
 use parking_lot::Mutex;
 use std::{collections::BTreeMap, sync::Arc};
@@ -39,7 +39,7 @@ impl Ends {
 
     /// Answers the callers that waited for a read. Returns whether other callers wait for the next one.
     fn ended(&self, partition: PartitionId, end: End) -> bool {
-        let Verified { waiters, again } = {
+        let VerifyOutcome { waiters, again } = {
             let mut verifiers = self.verifiers.lock();
             let verified = verifiers.entry(partition).or_default().ended();
             if !verified.again {

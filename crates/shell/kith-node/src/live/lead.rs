@@ -10,7 +10,7 @@ use super::{
 use kith_cluster::change_leaders;
 use kith_database::{BeginTerm, CommitError};
 use kith_live::{
-    Action, Answered, CallerId, Delivery, DeliveryError, Duties, Event, Leader, Now, SenderId, WriteError,
+    Action, CallerId, Delivery, DeliveryError, Duties, Event, Leader, Now, SenderId, WriteAnswer, WriteError,
 };
 use kith_net::transport::Transport;
 use kith_routing::Leaders;
@@ -52,7 +52,7 @@ struct Task {
     /// A random number that distinguishes this leader from that of an earlier process.
     nonce: u64,
     last_id: u64,
-    callers: HashMap<u64, oneshot::Sender<Result<Answered, WriteError>>>,
+    callers: HashMap<u64, oneshot::Sender<Result<WriteAnswer, WriteError>>>,
     senders: HashMap<u64, oneshot::Sender<Result<LogPoint, DeliveryError>>>,
     duties: Duties,
     hand_over: HandOver,

@@ -8,7 +8,7 @@ use super::{
     partitions::HeldPartitions,
     types::KnownTypes,
 };
-use kith_cache::live::{Progress, Search, Shows, Toward};
+use kith_cache::live::{FollowStep, Progress, Search, TermCheck};
 use kith_database::{LogError, LogPart};
 use kith_live::{Change, Event};
 use kith_types::{LogPoint, PartitionId};
@@ -34,18 +34,18 @@ impl FollowedLogs {
     /// [`LiveError::HistoryLost`] if the log does not reach `target`, and errors of the database.
     pub async fn catch_up(&self, partition: PartitionId, target: LogPoint) -> Result<(), LiveError> {
         let turn = self.partitions.log_turn(partition)?;
-        if self.toward(partition, target)? == Toward::Reached {
+        if self.toward(partition, target)? == FollowStep::Reached {
             return Ok(());
         }
         let _turn = turn.lock().await;
         loop {
             let end = match self.toward(partition, target)? {
-                Toward::Reached => return Ok(()),
-                Toward::End => {
+                FollowStep::Reached => return Ok(()),
+                FollowStep::End => {
                     let end = self.database.end_of(partition).await?;
                     self.begin_at(partition, end)?
                 }
-                Toward::Changes { after } => {
+                FollowStep::Changes { after } => {
                     match self.database.changes(partition, after, LOG_BYTES_MAX).await {
                         Ok(part) => self.apply_part(partition, after, &part)?,
                         Err(LogError::HistoryLost { end, .. }) => self.replaced(partition, end)?,
@@ -63,7 +63,7 @@ impl FollowedLogs {
         }
     }
 
-    fn toward(&self, partition: PartitionId, target: LogPoint) -> Result<Toward, LiveError> {
+    fn toward(&self, partition: PartitionId, target: LogPoint) -> Result<FollowStep, LiveError> {
         self.partitions.with(partition, |cache| cache.toward(target))
     }
 
@@ -95,10 +95,10 @@ impl FollowedLogs {
     ) -> Result<bool, LiveError> {
         loop {
             match self.partitions.with(partition, |cache| cache.shows(required, shown))? {
-                Shows::Yes => return Ok(true),
-                Shows::Unknown(search) => self.look_for(partition, search).await?,
-                Shows::OtherTerm if shown < self.partitions.applied(partition)? => return Ok(false),
-                Shows::OtherTerm => self.catch_up(partition, shown).await?,
+                TermCheck::Yes => return Ok(true),
+                TermCheck::Unknown(search) => self.look_for(partition, search).await?,
+                TermCheck::OtherTerm if shown < self.partitions.applied(partition)? => return Ok(false),
+                TermCheck::OtherTerm => self.catch_up(partition, shown).await?,
             }
         }
     }

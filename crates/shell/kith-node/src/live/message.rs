@@ -1,7 +1,7 @@
 //! The messages to the task that leads.
 
 use super::hand_over::HandedOver;
-use kith_live::{Answered, Delivery, DeliveryError, Event, GraphTypes, Write, WriteError};
+use kith_live::{Delivery, DeliveryError, Event, GraphTypes, Write, WriteAnswer, WriteError};
 use kith_types::{LogPoint, PartitionId, Term};
 use std::{collections::BTreeMap, sync::Arc};
 use tokio::sync::oneshot;
@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 /// A message to the task that leads.
 pub(super) enum LeadMessage {
     /// A caller requests a write.
-    Write(Write, oneshot::Sender<Result<Answered, WriteError>>),
+    Write(Write, oneshot::Sender<Result<WriteAnswer, WriteError>>),
     /// The leader of another partition delivers an intent.
     Deliver(Delivery, oneshot::Sender<Result<LogPoint, DeliveryError>>),
     /// The partitions that this node leads according to the metadata store, with the terms.

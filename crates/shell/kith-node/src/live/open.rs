@@ -25,7 +25,7 @@ pub(crate) trait Databases: Send + Sync {
         name: &'a str,
         storage: &'a Storage,
         identity: GraphIdentity,
-    ) -> BoxFuture<'a, database::Opened>;
+    ) -> BoxFuture<'a, database::OpenResult>;
 }
 
 impl Databases for Reach {
@@ -34,7 +34,7 @@ impl Databases for Reach {
         name: &'a str,
         storage: &'a Storage,
         identity: GraphIdentity,
-    ) -> BoxFuture<'a, database::Opened> {
+    ) -> BoxFuture<'a, database::OpenResult> {
         storage.open(name, identity, self).boxed()
     }
 }
@@ -99,7 +99,7 @@ struct OpeningTask {
 /// The result of one attempt to open a database.
 struct Attempt {
     graph: NamedGraph,
-    result: database::Opened,
+    result: database::OpenResult,
 }
 
 impl Openings {

@@ -2,7 +2,7 @@
 
 use super::database::GraphDatabase;
 use kith_database::{CommitError, DatabaseError};
-use kith_live::{Answered, CommitResult, WriteError};
+use kith_live::{CommitResult, WriteAnswer, WriteError};
 
 /// Records whether the database has executed a transaction of the leader, or has refused it as it should.
 pub(super) fn note_commit<T>(database: &GraphDatabase, result: &Result<T, CommitError>) {
@@ -50,7 +50,7 @@ pub(super) fn commit_result(result: Result<(), CommitError>) -> CommitResult {
 }
 
 /// Counts a write by its outcome.
-pub(super) fn note_write(answer: &Result<Answered, WriteError>) {
+pub(super) fn note_write(answer: &Result<WriteAnswer, WriteError>) {
     let outcome = match answer {
         Ok(_) => "done",
         Err(WriteError::Invalid(_) | WriteError::TooLarge { .. }) => "invalid",

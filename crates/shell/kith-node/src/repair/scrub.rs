@@ -4,7 +4,7 @@
 //! Reads do not depend on it, because they verify every block themselves. It finds damage in data that is not read.
 //! (Voldemort checked a version while fetching it and never again, §5.4.)
 
-use super::verify::{Depth, Found, State, verify};
+use super::verify::{Depth, State, VerifyFindings, verify};
 use crate::{
     versions::held::{HeldStores, Replicas},
     versions::throttle::Throttle,
@@ -189,7 +189,7 @@ impl Scrubber {
     }
 
     /// Repairs the `files` damaged files of a component.
-    fn repair(&self, wanted: &WantedComponent<'_>, found: &Found, files: u64) {
+    fn repair(&self, wanted: &WantedComponent<'_>, found: &VerifyFindings, files: u64) {
         let WantedComponent { store, component, versions } = wanted;
         let (node, name, version) = (self.node, &component.name, component.version);
         let first = found.damages.first().map(ToString::to_string);

@@ -15,7 +15,7 @@ pub(crate) use kith_engine::VerifyDepth as Depth;
 
 /// The findings of one verification.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct VerifyFindings {
     component: String,
     pub(crate) state: State,
     manifest_hash: String,
@@ -61,7 +61,7 @@ pub(crate) fn verify(
     partitions: &[PartitionId],
     depth: VerifyDepth,
     on_bytes: &mut OnVerify<'_>,
-) -> Result<Found, OpenError> {
+) -> Result<VerifyFindings, OpenError> {
     look(folder, component, || verify_slowly(folder, Some(partitions), depth, on_bytes))
 }
 
@@ -74,21 +74,26 @@ pub(crate) fn confirm(
     folder: &Path,
     component: &ComponentDocument,
     partitions: &[PartitionId],
-    found: Found,
-) -> Result<Found, OpenError> {
+    found: VerifyFindings,
+) -> Result<VerifyFindings, OpenError> {
     if found.state == State::Ok {
         return Ok(found);
     }
     let again = look(folder, component, || verify_again(folder, Some(partitions), &found.damages))?;
-    Ok(Found { state: again.state, damages: again.damages, manifest_hash: again.manifest_hash, ..found })
+    Ok(VerifyFindings {
+        state: again.state,
+        damages: again.damages,
+        manifest_hash: again.manifest_hash,
+        ..found
+    })
 }
 
 fn look(
     folder: &Path,
     component: &ComponentDocument,
     verify: impl FnOnce() -> Result<VerifyReport, OpenError>,
-) -> Result<Found, OpenError> {
-    let mut found = Found {
+) -> Result<VerifyFindings, OpenError> {
+    let mut found = VerifyFindings {
         component: component.name.clone(),
         state: State::Ok,
         manifest_hash: String::new(),
@@ -148,7 +153,7 @@ fn damage_of(error: OpenError) -> Damage {
     }
 }
 
-impl Found {
+impl VerifyFindings {
     pub(crate) fn to_wire(&self) -> v1::ComponentFinding {
         let damages = self.damages.iter().map(|damage| v1::DamagedFile {
             file: damage.file.clone(),

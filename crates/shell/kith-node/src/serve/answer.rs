@@ -1,7 +1,7 @@
 //! A node's answer to a request, encoded for each transport: as one message or in parts. The values of a read are sent from
 //! where they were gathered.
 
-use kith_net::server::framed::{Encoded, End, Piece, Reply};
+use kith_net::server::framed::{EncodedMessage, End, Piece, Reply};
 use kith_operators::Value;
 use kith_query::convert::{records_in_place, records_to_wire, value_to_wire};
 use kith_wire::v1;
@@ -51,7 +51,7 @@ impl EncodableAnswer {
 
     /// Encodes the answer around the values of a read, which stay where they were gathered. `None` if the value is not a
     /// read, or its values are not contiguous.
-    fn in_place(&self) -> Option<Encoded> {
+    fn in_place(&self) -> Option<EncodedMessage> {
         let Value::Records(records) = &self.value else { return None };
         let (head, values) = records_in_place(records)?;
         let (before, behind) = kith_wire::around_records(&self.rest, &head, values.len());

@@ -12,7 +12,7 @@ use kith_cluster::{
 };
 use kith_operators::Value;
 use kith_query::QueryError;
-use kith_routing::{AdmittedBy, ExportStep, QuotaRates, QuotaRefusal, ReservationId, Reserved};
+use kith_routing::{AdmittedBy, ExportStep, GrantedReservation, QuotaRates, QuotaRefusal, ReservationId};
 use kith_wire::{documents::TopologyDocument, v1};
 use std::{collections::HashMap, sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
@@ -129,7 +129,7 @@ impl NodeQuotas {
         let shares = self.shares.load();
         let Some(share) = shares.get(store) else { return Ok((false, v1::QuotaLeft::QuotaCalm)) };
         let (reserved, is_tight) = counted(store, self.quotas.reserve(store, *share, id, keys))?;
-        Ok((reserved == Reserved::Held, left(is_tight)))
+        Ok((reserved == GrantedReservation::Held, left(is_tight)))
     }
 
     fn give_back(&self, store: &str, id: ReservationId) {

@@ -2,7 +2,7 @@
 //! they do not delay other requests.
 
 use super::{HeldStores, VersionReader};
-use kith_engine::{Mapped, Residency};
+use kith_engine::{MappedPacks, Residency};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 
@@ -14,7 +14,7 @@ const PAGES: u32 = 512;
 const WHOLE_LOOKS: u32 = 3;
 
 impl VersionReader {
-    fn mapped(&self) -> Vec<&Mapped> {
+    fn mapped(&self) -> Vec<&MappedPacks> {
         match self {
             VersionReader::Graph(reader) => {
                 reader.components().iter().map(|component| component.mapped()).collect()

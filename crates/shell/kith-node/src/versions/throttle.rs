@@ -157,13 +157,13 @@ impl Drop for MoveGuard<'_> {
 }
 
 /// A source whose requests each wait for their turn in the throttle, unless the caller has given up.
-pub(crate) struct Throttled<'a> {
+pub(crate) struct ThrottledSource<'a> {
     source: &'a dyn Source,
     moving: MoveGuard<'a>,
     given_up: CancellationToken,
 }
 
-impl<'a> Throttled<'a> {
+impl<'a> ThrottledSource<'a> {
     pub(crate) fn new(source: &'a dyn Source, throttle: &'a Throttle) -> Self {
         Self { source, moving: throttle.moving(), given_up: throttle.stop.clone() }
     }
@@ -187,7 +187,7 @@ impl<'a> Throttled<'a> {
     }
 }
 
-impl Source for Throttled<'_> {
+impl Source for ThrottledSource<'_> {
     /// The length of a manifest or patch is unknown before it is read. It is requested in larger pieces, and charged for
     /// what arrives.
     fn read(&self, object: &str, offset: u64, into: &mut [u8]) -> Result<usize, ObjectError> {
@@ -234,7 +234,7 @@ mod tests {
     #[test]
     fn those_who_wait_hear_of_a_new_rate() {
         let throttle = Throttle::new(NonZeroU64::new(1), CancellationToken::new());
-        let source = Throttled::new(&Zeros, &throttle);
+        let source = ThrottledSource::new(&Zeros, &throttle);
         let read = || source.read("pack-0", 0, &mut [1; 1 << 20]);
         thread::scope(|scope| {
             let readers = [scope.spawn(read), scope.spawn(read)];
@@ -277,7 +277,7 @@ mod tests {
     fn a_fetch_that_is_given_up_waits_no_longer_and_delays_nobody() {
         let throttle = Throttle::new(NonZeroU64::new(1), CancellationToken::new());
         let given_up = CancellationToken::new();
-        let source = Throttled::new(&Zeros, &throttle).until(&given_up);
+        let source = ThrottledSource::new(&Zeros, &throttle).until(&given_up);
         thread::scope(|scope| {
             let reader = scope.spawn(|| source.read("pack-0", 0, &mut [1; 1 << 20]));
             wait_until(|| throttle.state().waiting == 1);

@@ -5,7 +5,7 @@ use kith_net::server::{
     CallerConnection,
     security::{
         CallingSubject,
-        audit::{self, Refused},
+        audit::{self, RefusedCall},
     },
 };
 use kith_topology::versions::Trust;
@@ -51,7 +51,7 @@ impl AdminCaller {
         if code != noted {
             return;
         }
-        audit::refused(&Refused {
+        audit::refused(&RefusedCall {
             subject: &self.name,
             method,
             store,

@@ -11,7 +11,7 @@ use crate::admin::{
 use futures::{StreamExt, stream::BoxStream};
 use kith_cluster::metadata::records::bounds::{node_wait, push_id};
 use kith_cluster::{ClusterReader, freshness::Freshness};
-use kith_net::server::security::audit::{self, Refused};
+use kith_net::server::security::audit::{self, RefusedCall};
 use kith_types::{ErrorCode, StoreVersion};
 use kith_wire::{documents::ComponentDocument, v1};
 use std::sync::Arc;
@@ -70,7 +70,7 @@ fn components(json: &[u8], who: &AdminCaller, store: &str) -> Result<Vec<Compone
         let reason = format!("the components of the push cannot be read: {error}");
         let (method, code) = ("push", ErrorCode::BadRequest);
         let (subject, peer) = (&who.name, who.peer);
-        audit::refused(&Refused { subject, method, store, code, reason: &reason, peer });
+        audit::refused(&RefusedCall { subject, method, store, code, reason: &reason, peer });
         let help = "nothing was pushed; components are a JSON list, as `kith store push` and docs/design/0005-stores.md write it";
         kith_wire::status(ErrorCode::BadRequest, reason, help)
     })

@@ -10,8 +10,8 @@ use kith_cluster::topology::TopologyReceiver;
 use kith_operators::Value;
 use kith_query::{CacheMode, FanOut, QueryError};
 use kith_schema::{EdgeSelector, KindRole};
-use kith_session::{CacheUse, Cached, Keeper, ResultCache, Session, fetch_lists_ahead};
-use kith_topology::{Graph, Pin, Pinned};
+use kith_session::{CacheLookup, CacheUse, Keeper, ResultCache, Session, fetch_lists_ahead};
+use kith_topology::{Graph, Pin, PinnedGraph};
 use kith_wire::documents::ServedDocument;
 use parking_lot::{Mutex, MutexGuard};
 use std::{
@@ -64,7 +64,7 @@ impl CachedLists {
 
 impl CachedLists {
     /// The lists of `keys`, in the order of the keys; `None` for a list that is not kept.
-    fn read(&self, graph: &Pinned, edge: &EdgeSelector, keys: &[u64]) -> Vec<Option<Arc<[u64]>>> {
+    fn read(&self, graph: &PinnedGraph, edge: &EdgeSelector, keys: &[u64]) -> Vec<Option<Arc<[u64]>>> {
         match origin::pinned(graph, &edge.kind) {
             Some(origin) => self.lock().read(&graph.name, origin, edge, keys),
             None => vec![None; keys.len()],
@@ -81,15 +81,15 @@ impl CachedLists {
 }
 
 impl ResultCache for CachedLists {
-    fn fan_out(&self, at: CacheUse<'_>, fan_out: &FanOut) -> Cached<FanOut, Value> {
-        let Some(question) = ListQuestion::of(fan_out) else { return Cached::Nothing };
+    fn fan_out(&self, at: CacheUse<'_>, fan_out: &FanOut) -> CacheLookup<FanOut, Value> {
+        let Some(question) = ListQuestion::of(fan_out) else { return CacheLookup::Nothing };
         let cached = match at.mode {
             CacheMode::Use => self.read(at.pinned, question.edge, question.keys),
             CacheMode::Refresh => vec![None; question.keys.len()],
-            CacheMode::Bypass => return Cached::Bypassed,
+            CacheMode::Bypass => return CacheLookup::Bypassed,
         };
         let Some(rest) = list_question::rest(fan_out, question.keys, &cached) else {
-            return Cached::Whole(question.joined(cached, Vec::new()));
+            return CacheLookup::Whole(question.joined(cached, Vec::new()));
         };
         let known_keys = cached.iter().flatten().count();
         let origin = origin::pinned(at.pinned, &question.edge.kind);
@@ -100,7 +100,7 @@ impl ResultCache for CachedLists {
             rest: rest.clone(),
             cached,
         };
-        Cached::Rest { question: rest, known_keys, keeper: Box::new(keeper) }
+        CacheLookup::Rest { question: rest, known_keys, keeper: Box::new(keeper) }
     }
 }
 

@@ -6,12 +6,12 @@ use super::origin;
 use crate::settings::CacheSettings;
 use futures::FutureExt;
 use kith_cache::{
-    Basis, CacheCounters, CacheOptions, Failure, FlightId, Landing, Lookup, Mode, NetworkCache, Origin,
+    Basis, CacheCounters, CacheOptions, FailedFlight, Failure, FlightId, Lookup, Mode, NetworkCache, Origin,
 };
 use kith_cluster::topology::TopologyReceiver;
 use kith_operators::{Network, NetworkKey};
 use kith_query::{CacheMode, QueryError};
-use kith_session::{CacheUse, Cached, Keeper, ResultCache};
+use kith_session::{CacheLookup, CacheUse, Keeper, ResultCache};
 use kith_types::Timestamp;
 use parking_lot::{Mutex, MutexGuard};
 use std::{
@@ -70,45 +70,48 @@ impl CachedNetworks {
 }
 
 impl ResultCache for CachedNetworks {
-    fn network(&self, at: CacheUse<'_>, key: &NetworkKey) -> Cached<NetworkKey, Arc<Network>> {
-        let Some(origin) = origin::pinned(at.pinned, &key.edge_type) else { return Cached::Nothing };
+    fn network(&self, at: CacheUse<'_>, key: &NetworkKey) -> CacheLookup<NetworkKey, Arc<Network>> {
+        let Some(origin) = origin::pinned(at.pinned, &key.edge_type) else { return CacheLookup::Nothing };
         let entry: Key = (at.pinned.name.clone(), key.clone());
         match self.shared.look_up(&entry, origin, at.mode) {
-            Lookup::Hit(network) => Cached::Whole(network),
+            Lookup::Hit(network) => CacheLookup::Whole(network),
             Lookup::Stale(network, flight) => {
                 let leader = flight.map(|flight| Leader::new(Arc::clone(&self.shared), flight));
-                Cached::Stale(network, leader.map(|leader| Box::new(leader) as Box<dyn Keeper<Arc<Network>>>))
+                CacheLookup::Stale(
+                    network,
+                    leader.map(|leader| Box::new(leader) as Box<dyn Keeper<Arc<Network>>>),
+                )
             }
             Lookup::Fetch(flight) => rest(key.clone(), Leader::new(Arc::clone(&self.shared), flight)),
             Lookup::Join(flight) => self.join(flight, key.clone()),
-            Lookup::Bypass => Cached::Bypassed,
+            Lookup::Bypass => CacheLookup::Bypassed,
         }
     }
 }
 
 /// Lets the session fetch a network for a flight.
-fn rest(key: NetworkKey, leader: Leader) -> Cached<NetworkKey, Arc<Network>> {
-    Cached::Rest { question: key, known_keys: 0, keeper: Box::new(leader) }
+fn rest(key: NetworkKey, leader: Leader) -> CacheLookup<NetworkKey, Arc<Network>> {
+    CacheLookup::Rest { question: key, known_keys: 0, keeper: Box::new(leader) }
 }
 
 impl CachedNetworks {
     /// Lets the session wait for a fetch of another query. If the flight has ended meanwhile, or ends without a word, the
     /// session fetches for itself, which is simpler than another lookup and just as correct.
-    fn join(&self, flight: FlightId, key: NetworkKey) -> Cached<NetworkKey, Arc<Network>> {
+    fn join(&self, flight: FlightId, key: NetworkKey) -> CacheLookup<NetworkKey, Arc<Network>> {
         let (sender, receiver) = oneshot::channel();
         let has_joined = self.shared.join(flight, sender);
         let outcome = async move {
             if !has_joined {
-                return Cached::Nothing;
+                return CacheLookup::Nothing;
             }
             match receiver.await {
-                Ok(Word::Network(network)) => Cached::Whole(network),
-                Ok(Word::Failed(error)) => Cached::Failed(error),
+                Ok(Word::Network(network)) => CacheLookup::Whole(network),
+                Ok(Word::Failed(error)) => CacheLookup::Failed(error),
                 Ok(Word::Lead(leader)) => rest(key, leader),
-                Err(_) => Cached::Nothing,
+                Err(_) => CacheLookup::Nothing,
             }
         };
-        Cached::Awaited(outcome.boxed())
+        CacheLookup::Awaited(outcome.boxed())
     }
 }
 
@@ -144,7 +147,7 @@ impl Shared {
             let landing = cache.failed(flight, failure);
             drop(cache);
             match landing {
-                Landing::Promote(waiter) => {
+                FailedFlight::Promote(waiter) => {
                     let leader = Leader::new(Arc::clone(self), flight);
                     // If that query is gone as well, the next one is promoted.
                     if let Err(Word::Lead(mut gone)) = waiter.send(Word::Lead(leader)) {
@@ -152,7 +155,7 @@ impl Shared {
                         next = Some(Failure::Leader);
                     }
                 }
-                Landing::Wake(waiters) => {
+                FailedFlight::Wake(waiters) => {
                     let error = error.cloned().unwrap_or_else(|| QueryError::Internal {
                         detail: "a fetch ended without a reason".to_owned(),
                     });

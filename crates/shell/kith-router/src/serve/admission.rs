@@ -16,7 +16,7 @@ pub(crate) struct Admission {
 }
 
 /// An admitted query. It counts as in flight until it is dropped.
-pub(crate) struct Admitted {
+pub(crate) struct AdmittedQuery {
     _slot: OwnedSemaphorePermit,
     /// The store whose quota is charged, if it has one.
     store: Option<String>,
@@ -35,9 +35,9 @@ impl Admission {
     ///
     /// # Errors
     /// [`QueryError::Overloaded`] if too many queries are in flight.
-    pub fn enter(&self, topology: &Topology, store: &str) -> Result<Admitted, QueryError> {
+    pub fn enter(&self, topology: &Topology, store: &str) -> Result<AdmittedQuery, QueryError> {
         match Arc::clone(&self.slots).try_acquire_owned() {
-            Ok(slot) => Ok(Admitted { _slot: slot, store: None, quotas: Arc::clone(&self.quotas) }),
+            Ok(slot) => Ok(AdmittedQuery { _slot: slot, store: None, quotas: Arc::clone(&self.quotas) }),
             Err(_) => {
                 let detail = "this router has too many queries in flight".to_owned();
                 Err(refused(topology, store, QueryError::Overloaded { detail }))
@@ -46,7 +46,7 @@ impl Admission {
     }
 }
 
-impl Admitted {
+impl AdmittedQuery {
     /// Charges the keys of a read to this router's share of the store's quota.
     ///
     /// # Errors

@@ -1,11 +1,11 @@
 //! The steps that every request takes through a router, over every protocol, whether its answer is whole or a stream: it is
 //! admitted, recorded, run, noted in metrics and the slow-query log, and charged to the store's quota.
 //!
-//! The types enforce the order: only an [`Entered`] request becomes a [`Passage`], and only a passage returns an answer.
+//! The types enforce the order: only an [`EnteredRequest`] request becomes a [`Passage`], and only a passage returns an answer.
 //! Rights are checked before a request reaches the pipeline (`kith_net::server::security`).
 
 use super::{
-    admission::{Admission, Admitted, refused},
+    admission::{Admission, AdmittedQuery, refused},
     counters::{RouterCounters, query_failed},
     record::Recorder,
     slow_log::SlowLog,
@@ -30,17 +30,17 @@ pub(crate) struct Pipeline {
 }
 
 /// A request that has a place among those in flight.
-pub(crate) struct Entered {
+pub(crate) struct EnteredRequest {
     pipeline: Arc<Pipeline>,
     topology: Arc<Topology>,
     request: Arc<Request>,
     started: Instant,
-    admitted: Admitted,
+    admitted: AdmittedQuery,
 }
 
 /// A request that is being run.
 pub(crate) struct Passage {
-    entered: Entered,
+    entered: EnteredRequest,
     /// The name of the operation in metrics.
     op: &'static str,
 }
@@ -54,10 +54,10 @@ impl Pipeline {
         self: &Arc<Self>,
         topology: Arc<Topology>,
         request: Arc<Request>,
-    ) -> Result<Entered, QueryError> {
+    ) -> Result<EnteredRequest, QueryError> {
         let started = Instant::now();
         let admitted = self.admission.enter(&topology, request.question.of())?;
-        Ok(Entered { pipeline: Arc::clone(self), topology, request, started, admitted })
+        Ok(EnteredRequest { pipeline: Arc::clone(self), topology, request, started, admitted })
     }
 
     /// Appends the request to the record, if one is kept, unless another router has recorded it or it cannot be replayed.
@@ -71,7 +71,7 @@ impl Pipeline {
     }
 }
 
-impl Entered {
+impl EnteredRequest {
     /// Begins the request. If it reads keys, `bounds` checks their number, and then they are charged to the store's quota.
     ///
     /// # Errors
@@ -105,7 +105,7 @@ impl Passage {
         };
         self.note_end(ended);
         let mut reply = answered.map_err(|error| self.refused(error))?;
-        let Entered { pipeline, request, started, .. } = &self.entered;
+        let EnteredRequest { pipeline, request, started, .. } = &self.entered;
         pipeline.counters.store(request.question.of(), self.op, started.elapsed());
         if let Some(batch) = reply.batch() {
             self.charge(batch.records.value_bytes());
@@ -122,7 +122,7 @@ impl Passage {
 
     /// Charges the bytes of an answer, or of one piece of a stream, to the store's quota.
     pub fn charge(&self, bytes: u64) {
-        let Entered { admitted, request, .. } = &self.entered;
+        let EnteredRequest { admitted, request, .. } = &self.entered;
         admitted.answered(request.question.of(), bytes);
     }
 
@@ -157,7 +157,7 @@ impl Passage {
 
     /// Notes the end in metrics and the slow-query log: the profile of an answer, or the code of a failure.
     fn note_end(&self, ended: Result<Option<&v1::Profile>, ErrorCode>) {
-        let (Entered { pipeline, started, request, .. }, op) = (&self.entered, self.op);
+        let (EnteredRequest { pipeline, started, request, .. }, op) = (&self.entered, self.op);
         let took = started.elapsed();
         pipeline.counters.query(took, ended.is_err());
         metrics::histogram!("kith_router_query_seconds", "op" => op).record(took.as_secs_f64());

@@ -10,7 +10,7 @@ mod reserve;
 mod round;
 
 pub(crate) use outlook::Outlook;
-pub(crate) use plan::{Planned, unknown_policy};
+pub(crate) use plan::{PlannedFanOut, unknown_policy};
 
 use crate::{
     fleet::Fleet,
@@ -27,7 +27,7 @@ use kith_routing::{
     fan_out::ControllerStates,
     load::Hedging,
 };
-use kith_topology::{Pinned, Topology};
+use kith_topology::{PinnedGraph, Topology};
 use kith_types::{FanOutKind, LogPoint, OperationName, PartitionId};
 use parking_lot::Mutex;
 use proofs::LastReports;
@@ -47,20 +47,20 @@ const HELD_UP: Duration = Duration::from_millis(1);
 
 /// A fan-out of one query.
 #[derive(Clone, Copy)]
-pub(crate) struct Asking<'a> {
+pub(crate) struct FanOutCall<'a> {
     pub topology: &'a Topology,
-    pub pinned: &'a Pinned,
+    pub pinned: &'a PinnedGraph,
     pub fan_out: &'a FanOut,
     pub options: &'a QueryOptions,
     /// The operation whose fan-out this is.
     pub operation: OperationName,
     pub deadline: Instant,
     /// The points of the logs at which the query has already read partitions. Only used for live graphs.
-    pub reached: &'a Reached,
+    pub reached: &'a ReachedPoints,
 }
 
 /// The points of the logs at which a query reads the partitions of a live graph.
-pub(crate) type Reached = BTreeMap<PartitionId, LogPoint>;
+pub(crate) type ReachedPoints = BTreeMap<PartitionId, LogPoint>;
 
 /// Runs fan-outs. One per process and cluster.
 pub struct Executor {
@@ -98,7 +98,7 @@ pub struct RoundOutcome {
     /// The failures that left partitions without an answer.
     pub failures: Vec<Failure>,
     /// The points of the logs at which the query has read partitions, earlier rounds included. Only used for live graphs.
-    pub reached: Reached,
+    pub reached: ReachedPoints,
 }
 
 impl Executor {
@@ -163,7 +163,7 @@ impl Executor {
     /// [`QueryError`], returned within the deadline.
     pub(crate) async fn run(
         &self,
-        asking: &Asking<'_>,
+        asking: &FanOutCall<'_>,
         trace: &mut Trace,
     ) -> Result<RoundOutcome, QueryError> {
         let mut planned = self.plan(asking)?;
@@ -186,7 +186,7 @@ impl Executor {
     /// about an answer.
     pub(crate) async fn run_in_parts(
         &self,
-        asking: &Asking<'_>,
+        asking: &FanOutCall<'_>,
         trace: &mut Trace,
         handing: &mut RecordDelivery,
     ) -> Result<DeliveryEnd, QueryError> {

@@ -1,7 +1,7 @@
 //! The forecast for a fan-out whose keys are not known yet: the controller, the replica policy and the hedging that
 //! would decide about it.
 
-use super::{Asking, Executor, plan::asked};
+use super::{Executor, FanOutCall, plan::asked};
 use kith_query::QueryError;
 use kith_routing::{
     FanOutLimit, ReplicaPolicy, Selector, fan_out,
@@ -30,8 +30,8 @@ impl Outlook {
     ///
     /// # Errors
     /// [`QueryError::UnknownPolicy`].
-    pub fn of(executor: &Executor, asking: &Asking<'_>) -> Result<Self, QueryError> {
-        let &Asking { topology, pinned, fan_out, options, .. } = asking;
+    pub fn of(executor: &Executor, asking: &FanOutCall<'_>) -> Result<Self, QueryError> {
+        let &FanOutCall { topology, pinned, fan_out, options, .. } = asking;
         let availability = executor.fleet.availability_within(&topology.table, &pinned.reach);
         let view = topology.table.view(&availability);
         let keys = fan_out.scope.key_count().unwrap_or_default();

@@ -1,6 +1,6 @@
 //! Plans fan-outs: first the controller decides, then the policy (Moolle §III).
 
-use super::{Asking, Executor, RoutingState};
+use super::{Executor, FanOutCall, RoutingState};
 use crate::profile::planned_requests;
 use kith_operators::{Operator, ValueKind};
 use kith_query::{FanOut, QueryError, QueryOptions};
@@ -12,12 +12,12 @@ use kith_routing::{
     load::{RequestKind, Work},
     policy,
 };
-use kith_topology::{Pinned, Topology};
+use kith_topology::{PinnedGraph, Topology};
 use kith_types::{FanOutKind, PartitionId};
 use kith_wire::v1;
 
 /// One fan-out, ready to be sent.
-pub(crate) struct Planned {
+pub(crate) struct PlannedFanOut {
     pub kind: FanOutKind,
     pub controller: &'static str,
     /// The selector that chose the controller, if one did.
@@ -43,10 +43,10 @@ impl Executor {
     pub(crate) fn shares(
         &self,
         topology: &Topology,
-        pinned: &Pinned,
+        pinned: &PinnedGraph,
         fan_out: &FanOut,
         required: u32,
-    ) -> Vec<Pinned> {
+    ) -> Vec<PinnedGraph> {
         let table = &topology.table;
         let partitions = fan_out.scope.partitions(table.partition_count());
         let availability = self.fleet.availability_within(table, &pinned.reach);
@@ -59,8 +59,8 @@ impl Executor {
     ///
     /// # Errors
     /// [`QueryError::UnknownPolicy`]; an error for partitions without any replica, unless partial answers are allowed.
-    pub(crate) fn plan(&self, asking: &Asking<'_>) -> Result<Planned, QueryError> {
-        let &Asking { topology, pinned, fan_out, options, .. } = asking;
+    pub(crate) fn plan(&self, asking: &FanOutCall<'_>) -> Result<PlannedFanOut, QueryError> {
+        let &FanOutCall { topology, pinned, fan_out, options, .. } = asking;
         let partitions = fan_out.scope.partitions(topology.table.partition_count());
         let availability = self.fleet.availability_within(&topology.table, &pinned.reach);
         let (region, zone) = &self.region_and_zone;
@@ -85,7 +85,7 @@ impl Executor {
                 false => policy.plan(&inputs, memory, rng),
             };
             let plan = planned.map_err(|error| unplannable(&error))?;
-            Ok(Planned {
+            Ok(PlannedFanOut {
                 kind,
                 controller: by.map_or(CALLER, |by| by.controller.name()),
                 selector: by.and_then(|by| by.selector),
@@ -103,8 +103,8 @@ impl Executor {
     }
 
     /// Describes a fan-out for controllers.
-    pub(super) fn shape(&self, asking: &Asking<'_>, view: &Candidates<'_>, keys: usize) -> QueryShape {
-        let &Asking { fan_out, options, .. } = asking;
+    pub(super) fn shape(&self, asking: &FanOutCall<'_>, view: &Candidates<'_>, keys: usize) -> QueryShape {
+        let &FanOutCall { fan_out, options, .. } = asking;
         QueryShape {
             operation: asking.operation,
             kind: fan_out.kind.deciding(fan_out.scope.key_count(), options.workflow),
@@ -170,7 +170,7 @@ pub(super) fn asked(fan_out: &FanOut) -> RequestKind {
     }
 }
 
-impl Planned {
+impl PlannedFanOut {
     /// The planned round for the profile.
     pub(crate) fn profile(&self) -> v1::RoundProfile {
         v1::RoundProfile {

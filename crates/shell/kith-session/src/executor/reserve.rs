@@ -2,7 +2,7 @@
 //! reserves its keys at all of them first, so that a refused read is charged nowhere. This carries out what
 //! `kith_routing::Booking` decides.
 
-use super::{Asking, Executor, Planned};
+use super::{Executor, FanOutCall, PlannedFanOut};
 use futures::future::join_all;
 use kith_query::QueryError;
 use kith_routing::{Booking, BookingStep, RESERVATION_PATIENCE, ReservationAsk, ReservationReply};
@@ -33,11 +33,15 @@ impl Executor {
     ///
     /// # Errors
     /// The refusals of the nodes.
-    pub(super) async fn reserve(&self, asking: &Asking<'_>, planned: &mut Planned) -> Result<(), QueryError> {
+    pub(super) async fn reserve(
+        &self,
+        asking: &FanOutCall<'_>,
+        planned: &mut PlannedFanOut,
+    ) -> Result<(), QueryError> {
         if !self.has_quota(asking, planned) {
             return Ok(());
         }
-        let &Asking { topology, pinned, deadline, .. } = asking;
+        let &FanOutCall { topology, pinned, deadline, .. } = asking;
         let store = pinned.name.as_str();
         let nodes = planned.plan.assignments.iter().map(|assignment| assignment.node);
         let Some((seed, id)) = self.with_routing(|state| {
@@ -77,8 +81,8 @@ impl Executor {
     }
 
     /// Whether a read is charged to a quota that is divided among several nodes.
-    fn has_quota(&self, asking: &Asking<'_>, planned: &Planned) -> bool {
-        let &Asking { topology, pinned, fan_out, options, .. } = asking;
+    fn has_quota(&self, asking: &FanOutCall<'_>, planned: &PlannedFanOut) -> bool {
+        let &FanOutCall { topology, pinned, fan_out, options, .. } = asking;
         // A router has already charged the quota; a partial read uses whatever nodes grant; a single node grants or refuses
         // all of it.
         if self.admits || options.partial || planned.plan.requests() < 2 || !fan_out.plan.reads_values() {

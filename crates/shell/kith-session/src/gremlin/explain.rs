@@ -8,7 +8,7 @@ use kith_query::{FanOut, QueryError, Scope};
 use kith_schema::{GraphSchema, KindRole, KindSchema};
 use kith_topology::Graph;
 use kith_traversal::{
-    explain::{self, Asks},
+    explain::{self, StepQuestion},
     plan::{Label, Plan},
 };
 use kith_types::FanOutKind;
@@ -35,7 +35,8 @@ pub(super) fn explain(plan: &Plan, known: &Graph, run: &Run<'_>) -> Result<Expla
     let kinds: BTreeSet<FanOutKind> = asked.iter().flat_map(|asks| kinds(asks, is_live)).copied().collect();
     let outlooks = kinds.into_iter().map(|kind| run.outlook(&example(kind, "of the graph")));
     let mut outlooks: Vec<Outlook> = outlooks.collect::<Result<_, _>>()?;
-    if known.properties.is_some() && asked.iter().any(|asks| matches!(asks, Asks::Properties { .. })) {
+    if known.properties.is_some() && asked.iter().any(|asks| matches!(asks, StepQuestion::Properties { .. }))
+    {
         let records = FanOut { plan: Operator::Lookup, ..example(FanOutKind::NonUnion, "of records") };
         outlooks.push(run.outlook(&records)?);
     }
@@ -79,20 +80,23 @@ fn example(kind: FanOutKind, purpose: &'static str) -> FanOut {
 }
 
 /// The kinds of the fan-outs that answer a question.
-fn kinds(asks: &Asks, is_live: bool) -> &'static [FanOutKind] {
+fn kinds(asks: &StepQuestion, is_live: bool) -> &'static [FanOutKind] {
     use FanOutKind::{Broadcast, NonUnion, SingleKey, SyncUnion};
     match asks {
-        Asks::Vertices { ids } if ids.len() == 1 => &[SingleKey],
-        Asks::Vertices { .. } => &[NonUnion],
-        Asks::Edges { .. } | Asks::Hop { .. } | Asks::Path { .. } | Asks::Degree { .. } => {
-            &[SingleKey, NonUnion]
+        StepQuestion::Vertices { ids } if ids.len() == 1 => &[SingleKey],
+        StepQuestion::Vertices { .. } => &[NonUnion],
+        StepQuestion::Edges { .. }
+        | StepQuestion::Hop { .. }
+        | StepQuestion::Path { .. }
+        | StepQuestion::Degree { .. } => &[SingleKey, NonUnion],
+        StepQuestion::Properties { .. } if is_live => &[SingleKey, NonUnion],
+        StepQuestion::LeadsTo { .. } | StepQuestion::Reach { .. } | StepQuestion::CountReached { .. } => {
+            &[SingleKey, SyncUnion]
         }
-        Asks::Properties { .. } if is_live => &[SingleKey, NonUnion],
-        Asks::LeadsTo { .. } | Asks::Reach { .. } | Asks::CountReached { .. } => &[SingleKey, SyncUnion],
-        Asks::AllVertices if is_live => &[NonUnion, Broadcast],
-        Asks::AllVertices | Asks::Sought { .. } => &[Broadcast],
-        Asks::AllEdges => &[NonUnion, Broadcast],
-        Asks::Properties { .. } | Asks::Write | Asks::SearchAndWrite => &[],
+        StepQuestion::AllVertices if is_live => &[NonUnion, Broadcast],
+        StepQuestion::AllVertices | StepQuestion::Sought { .. } => &[Broadcast],
+        StepQuestion::AllEdges => &[NonUnion, Broadcast],
+        StepQuestion::Properties { .. } | StepQuestion::Write | StepQuestion::SearchAndWrite => &[],
     }
 }
 
@@ -101,42 +105,44 @@ const ONE_OR_MORE: &str = "single-key for one vertex, non-union for more";
 pub(super) const UNION_OF_ONE_OR_MORE: &str = "single-key for one vertex, sync-union for more";
 
 /// Describes how a loaded graph answers a question.
-fn described(asks: &Asks, known: &Graph) -> String {
+fn described(asks: &StepQuestion, known: &Graph) -> String {
     let schema = &known.schema;
     match asks {
-        Asks::Vertices { ids } if ids.len() == 1 => "fan-out: single-key, once".to_owned(),
-        Asks::Vertices { .. } => {
+        StepQuestion::Vertices { ids } if ids.len() == 1 => "fan-out: single-key, once".to_owned(),
+        StepQuestion::Vertices { .. } => {
             "fan-out: non-union, once for members and once for each kind of entities".to_owned()
         }
         // Loaded graphs have no indexes.
-        Asks::AllVertices | Asks::Sought { .. } => {
+        StepQuestion::AllVertices | StepQuestion::Sought { .. } => {
             "fan-out: one broadcast, which returns all members".to_owned()
         }
-        Asks::Edges { .. } => format!("fan-out: {ONE_OR_MORE}; once for each label"),
-        Asks::AllEdges => format!(
+        StepQuestion::Edges { .. } => format!("fan-out: {ONE_OR_MORE}; once for each label"),
+        StepQuestion::AllEdges => format!(
             "fan-out: one broadcast for all members; then non-union, for every {} members and each of {}",
             loaded::SCANNED_AT_ONCE,
             list(schema, &[])
         ),
-        Asks::Reach { labels, .. } | Asks::CountReached { labels, .. } => format!(
+        StepQuestion::Reach { labels, .. } | StepQuestion::CountReached { labels, .. } => format!(
             "fan-out: {UNION_OF_ONE_OR_MORE}; once all have come, for each of {}",
             list(schema, labels)
         ),
-        Asks::LeadsTo { labels, .. } => {
+        StepQuestion::LeadsTo { labels, .. } => {
             format!(
                 "fan-out: for each batch {UNION_OF_ONE_OR_MORE}; once for each of {}",
                 list(schema, labels)
             )
         }
-        Asks::Hop { labels, .. } | Asks::Path { labels, .. } | Asks::Degree { labels, .. } => {
-            let often = if matches!(asks, Asks::Path { .. }) { "hop" } else { "batch" };
+        StepQuestion::Hop { labels, .. }
+        | StepQuestion::Path { labels, .. }
+        | StepQuestion::Degree { labels, .. } => {
+            let often = if matches!(asks, StepQuestion::Path { .. }) { "hop" } else { "batch" };
             let followed = list(schema, labels);
             match followed.is_empty() {
                 true => "fan-out: none; the graph has no such label".to_owned(),
                 false => format!("fan-out: for each {often} {ONE_OR_MORE}; once for each of {followed}"),
             }
         }
-        Asks::Properties { .. } => match &known.properties {
+        StepQuestion::Properties { .. } => match &known.properties {
             Some(store) => format!(
                 "fan-out: for each batch {ONE_OR_MORE}, to the records of store {store} with these fields; at most {} at once",
                 joined::RECORDS_AT_ONCE
@@ -145,7 +151,7 @@ fn described(asks: &Asks, known: &Graph) -> String {
                 "fan-out: none; members of this graph have no properties (kith graph properties)".to_owned()
             }
         },
-        Asks::Write | Asks::SearchAndWrite => String::new(),
+        StepQuestion::Write | StepQuestion::SearchAndWrite => String::new(),
     }
 }
 

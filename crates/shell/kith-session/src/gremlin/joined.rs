@@ -10,7 +10,7 @@ use kith_schema::{KeyType, RecordView, Schema, ValueType, compute::ComputePlan};
 use kith_topology::ValueStore;
 use kith_traversal::{
     evaluate::Meter,
-    graph::{Notes, Wanted},
+    graph::{Notes, WantedProperties},
 };
 use kith_types::FanOutKind;
 use std::{
@@ -26,7 +26,7 @@ pub(super) const RECORDS_AT_ONCE: usize = 4_096;
 pub(super) type Properties = HashMap<u64, Vec<Arc<VertexProperty>>>;
 
 /// A version of the store, pinned for one traversal.
-pub(super) struct Joined<'a> {
+pub(super) struct JoinedVersion<'a> {
     run: Mutex<Run<'a>>,
     known: Arc<ValueStore>,
     schema: Schema,
@@ -34,7 +34,7 @@ pub(super) struct Joined<'a> {
     meter: Arc<Meter>,
 }
 
-impl<'a> Joined<'a> {
+impl<'a> JoinedVersion<'a> {
     /// Pins the version that the run's topology serves.
     ///
     /// # Errors
@@ -56,7 +56,11 @@ impl<'a> Joined<'a> {
     }
 
     /// The wanted properties of members. A member without a record has none.
-    pub async fn fetch(&self, members: BTreeSet<u64>, wanted: &Wanted) -> Result<Properties, GremlinError> {
+    pub async fn fetch(
+        &self,
+        members: BTreeSet<u64>,
+        wanted: &WantedProperties,
+    ) -> Result<Properties, GremlinError> {
         let Some((plan, schema)) = self.plan(wanted).map_err(|error| to_gremlin_error(&error))? else {
             return Ok(Properties::new());
         };
@@ -82,11 +86,11 @@ impl<'a> Joined<'a> {
     }
 
     /// The operator for the nodes, and the schema of its results. `None` if no field of the records is wanted.
-    fn plan(&self, wanted: &Wanted) -> Result<Option<(Operator, Schema)>, QueryError> {
+    fn plan(&self, wanted: &WantedProperties) -> Result<Option<(Operator, Schema)>, QueryError> {
         let keys = match wanted {
-            Wanted::None => return Ok(None),
-            Wanted::All => return Ok(Some((Operator::Lookup, self.schema.clone()))),
-            Wanted::Keys(keys) => keys,
+            WantedProperties::None => return Ok(None),
+            WantedProperties::All => return Ok(Some((Operator::Lookup, self.schema.clone()))),
+            WantedProperties::Keys(keys) => keys,
         };
         let fields: BTreeSet<&str> =
             keys.iter().map(|key| &**key).filter(|key| self.schema.index_of(key).is_some()).collect();

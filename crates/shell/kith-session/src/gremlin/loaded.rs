@@ -5,7 +5,7 @@ use super::{
     edge_page::EdgePage,
     fan_outs::{FanOuts, of_keys, union_of_keys},
     ids::{VertexKey, number, parse_edge},
-    joined::{Joined, Properties},
+    joined::{JoinedVersion, Properties},
     reach::{sorts, vertex_key},
     rows::{Row, column_range, edges_of, expand, lists, row_of, selector, unexpected},
     to_gremlin_error,
@@ -22,8 +22,8 @@ use kith_schema::{EdgeSelector, GraphSchema, KindRole, KindSchema};
 use kith_topology::Graph as Known;
 use kith_traversal::{
     evaluate::{Meter, of_edges, of_vertices},
-    explain::Asks,
-    graph::{Answer, Expansion, Graph, Mutation, Notes, Wanted},
+    explain::StepQuestion,
+    graph::{Answer, Expansion, Graph, Mutation, Notes, WantedProperties},
 };
 use kith_types::Direction as Side;
 use kith_wire::v1;
@@ -38,7 +38,7 @@ pub(super) const SCANNED_AT_ONCE: usize = 256;
 
 /// The first fan-out that answers a question about vertices with these ids, as far as it matters for where it goes. `None` if
 /// none of the ids is a member's, or the graph has no lists.
-pub(super) fn first(ids: &[ElementId], asks: &Asks, schema: &GraphSchema) -> Option<FanOut> {
+pub(super) fn first(ids: &[ElementId], asks: &StepQuestion, schema: &GraphSchema) -> Option<FanOut> {
     let member = |id: &ElementId| match VertexKey::parse(id, schema) {
         Some(VertexKey::Member(id)) => Some(id),
         _ => None,
@@ -50,10 +50,10 @@ pub(super) fn first(ids: &[ElementId], asks: &Asks, schema: &GraphSchema) -> Opt
     let members: Vec<u64> = members.into_iter().collect();
     let hop = |purpose| of_keys(purpose, &members, Operator::Keys);
     match asks {
-        Asks::Vertices { .. } => existence(None, members.clone(), schema),
-        Asks::Hop { .. } => Some(hop("neighbours")),
-        Asks::Degree { .. } => Some(hop("degrees")),
-        Asks::Reach { .. } | Asks::CountReached { .. } => {
+        StepQuestion::Vertices { .. } => existence(None, members.clone(), schema),
+        StepQuestion::Hop { .. } => Some(hop("neighbours")),
+        StepQuestion::Degree { .. } => Some(hop("degrees")),
+        StepQuestion::Reach { .. } | StepQuestion::CountReached { .. } => {
             Some(union_of_keys("reached vertices", &members, Operator::Keys))
         }
         _ => None,
@@ -79,7 +79,7 @@ pub(super) struct LoadedGraph<'a> {
     /// All members in ascending order, once a scan has asked for them.
     members: OnceCell<Vec<u64>>,
     /// The store of members' properties, once a step has asked for these.
-    joined: OnceCell<Joined<'a>>,
+    joined: OnceCell<JoinedVersion<'a>>,
 }
 
 impl<'a> LoadedGraph<'a> {
@@ -106,7 +106,7 @@ impl<'a> LoadedGraph<'a> {
     async fn properties(
         &self,
         keys: &[Option<VertexKey>],
-        wanted: &Wanted,
+        wanted: &WantedProperties,
     ) -> Result<Properties, GremlinError> {
         let Some(store) = &self.known.properties else { return Ok(Properties::new()) };
         let member = |key: &VertexKey| match key {
@@ -122,7 +122,7 @@ impl<'a> LoadedGraph<'a> {
             let known = Arc::clone(run.topology().store(store)?);
             let beside = run.beside(&known.pinned);
             drop(run);
-            Joined::pin(beside, known, Arc::clone(&self.meter)).await
+            JoinedVersion::pin(beside, known, Arc::clone(&self.meter)).await
         };
         let joined = self.joined.get_or_try_init(pin).await.map_err(|error| self.fan_outs.error(error))?;
         joined.fetch(members, wanted).await
@@ -133,11 +133,11 @@ impl<'a> LoadedGraph<'a> {
     async fn found_vertices(
         &self,
         ids: &[ElementId],
-        wanted: &Wanted,
+        wanted: &WantedProperties,
     ) -> Result<Vec<Option<Arc<Vertex>>>, GremlinError> {
         let keys: Vec<_> = ids.iter().map(|id| VertexKey::parse(id, self.schema())).collect();
         self.meter.lend(of_vertices(keys.len()))?;
-        if *wanted == Wanted::None {
+        if *wanted == WantedProperties::None {
             let found = self.existing(&keys.iter().flatten().cloned().collect()).await?;
             let vertex = |key: VertexKey| found.contains(&key).then(|| key.vertex());
             return Ok(keys.into_iter().map(|key| key.and_then(vertex)).collect());
@@ -348,7 +348,11 @@ impl Graph for LoadedGraph<'_> {
         VertexKey::parse(id, self.schema()).map(|key| key.id())
     }
 
-    fn vertices(&self, ids: Vec<ElementId>, wanted: Wanted) -> Answer<'_, Vec<Option<Arc<Vertex>>>> {
+    fn vertices(
+        &self,
+        ids: Vec<ElementId>,
+        wanted: WantedProperties,
+    ) -> Answer<'_, Vec<Option<Arc<Vertex>>>> {
         async move { self.found_vertices(&ids, &wanted).await }.boxed()
     }
 
@@ -390,7 +394,7 @@ impl Graph for LoadedGraph<'_> {
 
     fn take_notes(&self) -> Notes {
         let mut notes = self.fan_outs.take_notes();
-        let joined = self.joined.get().map(Joined::take_notes).unwrap_or_default();
+        let joined = self.joined.get().map(JoinedVersion::take_notes).unwrap_or_default();
         notes.counts.extend(joined.counts);
         notes.members.extend(joined.members);
         notes

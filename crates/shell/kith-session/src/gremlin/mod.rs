@@ -24,7 +24,7 @@ use kith_types::{ErrorCode, OperationName};
 use live::LiveGraph;
 use loaded::LoadedGraph;
 use std::{sync::Arc, time::Instant};
-use traversal::{Compiled, Deadline, Results, explained};
+use traversal::{CompiledTraversal, Deadline, Results, explained};
 
 /// Evaluates a traversal over a graph.
 ///
@@ -38,7 +38,8 @@ pub(crate) async fn traverse(
 ) -> Result<GremlinAnswer, QueryError> {
     let mut options = options.clone();
     let waiting = (session.traversal_memory(), session.patience(&options));
-    let traversal = Compiled::new(query, &mut options, session.settings().traversals, waiting).await?;
+    let traversal =
+        CompiledTraversal::new(query, &mut options, session.settings().traversals, waiting).await?;
     let known = Arc::clone(session.topology().graph(graph)?);
     // An explanation changes nothing.
     let changes_graph = traversal.plan.changes_graph() && !traversal.is_explained;
@@ -63,7 +64,7 @@ pub(crate) async fn traverse(
 struct GraphTraversal<'a> {
     session: &'a Session,
     graph: &'a str,
-    traversal: &'a Compiled,
+    traversal: &'a CompiledTraversal,
     options: &'a QueryOptions,
 }
 

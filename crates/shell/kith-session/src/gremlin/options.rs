@@ -18,7 +18,7 @@ const BOUNDS: [&str; 4] = ["elements", "traversers", "bytes", "passes"];
 
 /// The settings for the evaluation of a traversal, as its options give them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Applied {
+pub(super) struct AppliedOptions {
     pub limits: Limits,
     /// Whether `addE` replaces an edge that exists already.
     pub replaces_edges: bool,
@@ -32,8 +32,8 @@ pub(super) fn apply(
     plan: &Plan,
     options: &mut QueryOptions,
     settings: TraversalSettings,
-) -> Result<Applied, QueryError> {
-    let mut applied = Applied { limits: settings.limits(), replaces_edges: false };
+) -> Result<AppliedOptions, QueryError> {
+    let mut applied = AppliedOptions { limits: settings.limits(), replaces_edges: false };
     for (key, value) in plan.options() {
         match key.strip_prefix(PREFIX) {
             Some(name) => set(name, value, options, &mut applied)?,
@@ -82,7 +82,7 @@ fn set(
     name: &str,
     value: &Value,
     options: &mut QueryOptions,
-    applied: &mut Applied,
+    applied: &mut AppliedOptions,
 ) -> Result<(), QueryError> {
     let limits = &mut applied.limits;
     let wrong = |why: String| QueryError::BadRequest { detail: format!("{PREFIX}{name}: {why}") };
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn the_error_of_a_wrong_value_names_the_right_ones() {
         let error_of = |name: &str, value: Value| {
-            let mut applied = Applied { limits: Limits::default(), replaces_edges: false };
+            let mut applied = AppliedOptions { limits: Limits::default(), replaces_edges: false };
             set(name, &value, &mut QueryOptions::default(), &mut applied).unwrap_err().to_string()
         };
         let hedge = error_of("hedge", Value::text("maybe"));

@@ -2,7 +2,7 @@
 
 use super::{
     explain::{self, Explanation},
-    options::{self, Applied},
+    options::{self, AppliedOptions},
     to_query_error,
 };
 use crate::{Session, TraversalSettings, caller::gone, session::Run};
@@ -35,7 +35,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 /// A traversal that is ready to be evaluated.
-pub(super) struct Compiled {
+pub(super) struct CompiledTraversal {
     pub plan: Plan,
     pub limits: Limits,
     /// Whether `addE` replaces an edge that exists already.
@@ -62,7 +62,7 @@ pub(super) struct Results {
     pub metrics: Option<Bytes>,
 }
 
-impl Compiled {
+impl CompiledTraversal {
     /// Decodes and compiles a traversal. The options that it carries override those of the request.
     ///
     /// # Errors
@@ -86,7 +86,7 @@ impl Compiled {
         };
         let compiled = compiling.await.map_err(passed)?;
         let (plan, is_explained, _room) = compiled.map_err(|error| to_query_error(&error))?;
-        let Applied { limits, replaces_edges } = options::apply(&plan, options, settings)?;
+        let AppliedOptions { limits, replaces_edges } = options::apply(&plan, options, settings)?;
         let is_profiled = options.profile;
         options.profile |= plan.is_profiled();
         let (is_explained, with_properties) = (is_explained || query.is_explained, query.with_properties);
@@ -341,7 +341,8 @@ mod tests {
             async move {
                 let (settings, memory) = (TraversalSettings::default(), Budget::new(1 << 30));
                 let waiting = (&memory, Duration::from_secs(60));
-                let compiled = Compiled::new(&query, &mut QueryOptions::default(), settings, waiting).await;
+                let compiled =
+                    CompiledTraversal::new(&query, &mut QueryOptions::default(), settings, waiting).await;
                 let meter = Meter::new(1 << 40);
                 let graph = MemoryGraph::default();
                 compiled.expect("it is well-formed").evaluate(&graph, meter, None).await.map(drop)

@@ -4,7 +4,7 @@ mod ask;
 mod cached;
 
 use super::Session;
-use crate::{executor::Reached, profile::Trace};
+use crate::{executor::ReachedPoints, profile::Trace};
 use kith_live::Ticket;
 use kith_operators::{NetworkKey, Records};
 use kith_query::{
@@ -13,7 +13,7 @@ use kith_query::{
 };
 use kith_routing::execution::Failure;
 use kith_schema::SchemaId;
-use kith_topology::{Graph, Pin, Pinned, Topology};
+use kith_topology::{Graph, Pin, PinnedGraph, Topology};
 use kith_types::OperationName;
 use kith_wire::v1;
 use std::{
@@ -27,7 +27,7 @@ use std::{
 pub(crate) struct Run<'a> {
     session: &'a Session,
     topology: Arc<Topology>,
-    pinned: Arc<Pinned>,
+    pinned: Arc<PinnedGraph>,
     options: Cow<'a, QueryOptions>,
     /// The operation of the query.
     operation: OperationName,
@@ -36,7 +36,7 @@ pub(crate) struct Run<'a> {
     missing: BTreeSet<u32>,
     /// The points of the logs at which partitions of a live graph were read. Further reads of these partitions use the same
     /// points if `is_pinned`.
-    reached: Reached,
+    reached: ReachedPoints,
     /// Whether all reads of a partition of a live graph show it at the same point.
     is_pinned: bool,
     /// The failures of missing partitions.
@@ -47,7 +47,7 @@ impl<'a> Run<'a> {
     pub(super) fn new(
         session: &'a Session,
         topology: Arc<Topology>,
-        pinned: Arc<Pinned>,
+        pinned: Arc<PinnedGraph>,
         operation: OperationName,
         options: &'a QueryOptions,
     ) -> Self {
@@ -61,7 +61,7 @@ impl<'a> Run<'a> {
             deadline: started + session.patience(options),
             trace: Trace::new(started, options.profile || session.settings().trace_all),
             missing: BTreeSet::new(),
-            reached: Reached::new(),
+            reached: ReachedPoints::new(),
             is_pinned: true,
             failures: Vec::new(),
         }
@@ -98,7 +98,7 @@ impl Run<'_> {
     }
 
     /// Notes later points at which partitions were read, or were written to.
-    fn reach(&mut self, points: Reached) {
+    fn reach(&mut self, points: ReachedPoints) {
         for (partition, point) in points {
             let known = self.reached.entry(partition).or_insert(point);
             *known = point.max(*known);
@@ -106,7 +106,7 @@ impl Run<'_> {
     }
 
     /// The store or graph that the query reads, and its pinned version.
-    pub fn pinned(&self) -> &Pinned {
+    pub fn pinned(&self) -> &PinnedGraph {
         &self.pinned
     }
 
@@ -202,7 +202,7 @@ impl Run<'_> {
     }
 
     /// A run of the same query that reads another store or graph, pinned in the same topology.
-    pub(crate) fn beside(&self, pinned: &Arc<Pinned>) -> Self {
+    pub(crate) fn beside(&self, pinned: &Arc<PinnedGraph>) -> Self {
         Self {
             session: self.session,
             topology: Arc::clone(&self.topology),
@@ -212,7 +212,7 @@ impl Run<'_> {
             deadline: self.deadline,
             trace: self.trace.beside(),
             missing: BTreeSet::new(),
-            reached: Reached::new(),
+            reached: ReachedPoints::new(),
             is_pinned: true,
             failures: Vec::new(),
         }

@@ -4,7 +4,7 @@
 use super::Session;
 use kith_client::ANSWER_GRACE;
 use kith_live::{Mutation, Write, WriteId, ordering_partition};
-use kith_net::Unwritten;
+use kith_net::SendFailure;
 use kith_query::{AfterAttempt, FailedAttempt, WriteAttempts};
 use kith_query::{
     QueryError, QueryOptions, Written,
@@ -77,8 +77,8 @@ impl<'a> LiveWrite<'a> {
         }
     }
 
-    async fn send(&self, topology: &Arc<Topology>) -> Result<v1::GraphWriteReply, Unwritten> {
-        let unsent = |error: QueryError| Unwritten::Unsent(error.to_status());
+    async fn send(&self, topology: &Arc<Topology>) -> Result<v1::GraphWriteReply, SendFailure> {
+        let unsent = |error: QueryError| SendFailure::Unsent(error.to_status());
         let graph = topology.graph(self.graph).map_err(|error| unsent(error.into()))?;
         let partition = partition_of(topology, graph, &self.write).map_err(unsent)?;
         let addr = leader_of(topology, graph, partition).map_err(unsent)?;
@@ -131,20 +131,20 @@ fn leader_of(topology: &Topology, graph: &Graph, partition: PartitionId) -> Resu
     }
 }
 
-fn failed_attempt(unwritten: &Unwritten) -> FailedAttempt {
+fn failed_attempt(unwritten: &SendFailure) -> FailedAttempt {
     let code = kith_wire::code_of(unwritten.status());
     match unwritten {
-        Unwritten::Unsent(_) => FailedAttempt::Unsent(code),
-        Unwritten::Refused(_) => FailedAttempt::Refused(code),
-        Unwritten::Lost(_) => FailedAttempt::Lost,
+        SendFailure::Unsent(_) => FailedAttempt::Unsent(code),
+        SendFailure::Refused(_) => FailedAttempt::Refused(code),
+        SendFailure::Lost(_) => FailedAttempt::Lost,
     }
 }
 
 /// The error of an attempt that may have been carried out.
-fn outcome_unknown(unwritten: &Unwritten) -> QueryError {
+fn outcome_unknown(unwritten: &SendFailure) -> QueryError {
     match unwritten {
-        Unwritten::Refused(status) => QueryError::from_status(status),
-        Unwritten::Lost(status) | Unwritten::Unsent(status) => {
+        SendFailure::Refused(status) => QueryError::from_status(status),
+        SendFailure::Lost(status) | SendFailure::Unsent(status) => {
             let detail = format!("no answer came from the leader: {}", status.message());
             QueryError::OutcomeUnknown { detail }
         }

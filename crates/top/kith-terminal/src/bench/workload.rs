@@ -51,7 +51,7 @@ impl Kind {
 
 /// One query.
 #[derive(Clone, Debug)]
-pub struct Ask {
+pub struct PlannedQuery {
     pub kind: Kind,
     pub graph: String,
     pub query: GraphQuery,
@@ -91,7 +91,7 @@ pub struct MixOptions {
 /// The queries of a run, which are repeated in a seeded order.
 #[derive(Debug)]
 pub struct Workload {
-    pub pool: Vec<Ask>,
+    pub pool: Vec<PlannedQuery>,
     /// Whether the queries are sent in their own order, as for a record.
     in_order: bool,
 }
@@ -114,7 +114,7 @@ impl Workload {
             let query =
                 GraphQuery { operation, edge_type: None, direction: None, workflow: Workflow::Interactive };
             let kind = Kind::of(&query.operation);
-            Ok(Ask { kind, graph: graph.to_owned(), query, options: QueryOptions::default() })
+            Ok(PlannedQuery { kind, graph: graph.to_owned(), query, options: QueryOptions::default() })
         });
         Ok(Self { pool: pool.collect::<anyhow::Result<_>>()?, in_order: false })
     }
@@ -153,7 +153,12 @@ impl Workload {
             };
             let query = question.query();
             let options = question.query_options();
-            Some(Ok(Ask { kind: Kind::of(&query.operation), graph: question.options.graph, query, options }))
+            Some(Ok(PlannedQuery {
+                kind: Kind::of(&query.operation),
+                graph: question.options.graph,
+                query,
+                options,
+            }))
         });
         let pool = pool.collect::<Result<Vec<_>, Failure>>()?;
         if pool.is_empty() {

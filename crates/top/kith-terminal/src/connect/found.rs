@@ -49,7 +49,7 @@ pub fn surroundings() -> Surroundings {
 
 /// The addresses of a cluster, and the source that named them.
 #[derive(Debug, PartialEq)]
-pub struct Found {
+pub struct FoundCluster {
     pub routers: Vec<String>,
     /// The addresses of nodes, which only ready files contain. A fast client can start from them as well.
     pub nodes: Vec<String>,
@@ -59,7 +59,7 @@ pub struct Found {
     pub named_by: String,
 }
 
-impl Found {
+impl FoundCluster {
     fn named(routers: Vec<String>, named_by: &str) -> Self {
         Self { routers, nodes: Vec::new(), pids: Vec::new(), named_by: named_by.to_owned() }
     }
@@ -69,7 +69,7 @@ impl Found {
 ///
 /// # Errors
 /// If nothing names a cluster, if two flags contradict each other, or if a ready file cannot be read.
-pub fn find(target: &TargetFlags, surroundings: &Surroundings) -> Result<Found, Failure> {
+pub fn find(target: &TargetFlags, surroundings: &Surroundings) -> Result<FoundCluster, Failure> {
     if let Some(file) = &target.ready_file {
         if !target.routers.is_empty() {
             return Err(Failure::usage("--router and --ready-file both name a cluster", "give one of them"));
@@ -77,11 +77,11 @@ pub fn find(target: &TargetFlags, surroundings: &Surroundings) -> Result<Found, 
         return read(file);
     }
     if !target.routers.is_empty() {
-        return Ok(Found::named(target.routers.clone(), "--router"));
+        return Ok(FoundCluster::named(target.routers.clone(), "--router"));
     }
     if let Some(addrs) = &surroundings.router {
         let addrs = addrs.split(',').map(|addr| addr.trim().to_owned()).collect();
-        return Ok(Found::named(addrs, "KITH_ROUTER"));
+        return Ok(FoundCluster::named(addrs, "KITH_ROUTER"));
     }
     let files = well_known(surroundings);
     match files.iter().find(|file| file.exists()) {
@@ -101,7 +101,7 @@ fn well_known(surroundings: &Surroundings) -> Vec<PathBuf> {
     files.collect()
 }
 
-fn read(file: &Path) -> Result<Found, Failure> {
+fn read(file: &Path) -> Result<FoundCluster, Failure> {
     let help =
         "`kith dev` keeps it while it runs: start `kith dev`, or name a router with --router HOST:PORT";
     let text = fs::read(file).and_then(kith_types::without_mark).map_err(|error| {
@@ -123,7 +123,7 @@ fn read(file: &Path) -> Result<Found, Failure> {
     pids.sort_unstable();
     pids.dedup();
     let others = ready.routers.into_iter().map(|router| router.addr).filter(|addr| *addr != ready.router);
-    Ok(Found {
+    Ok(FoundCluster {
         routers: std::iter::once(ready.router.clone()).chain(others).collect(),
         nodes: ready.nodes.into_iter().map(|node| node.addr).collect(),
         pids,
@@ -135,10 +135,10 @@ fn read(file: &Path) -> Result<Found, Failure> {
 mod tests {
     use super::*;
 
-    fn found(routers: &[&str], nodes: &[&str], pids: &[u32], named_by: &str) -> Found {
+    fn found(routers: &[&str], nodes: &[&str], pids: &[u32], named_by: &str) -> FoundCluster {
         let owned = |addrs: &[&str]| addrs.iter().map(ToString::to_string).collect();
         let (routers, nodes) = (owned(routers), owned(nodes));
-        Found { routers, nodes, pids: pids.to_vec(), named_by: named_by.to_owned() }
+        FoundCluster { routers, nodes, pids: pids.to_vec(), named_by: named_by.to_owned() }
     }
 
     fn leave_ready_file(folder: &Path, name: &str, router: &str) -> PathBuf {

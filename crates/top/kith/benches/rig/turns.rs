@@ -38,7 +38,7 @@ pub struct Amount {
 }
 
 /// The measurements of one side.
-pub struct Seen {
+pub struct Observations {
     pub name: &'static str,
     /// The time of each question, in microseconds.
     took: Vec<f64>,
@@ -51,10 +51,10 @@ pub struct Seen {
 const WARM_QUESTIONS: usize = 5;
 
 /// Lets all sides answer the same questions in turn. The side that comes first changes.
-pub fn take_turns(sides: &mut [Side<'_>], amount: Amount) -> Vec<Seen> {
-    let mut seen: Vec<Seen> = sides
+pub fn take_turns(sides: &mut [Side<'_>], amount: Amount) -> Vec<Observations> {
+    let mut seen: Vec<Observations> = sides
         .iter()
-        .map(|side| Seen {
+        .map(|side| Observations {
             name: side.name,
             took: Vec::new(),
             parts: side.parts.iter().map(|(name, _)| *name).collect(),
@@ -87,7 +87,7 @@ pub fn take_turns(sides: &mut [Side<'_>], amount: Amount) -> Vec<Seen> {
     seen
 }
 
-impl Seen {
+impl Observations {
     /// Formats the medians, such as `p50 4100 us; CPU client 1800 + servers 2000 = 3800 us`.
     pub fn describe(&self) -> String {
         let of = |part: usize| median(self.cpu.iter().map(|block| block[part]).collect());

@@ -2,7 +2,7 @@
 
 use super::{
     plan::{Kind, Member, Plan},
-    ports::Reserved,
+    ports::ReservedPorts,
     processes, roles,
 };
 use crate::database::DatabaseServer;
@@ -18,7 +18,7 @@ use tokio_util::{
 };
 
 /// The surroundings that members need from the cluster.
-pub(super) struct Around {
+pub(super) struct MemberContext {
     /// Whether each member runs in its own process.
     pub processes: bool,
     pub metadata: Arc<dyn MetadataStore>,
@@ -65,8 +65,8 @@ impl Members {
     pub async fn start(
         &mut self,
         plan: &Plan,
-        reserved: Reserved,
-        around: &Around,
+        reserved: ReservedPorts,
+        around: &MemberContext,
     ) -> Result<(), StartError> {
         let mut reserved = Some(reserved);
         for kind in Kind::ALL {
@@ -99,7 +99,12 @@ impl Group {
         Self { stop, tasks: TaskTracker::new(), here: Vec::new() }
     }
 
-    async fn start_children(&self, plan: &Plan, kind: Kind, around: &Around) -> Result<(), StartError> {
+    async fn start_children(
+        &self,
+        plan: &Plan,
+        kind: Kind,
+        around: &MemberContext,
+    ) -> Result<(), StartError> {
         let threads = plan.threads.unwrap_or_else(|| processes::share_of_processors(plan.members.len()));
         let role = |member: &Member| roles::role(&member.on_free_ports(), around.addr);
         let mut children = plan.of(kind).map(role).collect::<Result<Vec<_>, _>>()?;
@@ -110,7 +115,12 @@ impl Group {
         processes::start(children, &around.topology, &self.tasks, &self.stop).await
     }
 
-    async fn start_here(&mut self, plan: &Plan, kind: Kind, around: &Around) -> Result<(), StartError> {
+    async fn start_here(
+        &mut self,
+        plan: &Plan,
+        kind: Kind,
+        around: &MemberContext,
+    ) -> Result<(), StartError> {
         // The ports are checked one member at a time, because connections of those that run already may take ports of others.
         for member in plan.of(kind).map(Member::on_free_ports) {
             let (metadata, topology) = (Arc::clone(&around.metadata), around.topology.clone());

@@ -29,7 +29,7 @@ use kith_net::server::{
 };
 use kith_router::RouterSettings;
 use kith_router::admin::cluster;
-use members::{Around, Members};
+use members::{MemberContext, Members};
 use plan::Plan;
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
@@ -164,7 +164,8 @@ impl Dev {
         let metadata = serve_metadata(&store).await?;
         write_atomically(&folder.join(METADATA_FILE), format!("{metadata}\n").as_bytes())?;
         let mut members = Members::new(stop.clone());
-        let around = Around { processes: options.processes, metadata: store, addr: metadata, topology };
+        let around =
+            MemberContext { processes: options.processes, metadata: store, addr: metadata, topology };
         members.start(&plan, reserved, &around).await?;
         let topology = around.topology;
         let ready = ready::wait(topology.clone(), &plan).await?;

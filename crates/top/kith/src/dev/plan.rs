@@ -2,7 +2,7 @@
 
 use super::{
     DevOptions, PORT, PORT_GREMLIN, PORT_HTTP, PORT_RESP, log_file,
-    ports::{self, Reserved},
+    ports::{self, ReservedPorts},
 };
 use crate::database::DatabaseOptions;
 use kith_cluster::Labels;
@@ -88,8 +88,8 @@ impl Member {
 
 impl Plan {
     /// Plans the members. The usual ports are reserved until the routers start.
-    pub fn new(options: &DevOptions, folder: &Path, topology: &TopologyDocument) -> (Self, Reserved) {
-        let mut reserved = Reserved::default();
+    pub fn new(options: &DevOptions, folder: &Path, topology: &TopologyDocument) -> (Self, ReservedPorts) {
+        let mut reserved = ReservedPorts::default();
         let databases = (0..DATABASES).map(|database| database_options(options, folder, topology, database));
         let node_ids = topology.cluster.groups.iter().flat_map(|group| group.nodes.iter().copied());
         let nodes = node_ids.map(|node| node_options(options, folder, topology, node));
@@ -169,7 +169,7 @@ fn router_options(
     folder: &Path,
     topology: &TopologyDocument,
     router: u32,
-    reserved: &mut Reserved,
+    reserved: &mut ReservedPorts,
 ) -> RouterOptions {
     let known = topology.routers.iter().find(|document| document.router == router);
     // The other routers are known through the first one, so they do not need well-known ports.

@@ -15,9 +15,9 @@ pub const PORT_GREMLIN: u16 = 7182;
 /// Usual ports, and those of the previous run, that were free. They stay bound until this is dropped, because nodes start before
 /// routers, and others may listen meanwhile.
 #[derive(Debug, Default)]
-pub(super) struct Reserved(Vec<TcpListener>);
+pub(super) struct ReservedPorts(Vec<TcpListener>);
 
-impl Reserved {
+impl ReservedPorts {
     /// Returns the address to listen on. If `asked` is 0, that is `before` or a free port; another number is the port
     /// itself. If it is `None`, that is the `usual` port if it is free, else the same as for 0.
     pub fn choose(&mut self, asked: Option<u16>, usual: u16, before: Option<&str>) -> SocketAddr {
@@ -61,11 +61,11 @@ mod tests {
     #[test]
     fn the_usual_port_is_taken_while_it_is_free_and_kept_from_others() {
         let (free, _) = free_and_taken();
-        let mut first = Reserved::default();
+        let mut first = ReservedPorts::default();
         assert_eq!(first.choose(None, free, None), SocketAddr::new(HOST, free));
-        assert_eq!(Reserved::default().choose(None, free, None).port(), 0);
+        assert_eq!(ReservedPorts::default().choose(None, free, None).port(), 0);
         drop(first);
-        assert_eq!(Reserved::default().choose(None, free, None).port(), free);
+        assert_eq!(ReservedPorts::default().choose(None, free, None).port(), free);
     }
 
     #[test]
@@ -73,21 +73,25 @@ mod tests {
         let (free, taken) = free_and_taken();
         let taken = taken.local_addr().unwrap();
         let before = format!("{HOST}:{free}");
-        let mut reserved = Reserved::default();
+        let mut reserved = ReservedPorts::default();
         assert_eq!(reserved.choose(None, taken.port(), Some(&taken.to_string())).port(), 0);
         assert_eq!(reserved.choose(None, taken.port(), Some(&before)).port(), free);
         assert!(TcpListener::bind((HOST, free)).is_err(), "nobody else gets it before the router starts");
         drop(reserved);
-        let mut reserved = Reserved::default();
+        let mut reserved = ReservedPorts::default();
         assert_eq!(reserved.choose(Some(0), taken.port(), Some(&before)).port(), free);
-        assert_eq!(Reserved::default().choose(Some(0), taken.port(), Some(&before)).port(), 0, "it is taken");
+        assert_eq!(
+            ReservedPorts::default().choose(Some(0), taken.port(), Some(&before)).port(),
+            0,
+            "it is taken"
+        );
     }
 
     #[test]
     fn a_port_that_is_asked_for_is_used_as_it_is() {
         let (free, taken) = free_and_taken();
         let taken = taken.local_addr().unwrap().port();
-        let mut reserved = Reserved::default();
+        let mut reserved = ReservedPorts::default();
         assert_eq!(
             reserved.choose(Some(taken), free, None).port(),
             taken,

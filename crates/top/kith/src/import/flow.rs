@@ -24,7 +24,7 @@ const REFUSED_SHOWN: usize = 10;
 
 /// The rows that the cluster refused.
 #[derive(Clone, Debug, Default)]
-pub struct Refused {
+pub struct RefusedRows {
     /// The number of rows that were refused in this run.
     pub count: u64,
     /// The first of them: their line numbers and the reasons.
@@ -44,7 +44,7 @@ pub struct Flow {
     pub window: Window,
     pub progress: Progress,
     pub checkpoint: Option<Checkpoint>,
-    pub refused: Refused,
+    pub refused: RefusedRows,
     /// The number of rows that may be refused.
     pub refused_max: u64,
     pub concurrency: usize,
@@ -69,7 +69,7 @@ impl Flow {
             window: Window::after(progress.done, progress.counts),
             progress,
             checkpoint,
-            refused: Refused::default(),
+            refused: RefusedRows::default(),
             refused_max: 0,
             concurrency: concurrency.into(),
             line: ProgressLine::new(),

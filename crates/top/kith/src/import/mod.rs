@@ -30,8 +30,8 @@ use kith_live::{GraphTypes, STALE_MAX, Ticket};
 use kith_topology::Topology;
 use kith_types::ErrorCode;
 use parking_lot::Mutex;
-use reply::{Done, ImportReply};
-use rows::{Checked, ReadEnd, Row, Rows, hex};
+use reply::{ImportOutcome, ImportReply};
+use rows::{FileCheck, ReadEnd, Row, Rows, hex};
 use sha2::{Digest, Sha256};
 use std::{sync::Arc, thread, time::Instant};
 use tokio::sync::mpsc;
@@ -54,7 +54,7 @@ pub async fn run(target: &TargetFlags, format: Format, flags: ImportFlags) -> an
         false => None,
     };
     let (report, done) = match (flags.dry_run, checked) {
-        (true, Some(checked)) => (checked.report, Done::default()),
+        (true, Some(checked)) => (checked.report, ImportOutcome::default()),
         (_, checked) => import(target, &flags, &types, rows, checked).await?,
     };
     let reply = ImportReply::new(&flags, &report, &done, started.elapsed());
@@ -75,7 +75,7 @@ async fn types(target: &TargetFlags, graph: &str) -> anyhow::Result<Arc<GraphTyp
 }
 
 /// Checks the whole file and shows the progress.
-fn check(rows: &Rows) -> Result<Checked, Failure> {
+fn check(rows: &Rows) -> Result<FileCheck, Failure> {
     let mut meter = Meter::default();
     let checked = rows.check(&mut |progress| tell(&mut meter, progress));
     meter.clear();
@@ -92,8 +92,8 @@ async fn import(
     flags: &ImportFlags,
     types: &GraphTypes,
     rows: Rows,
-    checked: Option<Checked>,
-) -> anyhow::Result<(FileReport, Done)> {
+    checked: Option<FileCheck>,
+) -> anyhow::Result<(FileReport, ImportOutcome)> {
     let checksum = checked.as_ref().map(|checked| checked.checksum.clone());
     let mut flow = flow(target, flags, types, checked).await?;
     let (resumed, started) = (flow.progress.done, Instant::now());
@@ -120,7 +120,7 @@ async fn import(
         tokio::time::sleep(STALE_MAX.saturating_sub(started.elapsed())).await;
     }
     let ticket = Some(flow.writer.ticket.lock().clone());
-    Ok((report, Done { counts: flow.window.counts(), resumed, refused: flow.refused, ticket }))
+    Ok((report, ImportOutcome { counts: flow.window.counts(), resumed, refused: flow.refused, ticket }))
 }
 
 /// Returns the writes of an import, which continue where an interrupted one stopped.
@@ -128,7 +128,7 @@ async fn flow(
     target: &TargetFlags,
     flags: &ImportFlags,
     types: &GraphTypes,
-    checked: Option<Checked>,
+    checked: Option<FileCheck>,
 ) -> anyhow::Result<Flow> {
     let service = connect::service(target).await?;
     let (total, dropped, checksum) = checked.map_or((0, 0, String::new()), |checked| {

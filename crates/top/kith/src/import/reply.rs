@@ -2,11 +2,11 @@
 
 use super::{
     flags::{ImportFlags, Target},
-    flow::Refused,
+    flow::RefusedRows,
     window::Counts,
 };
 use crate::{
-    publish::Dropped,
+    publish::DroppedLines,
     table::{count, load::dropped, plural},
 };
 use kith_build::rows::graph::{FileReport, columns_taken};
@@ -37,7 +37,7 @@ pub struct ImportReply {
     /// Rows that an interrupted import had written before; the other counts include them.
     pub resumed: u64,
     /// Invalid lines that were dropped, by reason.
-    pub dropped: Vec<Dropped>,
+    pub dropped: Vec<DroppedLines>,
     /// Whether nothing was written.
     pub dry_run: bool,
     pub seconds: f64,
@@ -47,31 +47,31 @@ pub struct ImportReply {
 
 /// The outcome of the writes of an import.
 #[derive(Clone, Debug, Default)]
-pub struct Done {
+pub struct ImportOutcome {
     pub counts: Counts,
     pub resumed: u64,
-    pub refused: Refused,
+    pub refused: RefusedRows,
     pub ticket: Option<Ticket>,
 }
 
 impl ImportReply {
     /// Combines the report of the reader and the outcome of the writes.
-    pub fn new(flags: &ImportFlags, report: &FileReport, done: &Done, took: Duration) -> Self {
+    pub fn new(flags: &ImportFlags, report: &FileReport, done: &ImportOutcome, took: Duration) -> Self {
         let file = flags.file().display().to_string();
-        let mut dropped: Vec<Dropped> = report
+        let mut dropped: Vec<DroppedLines> = report
             .errors
             .by_reason
             .iter()
             .map(|(reason, count)| {
                 let first = report.errors.first.iter().filter(|error| error.fault.reason() == *reason);
                 let first_lines = first.map(|error| format!("{file}: {error}")).collect();
-                Dropped { reason: (*reason).to_owned(), count: *count, first_lines }
+                DroppedLines { reason: (*reason).to_owned(), count: *count, first_lines }
             })
             .collect();
         if 0 < done.counts.refused {
             let first_lines = done.refused.first.iter().map(|line| format!("{file}: {line}")).collect();
             let reason = "refused by the cluster".to_owned();
-            dropped.push(Dropped { reason, count: done.counts.refused, first_lines });
+            dropped.push(DroppedLines { reason, count: done.counts.refused, first_lines });
         }
         Self {
             graph: flags.graph.clone(),
@@ -139,7 +139,7 @@ mod tests {
             added: 1_000,
             existed: 202,
             resumed: 0,
-            dropped: vec![Dropped {
+            dropped: vec![DroppedLines {
                 reason: "negative id".to_owned(),
                 count: 1,
                 first_lines: vec!["likes.csv: line 7: id1 is negative: \"-1,2,3\"".to_owned()],

@@ -61,7 +61,7 @@ pub struct Rows {
 
 /// The result of a check of the whole file.
 #[derive(Clone, Debug)]
-pub struct Checked {
+pub struct FileCheck {
     pub report: FileReport,
     /// The number of rows that can be written.
     pub rows: u64,
@@ -95,7 +95,7 @@ impl Rows {
     ///
     /// # Errors
     /// If the file cannot be read, or has more invalid lines than allowed.
-    pub fn check(&self, progress: &mut dyn FnMut(&ReadProgress)) -> Result<Checked, FileError> {
+    pub fn check(&self, progress: &mut dyn FnMut(&ReadProgress)) -> Result<FileCheck, FileError> {
         let (mut rows, mut hash) = (0, Sha256::new());
         let read = self.read(progress, |row| {
             rows += 1;
@@ -103,7 +103,7 @@ impl Rows {
             true
         });
         match read {
-            Ok(report) => Ok(Checked { report, rows, checksum: hex(&hash.finalize()) }),
+            Ok(report) => Ok(FileCheck { report, rows, checksum: hex(&hash.finalize()) }),
             Err(ReadEnd::File(error)) => Err(error),
             Err(ReadEnd::Stopped) => unreachable!("every row is wanted"),
         }

@@ -28,7 +28,7 @@ use kith_build::{LoadOptions, LoadReport, LockedStore, Work, load_graph, partiti
 use kith_client::{QueryError, RouterClient};
 use kith_types::{ErrorCode, PartitionCount};
 use kith_wire::documents::{StoreDocument, TopologyDocument};
-use publish::{Load, Offered, publish};
+use publish::{Load, OfferedComponent, publish};
 use std::time::Instant;
 
 #[derive(Debug, Subcommand)]
@@ -115,14 +115,14 @@ fn build_here(
     graph: Option<&StoreDocument>,
     flags: &GraphLoadFlags,
     partitions: PartitionCount,
-) -> Result<(LoadReport, Vec<Offered>), Failure> {
+) -> Result<(LoadReport, Vec<OfferedComponent>), Failure> {
     let version = store.next_version(graph)?;
     flags.check_against(graph)?;
     store.mark_unfinished(version)?;
     let options = flags.options(version, partitions, store.objects().to_owned())?;
     let report = build(&options)?;
     upload(store, &report)?;
-    let offered = Offered { folder: store.folder_of(version), url: None };
+    let offered = OfferedComponent { folder: store.folder_of(version), url: None };
     let offered = vec![offered; report.components.len()];
     Ok((report, offered))
 }

@@ -1,7 +1,7 @@
 //! Makes built components part of the graph.
 
 use crate::{
-    publish::{Unpublished, hand_over},
+    publish::{PublishFailure, hand_over},
     who::who,
 };
 use kith_build::{BuildSummary, LoadReport};
@@ -23,7 +23,7 @@ pub struct Load<'a> {
 
 /// The places where nodes find a component.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Offered {
+pub struct OfferedComponent {
     /// Its folder in the cluster's object store; `None` if the folder is named by the version number.
     pub folder: Option<String>,
     /// The URL of the component; `None` if it lies in the cluster's object store.
@@ -39,8 +39,8 @@ pub async fn publish(
     router: &RouterClient,
     load: Load<'_>,
     report: &LoadReport,
-    offered: Vec<Offered>,
-) -> Result<u64, Unpublished> {
+    offered: Vec<OfferedComponent>,
+) -> Result<u64, PublishFailure> {
     let now = millis_since_1970() / 1_000;
     let components = report.components.iter().zip(offered);
     let components: Vec<_> =
@@ -61,7 +61,7 @@ pub async fn publish(
 fn document(
     manifest: &Manifest,
     summary: &BuildSummary,
-    offered: Offered,
+    offered: OfferedComponent,
     loaded_at: u64,
 ) -> ComponentDocument {
     let graph = manifest.graph().expect("a load builds graph components");

@@ -1,6 +1,6 @@
 //! The result of a load, as JSON. The field names are a contract: see `docs/loading.md`.
 
-use crate::publish::Dropped;
+use crate::publish::DroppedLines;
 use kith_build::{LoadReport, LoadedFile};
 use kith_topology::role_name;
 use serde::Serialize;
@@ -14,7 +14,7 @@ pub struct LoadReply {
     pub version: Option<u64>,
     pub components: Vec<LoadedComponent>,
     /// Invalid lines that were dropped, by reason.
-    pub dropped: Vec<Dropped>,
+    pub dropped: Vec<DroppedLines>,
     pub files: Vec<ReadFile>,
     pub seconds: f64,
 }
@@ -64,7 +64,7 @@ impl LoadReply {
             graph: graph.to_owned(),
             version,
             components: components.collect(),
-            dropped: Dropped::all(kith_build::Dropped::of_files(&report.files)),
+            dropped: DroppedLines::all(kith_build::DroppedRows::of_files(&report.files)),
             files: report.files.iter().map(ReadFile::from).collect(),
             seconds: (took.as_secs_f64() * 1e3).round() / 1e3,
         }

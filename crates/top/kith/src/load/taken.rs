@@ -1,6 +1,6 @@
 //! Brings components of a graph that were built elsewhere to where nodes find them.
 
-use super::publish::Offered;
+use super::publish::OfferedComponent;
 use crate::{failure::Failure, publish::metered};
 use kith_build::{
     BuildSummary, FoundComponent, LoadReport, LockedStore, find_graph, open_objects, remove_folder,
@@ -22,7 +22,7 @@ pub fn take(
     document: Option<&StoreDocument>,
     built: &str,
     partitions: PartitionCount,
-) -> Result<(LoadReport, Vec<Offered>), Failure> {
+) -> Result<(LoadReport, Vec<OfferedComponent>), Failure> {
     let found = find_graph(&open_objects(built)?, graph, partitions)?;
     let offered = found.iter().map(|component| take_one(store, document, component));
     let offered = offered.collect::<Result<Vec<_>, _>>()?;
@@ -37,24 +37,24 @@ fn take_one(
     store: &LockedStore,
     document: Option<&StoreDocument>,
     found: &FoundComponent,
-) -> Result<Offered, Failure> {
+) -> Result<OfferedComponent, Failure> {
     let FoundComponent { objects, manifest } = found;
     let (name, version) = (&manifest.component, manifest.version.0);
     if let Some(known) = known(document, name, version) {
         if known.manifest_hash == manifest.hash() {
-            return Ok(Offered { folder: known.folder.clone(), url: known.url.clone() });
+            return Ok(OfferedComponent { folder: known.folder.clone(), url: known.url.clone() });
         }
         let message =
             format!("the graph has another version of {name:?} that was built under the number {version}");
         return Err(Failure::new(ErrorCode::VersionTaken, message, "build it again under another number"));
     }
     let Some(folder) = objects.folder() else {
-        return Ok(Offered { folder: None, url: Some(objects.location().to_string()) });
+        return Ok(OfferedComponent { folder: None, url: Some(objects.location().to_string()) });
     };
     store.mark_unfinished(version)?;
     remove_folder(&store.component(name).join(version.to_string()))?;
     metered(|progress| take_version(folder, manifest, name, store, progress))?;
-    Ok(Offered { folder: store.folder_of(version), url: None })
+    Ok(OfferedComponent { folder: store.folder_of(version), url: None })
 }
 
 /// Returns what the graph's record says about this version of a component.

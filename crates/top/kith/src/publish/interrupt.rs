@@ -1,6 +1,6 @@
 //! Handles Ctrl-C and SIGTERM while a router publishes: asks the cluster to cancel, and reports the outcome.
 
-use super::Unpublished;
+use super::PublishFailure;
 use crate::{failure::Failure, signals::Signals, who::who};
 use futures::future::BoxFuture;
 use kith_client::{QueryError, RouterClient};
@@ -17,7 +17,7 @@ pub struct Publication {
 }
 
 /// An event that can occur while a publication runs.
-pub enum Beside {
+pub enum SideEvent {
     /// The user asks for the first time to cancel it.
     Asked,
     /// The user asks again.
@@ -52,7 +52,7 @@ impl Publication {
     }
 
     /// Waits for the next event. This is cancel safe.
-    pub async fn beside(&mut self) -> Beside {
+    pub async fn beside(&mut self) -> SideEvent {
         loop {
             let answered = async {
                 match &mut self.cancelling {
@@ -65,17 +65,17 @@ impl Publication {
                 reply = answered => {
                     self.cancelling = Some(Box::pin(std::future::pending()));
                     match reply {
-                        Err(error) if error.code() != ErrorCode::PushServed => return Beside::Refused(error),
+                        Err(error) if error.code() != ErrorCode::PushServed => return SideEvent::Refused(error),
                         // The steps of the publication report that it was cancelled.
                         _ => continue,
                     }
                 }
             }
             if self.cancelling.is_some() {
-                return Beside::AskedAgain;
+                return SideEvent::AskedAgain;
             }
             self.cancelling = Some(self.cancel());
-            return Beside::Asked;
+            return SideEvent::Asked;
         }
     }
 
@@ -87,10 +87,10 @@ impl Publication {
 
     /// Classifies an error of a call to the router. An error without a help text comes from the connection, so it is unknown
     /// what the router did.
-    pub fn unheard(&self, error: QueryError) -> Unpublished {
+    pub fn unheard(&self, error: QueryError) -> PublishFailure {
         match error.help().is_empty() {
-            true => Unpublished::perhaps(self.lost(Some(&error))),
-            false => Unpublished::perhaps(error),
+            true => PublishFailure::perhaps(self.lost(Some(&error))),
+            false => PublishFailure::perhaps(error),
         }
     }
 
@@ -141,7 +141,7 @@ mod tests {
         );
         assert!(failure.help.contains("`kith store versions people`") && failure.help.contains("repeat it"));
         let named =
-            Unpublished::perhaps(failure.clone()).named("people", || unreachable!("it names the store"));
+            PublishFailure::perhaps(failure.clone()).named("people", || unreachable!("it names the store"));
         assert_eq!(named.to_string(), failure.message);
     }
 }

@@ -5,11 +5,11 @@ mod dropped;
 mod interrupt;
 mod meter;
 
-pub use dropped::Dropped;
+pub use dropped::DroppedLines;
 pub use meter::{Meter, metered};
 
 use crate::{failure::Failure, reply::stores::FollowedReply};
-use interrupt::{Beside, Publication};
+use interrupt::{Publication, SideEvent};
 use kith_build::{LockedStore, ObjectStore, Work};
 use kith_client::{QueryError, RouterClient};
 use kith_cluster::private::keep_as_private_as;
@@ -22,14 +22,14 @@ use kith_wire::{
 use tonic::Streaming;
 
 /// The error of a failed or lost publication.
-pub struct Unpublished {
+pub struct PublishFailure {
     /// The reason why it failed.
     pub error: anyhow::Error,
     /// Whether the router itself reported the failure. If not, the new version may still become the served one.
     pub is_certain: bool,
 }
 
-impl Unpublished {
+impl PublishFailure {
     /// Returns an error after which the outcome of the publication is unknown.
     pub fn perhaps(error: impl Into<anyhow::Error>) -> Self {
         Self { error: error.into(), is_certain: false }
@@ -44,7 +44,7 @@ impl Unpublished {
 
 /// The result of a successful publication.
 #[derive(Clone, Debug)]
-pub struct Served {
+pub struct PublishResult {
     /// The version that the store serves now.
     pub version: u64,
     /// The duration in microseconds of the one write that made it current; `None` if an earlier call made it current.
@@ -54,7 +54,7 @@ pub struct Served {
 }
 
 /// Converts the last step, which names the committed version.
-impl From<v1::PushProgress> for Served {
+impl From<v1::PushProgress> for PublishResult {
     fn from(step: v1::PushProgress) -> Self {
         let routers = step.routers.into_iter().map(FollowedReply::from).collect();
         Self { version: step.committed_version, flip_us: step.flip_us, routers }
@@ -69,9 +69,9 @@ pub async fn hand_over(
     router: &RouterClient,
     request: v1::PushRequest,
     note: Option<&str>,
-) -> Result<Served, Unpublished> {
+) -> Result<PublishResult, PublishFailure> {
     // The cluster has not been asked for anything yet, so the failure is certain.
-    let unasked = |error| Unpublished { error, is_certain: true };
+    let unasked = |error| PublishFailure { error, is_certain: true };
     let mut publication = Publication::new(router, &request.store, &request.push).map_err(unasked)?;
     let mut steps = router.push_store(request).await.map_err(|error| publication.unheard(error))?;
     let mut meter = Meter::default();
@@ -93,19 +93,19 @@ async fn follow(
     steps: &mut Streaming<v1::PushProgress>,
     publication: &mut Publication,
     meter: &mut Meter,
-) -> Result<Served, Unpublished> {
+) -> Result<PublishResult, PublishFailure> {
     let mut is_asked = false;
     loop {
         let step = tokio::select! {
             step = steps.message() => step,
             beside = publication.beside() => match beside {
-                Beside::Asked => {
+                SideEvent::Asked => {
                     is_asked = true;
                     meter.note(&format!("asking the cluster to cancel {}", publication.push()));
                     continue;
                 }
-                Beside::AskedAgain => return Err(Unpublished::perhaps(publication.left())),
-                Beside::Refused(error) => {
+                SideEvent::AskedAgain => return Err(PublishFailure::perhaps(publication.left())),
+                SideEvent::Refused(error) => {
                     meter.note(&format!("{} was not cancelled: {error}", publication.push()));
                     continue;
                 }
@@ -116,14 +116,14 @@ async fn follow(
                 if is_asked {
                     meter.note(&too_late(publication));
                 }
-                return Ok(Served::from(step));
+                return Ok(PublishResult::from(step));
             }
             Ok(Some(step)) => meter.on_publish(&step),
-            Ok(None) => return Err(Unpublished::perhaps(publication.lost(None))),
+            Ok(None) => return Err(PublishFailure::perhaps(publication.lost(None))),
             Err(status) => {
                 let error = QueryError::from_status(&status);
                 let is_certain = is_verdict(&error);
-                return Err(Unpublished { is_certain, ..publication.unheard(error) });
+                return Err(PublishFailure { is_certain, ..publication.unheard(error) });
             }
         }
     }

@@ -3,8 +3,8 @@
 use super::{
     Ending,
     config::ConfigFile,
-    own::Own,
-    process::{ProcessArgs, Serving},
+    own::OwnKeys,
+    process::{ProcessArgs, RoleProcess},
     start_failure,
 };
 use crate::{
@@ -25,18 +25,18 @@ pub struct DatabaseArgs {
     process: ProcessArgs,
 }
 
-impl Serving for DatabaseArgs {
+impl RoleProcess for DatabaseArgs {
     const GIVES_WAY: bool = true;
 
     fn process(&self) -> &ProcessArgs {
         &self.process
     }
 
-    fn own(&self, file: &ConfigFile) -> Result<Own, Failure> {
+    fn own(&self, file: &ConfigFile) -> Result<OwnKeys, Failure> {
         file.database(self.id)
     }
 
-    async fn serve(self, security: SecurityFlags, file: ConfigFile, own: Own) -> anyhow::Result<Exit> {
+    async fn serve(self, security: SecurityFlags, file: ConfigFile, own: OwnKeys) -> anyhow::Result<Exit> {
         let process = self.process.over(security, &file, &own)?;
         let ending = Ending::listen(process.end_with_stdin);
         let options = DatabaseOptions {

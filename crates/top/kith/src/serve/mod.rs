@@ -17,7 +17,7 @@ pub use amounts::{FetchRate, PlacementFlag, fetch_rate};
 pub use create::{CreateFlags, CreateReply};
 pub use database::DatabaseArgs;
 pub use dev::DevArgs;
-pub use process::{NodeArgs, RouterArgs, Serving};
+pub use process::{NodeArgs, RoleProcess, RouterArgs};
 pub use recover::RecoverFlags;
 
 use crate::failure::Failure;

@@ -5,7 +5,7 @@ use super::{
     config::ConfigFile,
     fetch_p99, fetch_rate, log_retention,
     metadata::{MetadataFlags, missing},
-    own::Own,
+    own::OwnKeys,
     reply_memory, scrub_rate, start_failure, warm_bytes,
 };
 use crate::{
@@ -111,7 +111,7 @@ struct ServingArgs {
 
 impl ServingArgs {
     /// Combines these flags with the file. Flags override it.
-    fn over(self, file: &ConfigFile, own: &Own) -> Result<Self, Failure> {
+    fn over(self, file: &ConfigFile, own: &OwnKeys) -> Result<Self, Failure> {
         let resp = self.resp.or(own.resp);
         resp.map_or(Ok(()), |addr| check_address("resp", addr))?;
         let database_password_file =
@@ -200,7 +200,12 @@ pub(super) struct Process {
 }
 
 impl ProcessArgs {
-    pub(super) fn over(self, files: SecurityFlags, file: &ConfigFile, own: &Own) -> anyhow::Result<Process> {
+    pub(super) fn over(
+        self,
+        files: SecurityFlags,
+        file: &ConfigFile,
+        own: &OwnKeys,
+    ) -> anyhow::Result<Process> {
         let listen = self.listen.or(own.listen).unwrap_or(LISTEN_DEFAULT);
         let http = self.http.or(own.http).unwrap_or(LISTEN_DEFAULT);
         check_address("listen", listen)?;
@@ -242,7 +247,7 @@ impl ProcessArgs {
 }
 
 /// A role that runs in a process of its own.
-pub trait Serving: Sized {
+pub trait RoleProcess: Sized {
     /// Whether all threads of the process have a low priority, so that reads which other processes of the same machine serve
     /// get the processor first.
     const GIVES_WAY: bool = false;
@@ -254,13 +259,13 @@ pub trait Serving: Sized {
     ///
     /// # Errors
     /// If the file does not name the process, or several entries match.
-    fn own(&self, file: &ConfigFile) -> Result<Own, Failure>;
+    fn own(&self, file: &ConfigFile) -> Result<OwnKeys, Failure>;
 
     /// Starts, and serves until a signal stops the process.
     ///
     /// # Errors
     /// If the process cannot start.
-    async fn serve(self, security: SecurityFlags, file: ConfigFile, own: Own) -> anyhow::Result<Exit>;
+    async fn serve(self, security: SecurityFlags, file: ConfigFile, own: OwnKeys) -> anyhow::Result<Exit>;
 
     /// Serves until a signal stops the process.
     ///
@@ -315,16 +320,16 @@ fn check_address(name: &str, addr: SocketAddr) -> Result<(), Failure> {
     Err(Failure::usage(message, "give an address of this machine"))
 }
 
-impl Serving for NodeArgs {
+impl RoleProcess for NodeArgs {
     fn process(&self) -> &ProcessArgs {
         &self.process
     }
 
-    fn own(&self, file: &ConfigFile) -> Result<Own, Failure> {
+    fn own(&self, file: &ConfigFile) -> Result<OwnKeys, Failure> {
         file.node(self.node)
     }
 
-    async fn serve(self, security: SecurityFlags, file: ConfigFile, own: Own) -> anyhow::Result<Exit> {
+    async fn serve(self, security: SecurityFlags, file: ConfigFile, own: OwnKeys) -> anyhow::Result<Exit> {
         let process = self.process.over(security, &file, &own)?;
         process.security.check_own_right().map_err(|error| security_failure(&error))?;
         let serving = self.serving.over(&file, &own)?;
@@ -362,16 +367,16 @@ impl Serving for NodeArgs {
     }
 }
 
-impl Serving for RouterArgs {
+impl RoleProcess for RouterArgs {
     fn process(&self) -> &ProcessArgs {
         &self.process
     }
 
-    fn own(&self, file: &ConfigFile) -> Result<Own, Failure> {
+    fn own(&self, file: &ConfigFile) -> Result<OwnKeys, Failure> {
         file.router(self.id)
     }
 
-    async fn serve(self, security: SecurityFlags, file: ConfigFile, own: Own) -> anyhow::Result<Exit> {
+    async fn serve(self, security: SecurityFlags, file: ConfigFile, own: OwnKeys) -> anyhow::Result<Exit> {
         let process = self.process.over(security, &file, &own)?;
         process.security.check_own_right().map_err(|error| security_failure(&error))?;
         let serving = self.serving.over(&file, &own)?;

@@ -3,7 +3,7 @@
 use super::{Side, bytes, count, plural, table};
 use crate::{
     load::{LoadReply, ReadFile},
-    publish::Dropped,
+    publish::DroppedLines,
 };
 use kith_build::rows::graph::columns_taken;
 
@@ -72,7 +72,7 @@ fn components(reply: &LoadReply) -> String {
 }
 
 /// Returns the counts by reason under `heading`, then the first dropped lines.
-pub fn dropped(heading: &str, dropped: &[Dropped]) -> String {
+pub fn dropped(heading: &str, dropped: &[DroppedLines]) -> String {
     let columns = [(heading, Side::Right), ("why", Side::Left)];
     let rows = dropped.iter().map(|dropped| vec![count(dropped.count), dropped.reason.clone()]);
     let mut text = table(&columns, rows);
@@ -99,7 +99,7 @@ mod tests {
             both_orders: 1,
             bytes: 743_936,
         };
-        let dropped = Dropped {
+        let dropped = DroppedLines {
             reason: "negative id".to_owned(),
             count: 1,
             first_lines: vec!["edges.csv: line 7: src is negative: \"-1,2\"".to_owned()],

@@ -1,7 +1,7 @@
 //! The results of builds and pushes of stores, as text for people.
 
 use super::{bytes, count, load::dropped, plural};
-use crate::publish::Dropped;
+use crate::publish::DroppedLines;
 use crate::store::{BuildReply, CancelReply, ChangesReply, DiscardReply, PartitionReply, PushReply};
 
 /// Returns the dropped rows with their reasons, then where the version is and how to push it.
@@ -104,7 +104,7 @@ fn changes(changes: Option<&ChangesReply>) -> String {
     })
 }
 
-fn dropped_rows(rows: &[Dropped]) -> String {
+fn dropped_rows(rows: &[DroppedLines]) -> String {
     if rows.is_empty() { String::new() } else { dropped("dropped rows", rows) + "\n" }
 }
 

@@ -17,7 +17,7 @@ pub struct Driver {
 
 /// The answer to a request.
 #[derive(Debug, Default)]
-pub struct Told {
+pub struct DriverReply {
     /// The status code of the last message.
     pub code: u64,
     /// The message of an error.
@@ -28,7 +28,7 @@ pub struct Told {
     attributes: Vec<Value>,
 }
 
-impl Told {
+impl DriverReply {
     /// A status attribute.
     pub fn attribute(&self, name: &str) -> Option<&Value> {
         self.attributes.chunks(2).find(|pair| pair[0] == name).map(|pair| &pair[1])
@@ -55,12 +55,12 @@ impl Driver {
     }
 
     /// Evaluates a text over a graph.
-    pub fn ask(&mut self, graph: &str, gremlin: &str) -> Told {
+    pub fn ask(&mut self, graph: &str, gremlin: &str) -> DriverReply {
         self.ask_bound(graph, gremlin, json!({}))
     }
 
     /// Evaluates a text with variables, whose values are in GraphSON, over a graph.
-    pub fn ask_bound(&mut self, graph: &str, gremlin: &str, bindings: Value) -> Told {
+    pub fn ask_bound(&mut self, graph: &str, gremlin: &str, bindings: Value) -> DriverReply {
         self.asked += 1;
         let request = json!({
             "requestId": format!("00000000-0000-4000-8000-{:012x}", self.asked),
@@ -69,7 +69,7 @@ impl Driver {
             "args": {"gremlin": gremlin, "bindings": bindings, "aliases": {"g": graph}},
         });
         self.send(request.to_string().as_bytes());
-        let mut reply = Told::default();
+        let mut reply = DriverReply::default();
         loop {
             let answer = self.receive();
             let status = &answer["status"];
@@ -84,7 +84,7 @@ impl Driver {
     }
 
     /// The values of a traversal that must succeed, in GraphSON.
-    pub fn must(&mut self, graph: &str, gremlin: &str) -> Told {
+    pub fn must(&mut self, graph: &str, gremlin: &str) -> DriverReply {
         let reply = self.ask(graph, gremlin);
         assert!([200, 204].contains(&reply.code), "{gremlin}: {reply:?}");
         reply

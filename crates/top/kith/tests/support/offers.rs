@@ -1,6 +1,6 @@
 //! Pushes that the command line would not make: whatever components, under whatever names and places.
 
-use super::secured::{Papers, Secured};
+use super::secured::{Papers, SecuredCluster};
 use kith_client::{
     QueryError, RouterClient,
     security::{Dialer, SecurityOptions},
@@ -18,12 +18,12 @@ pub struct Attacker {
 
 impl Attacker {
     /// With this certificate, or the token in a file.
-    pub fn new(cluster: &Secured, papers: Option<&Papers>, token: Option<&Path>) -> Self {
+    pub fn new(cluster: &SecuredCluster, papers: Option<&Papers>, token: Option<&Path>) -> Self {
         Self::at(cluster, 0, papers, token)
     }
 
     /// Asks another router.
-    pub fn at(cluster: &Secured, router: u32, papers: Option<&Papers>, token: Option<&Path>) -> Self {
+    pub fn at(cluster: &SecuredCluster, router: u32, papers: Option<&Papers>, token: Option<&Path>) -> Self {
         let options = SecurityOptions {
             ca: Some(cluster.authority.pem.clone()),
             cert: papers.map(|papers| papers.cert.clone()),

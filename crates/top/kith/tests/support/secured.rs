@@ -96,7 +96,7 @@ impl Papers {
 }
 
 /// The cluster. Dropped, it ends.
-pub struct Secured {
+pub struct SecuredCluster {
     pub folder: tempfile::TempDir,
     pub authority: Authority,
     /// Of all nodes and routers.
@@ -109,7 +109,7 @@ pub struct Secured {
     runtime: Runtime,
 }
 
-impl Secured {
+impl SecuredCluster {
     /// Two groups of one node, and a router. `flags` are theirs besides the certificates.
     pub fn start(flags: impl FnOnce(&Path) -> Vec<String>) -> Self {
         Self::start_nodes(1, &[0, 1], flags)
@@ -262,7 +262,7 @@ impl Secured {
     }
 }
 
-impl Drop for Secured {
+impl Drop for SecuredCluster {
     fn drop(&mut self) {
         self.children.iter_mut().for_each(|child| drop(child.stdin.take()));
         for child in &mut self.children {
@@ -278,7 +278,7 @@ pub fn with(mut command: Command, papers: &Papers) -> Command {
 }
 
 /// Makes a store of texts by id and has `rows` rows of it served.
-pub fn fill(cluster: &Secured, store: &str, rows: u64, papers: &Papers) {
+pub fn fill(cluster: &SecuredCluster, store: &str, rows: u64, papers: &Papers) {
     let file = cluster.folder.path().join(format!("{store}.csv"));
     let lines: String = (0..rows).map(|row| format!("{row},value {row} of {store}\n")).collect();
     fs::write(&file, format!("key,value\n{lines}")).expect("written");

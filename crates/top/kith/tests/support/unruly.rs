@@ -36,7 +36,7 @@ pub enum Manner {
 }
 
 /// Stands in front of a node, and does as it is told.
-pub struct Unruly {
+pub struct UnrulyProxy {
     /// Where it listens.
     pub addr: String,
     /// Its behaviour at the moment.
@@ -44,7 +44,7 @@ pub struct Unruly {
     accepting: AbortHandle,
 }
 
-impl Unruly {
+impl UnrulyProxy {
     /// In front of the node at this address; orderly at first.
     pub async fn before(node: String) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
@@ -70,7 +70,7 @@ impl Unruly {
     }
 }
 
-impl Drop for Unruly {
+impl Drop for UnrulyProxy {
     fn drop(&mut self) {
         self.accepting.abort();
     }

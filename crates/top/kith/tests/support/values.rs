@@ -38,7 +38,7 @@ pub fn try_push(
 }
 
 /// A version in the cluster's object store, as its push names it.
-pub struct Built {
+pub struct UploadedVersion {
     component: ComponentDocument,
 }
 
@@ -49,7 +49,7 @@ pub fn built(
     types: (KeyType, ValueType),
     version: u64,
     rows: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>,
-) -> Built {
+) -> UploadedVersion {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let topology = runtime.block_on(async {
         let router = connect(cluster).await.expect("the router answers");
@@ -57,11 +57,11 @@ pub fn built(
     });
     let out = PathBuf::from(&topology.object_store).join(store).join("values");
     let partitions = PartitionCount::new(topology.partitions).expect("a valid count");
-    Built { component: build(out, store, types, version, partitions, rows) }
+    UploadedVersion { component: build(out, store, types, version, partitions, rows) }
 }
 
 /// Has a built version served. Asked again it is the same push.
-pub fn push_built(cluster: &Cluster, store: &str, built: &Built) -> Result<(), QueryError> {
+pub fn push_built(cluster: &Cluster, store: &str, built: &UploadedVersion) -> Result<(), QueryError> {
     let version = built.component.version;
     let request = v1::PushRequest {
         store: store.to_owned(),

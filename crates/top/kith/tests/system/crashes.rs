@@ -9,7 +9,7 @@ use std::{fs, path::PathBuf};
 use support::{
     cluster::{Cluster, kith, signal},
     stream::Stream,
-    values::{Built, built, push_built},
+    values::{UploadedVersion, built, push_built},
     words::{WORDS, assert_reads, current, judge, mget, read_on, rows, states},
 };
 
@@ -68,7 +68,7 @@ struct World {
     /// The greatest version so far.
     last: u64,
     /// The last push.
-    built: Option<Built>,
+    built: Option<UploadedVersion>,
 }
 
 impl World {
@@ -99,7 +99,7 @@ impl World {
     }
 
     /// Builds a version of so many rows.
-    fn build(&mut self, people: u64) -> &Built {
+    fn build(&mut self, people: u64) -> &UploadedVersion {
         self.last += 1;
         let version = self.last;
         self.built.insert(built(&self.cluster, STORE, WORDS, version, rows(STORE, people, version)))

@@ -16,7 +16,7 @@ use kith_net::{
 use kith_node::{Labels, Node, NodeOptions};
 use kith_router::{Router, RouterOptions, RouterSettings};
 use line_door::Line;
-use secured::{Papers, Secured, access, fill, must, with};
+use secured::{Papers, SecuredCluster, access, fill, must, with};
 use std::{fs, io, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 use support::{cluster::metric_at, reference::Reference};
 use tokio::{
@@ -40,14 +40,14 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Three nodes and a router as processes, with a graph and three stores; a node and a router of this process that have the door.
 struct Started<'c> {
-    cluster: &'c Secured,
+    cluster: &'c SecuredCluster,
     node: &'c Node,
     router: Router,
     http: String,
 }
 
 impl<'c> Started<'c> {
-    async fn new(cluster: &'c Secured, node: &'c Node) -> Self {
+    async fn new(cluster: &'c SecuredCluster, node: &'c Node) -> Self {
         let local = SocketAddr::from(([127, 0, 0, 1], 0));
         let http = free_address();
         let options = RouterOptions {
@@ -86,7 +86,7 @@ impl<'c> Started<'c> {
     }
 }
 
-fn security(cluster: &Secured) -> Security {
+fn security(cluster: &SecuredCluster) -> Security {
     let Papers { cert, key } = cluster.papers.clone();
     let security = ServerSecurity {
         cert: Some(cert),
@@ -99,7 +99,7 @@ fn security(cluster: &Secured) -> Security {
 }
 
 /// The first node of the first group.
-async fn node(cluster: &Secured, stop: CancellationToken) -> Node {
+async fn node(cluster: &SecuredCluster, stop: CancellationToken) -> Node {
     let local = SocketAddr::from(([127, 0, 0, 1], 0));
     let options = NodeOptions {
         node: 0,
@@ -121,15 +121,15 @@ async fn node(cluster: &Secured, stop: CancellationToken) -> Node {
     Node::start(options, cluster.metadata(), stop).await.expect("it starts")
 }
 
-fn started() -> Secured {
-    Secured::start_nodes(2, &[1, 2, 3], |folder| {
+fn started() -> SecuredCluster {
+    SecuredCluster::start_nodes(2, &[1, 2, 3], |folder| {
         let file = folder.join("access.toml");
         fs::write(&file, access(SUBJECTS)).expect("written");
         vec!["--access".to_owned(), file.to_str().expect("UTF-8").to_owned()]
     })
 }
 
-fn fill_all(cluster: &Secured) {
+fn fill_all(cluster: &SecuredCluster) {
     let ops = cluster.authority.papers("ops");
     fill(cluster, "pages", 20, &ops);
     fill(cluster, "secrets", 20, &ops);

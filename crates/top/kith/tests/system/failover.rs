@@ -19,7 +19,7 @@ use support::{
     words::{WORDS, push_version, value},
 };
 use tokio::sync::watch;
-use unruly::{Manner, Unruly};
+use unruly::{Manner, UnrulyProxy};
 
 const PEOPLE: u64 = 500;
 /// Reads of one key each, of each round.
@@ -32,7 +32,7 @@ const ASKED: u64 = 8 * PEOPLE;
 /// A fast client that knows the first of two nodes by the address of who stands in front of it.
 struct Two {
     session: Session,
-    unruly: Unruly,
+    unruly: UnrulyProxy,
     _topology: watch::Sender<Arc<Topology>>,
 }
 
@@ -40,7 +40,7 @@ impl Two {
     async fn new(cluster: &Cluster) -> Self {
         let router = connect(cluster).await;
         let mut document = router.topology().await.expect("the router knows its topology");
-        let unruly = Unruly::before(document.nodes[0].addr.clone()).await;
+        let unruly = UnrulyProxy::before(document.nodes[0].addr.clone()).await;
         document.nodes[0].addr.clone_from(&unruly.addr);
         let topology = Topology::from_document(Arc::new(document)).expect("it makes sense");
         let (sender, topology) = watch::channel(Arc::new(topology));

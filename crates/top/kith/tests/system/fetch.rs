@@ -23,7 +23,7 @@ use support::{
     values,
 };
 use tokio::{runtime::Runtime, sync::watch};
-use unruly::{LATE, Manner, Unruly};
+use unruly::{LATE, Manner, UnrulyProxy};
 
 const ROWS: u64 = 2_000;
 const VALUE_BYTES: usize = 400;
@@ -188,7 +188,7 @@ fn fetches_give_way_to_reads() {
 /// A router of a cluster of one node, as far as reads are concerned, and who stands between the two.
 struct Router {
     session: Session,
-    unruly: Unruly,
+    unruly: UnrulyProxy,
     _topology: watch::Sender<Arc<Topology>>,
 }
 
@@ -196,7 +196,7 @@ impl Router {
     async fn new(cluster: &Cluster) -> Self {
         let router = connect(cluster).await;
         let mut document = router.topology().await.expect("the router knows its topology");
-        let unruly = Unruly::before(document.nodes[0].addr.clone()).await;
+        let unruly = UnrulyProxy::before(document.nodes[0].addr.clone()).await;
         document.nodes[0].addr.clone_from(&unruly.addr);
         let topology = Topology::from_document(Arc::new(document)).expect("it makes sense");
         let (sender, topology) = watch::channel(Arc::new(topology));

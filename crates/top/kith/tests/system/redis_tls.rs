@@ -1,7 +1,7 @@
 //! Redis clients over TLS, as they are: who they are by certificate or AUTH, what they may read, and what is said to the others.
 
 use crate::support::{self, secured};
-use secured::{Authority, Secured, access, fill, with};
+use secured::{Authority, SecuredCluster, access, fill, with};
 use serde_json::json;
 use std::{fs, path::Path};
 use support::redis::Redis;
@@ -14,9 +14,9 @@ fn resp() -> Vec<String> {
 }
 
 /// A cluster with the stores `pages` and `secrets`, and a file of rights.
-fn with_rights(subjects: &[(&str, &str, &str)]) -> Secured {
+fn with_rights(subjects: &[(&str, &str, &str)]) -> SecuredCluster {
     let text = access(subjects);
-    let cluster = Secured::start(move |folder: &Path| {
+    let cluster = SecuredCluster::start(move |folder: &Path| {
         let file = folder.join("access.toml");
         fs::write(&file, text).expect("written");
         [resp(), vec!["--access".to_owned(), file.to_str().expect("UTF-8").to_owned()]].concat()
@@ -29,7 +29,7 @@ fn with_rights(subjects: &[(&str, &str, &str)]) -> Secured {
 
 /// Whoever shows no certificate, an expired one or that of another authority reads nothing, nor does a client that believes
 /// another authority.
-fn assert_strangers_are_hung_up_on(cluster: &Secured, redis: &Redis) {
+fn assert_strangers_are_hung_up_on(cluster: &SecuredCluster, redis: &Redis) {
     let failures = || cluster.metric("kith_server_tls_failures_total").unwrap_or(0.0);
     let before = failures();
     let stranger = Authority::new(cluster.folder.path(), "other");
@@ -48,7 +48,7 @@ fn assert_strangers_are_hung_up_on(cluster: &Secured, redis: &Redis) {
 }
 
 /// In the clear: told so, and hung up on.
-fn assert_plain_clients_are_told(cluster: &Secured, redis: &Redis) {
+fn assert_plain_clients_are_told(cluster: &SecuredCluster, redis: &Redis) {
     let mut plain = redis.clone();
     plain.tls = None;
     assert!(plain.cli(&["get", "pages:7"]).starts_with("ERR tls_required: this port takes TLS only"));
@@ -62,7 +62,7 @@ fn assert_plain_clients_are_told(cluster: &Secured, redis: &Redis) {
 
 #[test]
 fn redis_clients_with_a_certificate_read_over_tls_and_the_others_do_not() {
-    let mut cluster = Secured::start(|_| resp());
+    let mut cluster = SecuredCluster::start(|_| resp());
     let own = cluster.authority.papers("ada");
     fill(&cluster, "pages", 3_000, &own);
     let redis = cluster.redis(Some(&own));

@@ -12,14 +12,14 @@ use kith_wire::{
 };
 use methods::{Needs, calls, framed};
 use raw::{begin, begin_compressed, call, frame, frames, outcome};
-use secured::{Secured, access, fill};
+use secured::{SecuredCluster, access, fill};
 use std::{fs, io::Write, path::Path};
 use support::cluster::Cluster;
 use tokio::runtime::Runtime;
 
 /// A cluster with the stores `pages`, `scores` and `secrets`, and a subject by token for each list of rights.
-fn started(subjects: &'static [(&str, &str, &str)]) -> Secured {
-    let cluster = Secured::start(|folder| {
+fn started(subjects: &'static [(&str, &str, &str)]) -> SecuredCluster {
+    let cluster = SecuredCluster::start(|folder| {
         let file = folder.join("access.toml");
         fs::write(&file, access(subjects)).expect("written");
         ["--access", file.to_str().expect("UTF-8"), "--resp", "127.0.0.1:0"].map(str::to_owned).to_vec()
@@ -32,7 +32,7 @@ fn started(subjects: &'static [(&str, &str, &str)]) -> Secured {
 }
 
 /// Connects as the subject of a token.
-fn bearing(cluster: &Secured, token: &str) -> Dialer {
+fn bearing(cluster: &SecuredCluster, token: &str) -> Dialer {
     let path = cluster.folder.path().join(format!("{token}.token"));
     secret::testing::write(&path, token);
     let options = SecurityOptions {
@@ -327,7 +327,7 @@ fn compressed_requests_are_answered_and_refused_as_plain_ones_are() {
 }
 
 /// Commands of Redis: those that name keys need the right to read their store, all others but the greetings to be known.
-fn walk_redis(cluster: &Secured) {
+fn walk_redis(cluster: &SecuredCluster) {
     const READS: [&str; 4] = ["exists", "get", "mget", "strlen"];
     const OTHERS: [&str; 12] = [
         "auth", "client", "cluster", "command", "config", "echo", "hello", "info", "ping", "quit", "reset",
@@ -366,7 +366,7 @@ fn walk_redis(cluster: &Secured) {
 }
 
 /// Health and metrics are for everybody, and hold no keys or values.
-fn walk_http(cluster: &Secured) {
+fn walk_http(cluster: &SecuredCluster) {
     let http = cluster.http();
     for (path, status) in
         [("/healthz", "200"), ("/readyz", "200"), ("/metrics", "200"), ("/", "200"), ("/debug", "404")]

@@ -3,7 +3,7 @@
 use super::{
     ComputeError, ComputeFunction, ComputeOperator, ComputePlan, OPERATORS_MAX, Query, Score, TOP_K_MAX, TopK,
 };
-use crate::compute::Compute;
+use crate::compute::RecordPlan;
 use crate::{ElementType, Field, FieldType, Incompatible, Projection, ScalarType, Schema};
 
 /// A checked plan. The same plan and schema always give the same computation.
@@ -91,8 +91,8 @@ impl Computation {
     ///
     /// # Errors
     /// [`Incompatible`] if the type of a field there does not widen to the reader's type.
-    pub fn over(&self, writer: &Schema) -> Result<Compute<'_>, Incompatible> {
-        Ok(Compute { computation: self, projection: Projection::resolve(writer, &self.inputs)? })
+    pub fn over(&self, writer: &Schema) -> Result<RecordPlan<'_>, Incompatible> {
+        Ok(RecordPlan { computation: self, projection: Projection::resolve(writer, &self.inputs)? })
     }
 
     /// The score of a result; `None` if it is null, or if the plan has no `top_k`.

@@ -7,33 +7,33 @@ use crate::{ElementType, ProjectedView, Projection, ScalarType};
 
 /// A plan for the records of one version. It is created once for many records and keeps no data of them.
 #[derive(Clone, Debug)]
-pub struct Compute<'c> {
+pub struct RecordPlan<'c> {
     pub(super) computation: &'c Computation,
     pub(super) projection: Projection,
 }
 
 /// The reason why a record has no result.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Stopped {
+pub enum NoResult {
     /// An operator cannot be applied to the record. Every replica gives the same answer.
     Fault(ComputeFault),
     /// The bytes are not a record.
     Damaged(RecordError),
 }
 
-impl From<RecordError> for Stopped {
+impl From<RecordError> for NoResult {
     fn from(error: RecordError) -> Self {
-        Stopped::Damaged(error)
+        NoResult::Damaged(error)
     }
 }
 
-impl From<ValueFault> for Stopped {
+impl From<ValueFault> for NoResult {
     fn from(fault: ValueFault) -> Self {
-        Stopped::Damaged(RecordError::Projected(fault))
+        NoResult::Damaged(RecordError::Projected(fault))
     }
 }
 
-impl Compute<'_> {
+impl RecordPlan<'_> {
     /// The computation that it runs.
     pub fn computation(&self) -> &Computation {
         self.computation
@@ -43,8 +43,8 @@ impl Compute<'_> {
     /// names.
     ///
     /// # Errors
-    /// [`Stopped`] if there is no result; `out` is unchanged then.
-    pub fn write(&self, record: &[u8], out: &mut Vec<u8>) -> Result<(), Stopped> {
+    /// [`NoResult`] if there is no result; `out` is unchanged then.
+    pub fn write(&self, record: &[u8], out: &mut Vec<u8>) -> Result<(), NoResult> {
         let view = self.projection.view(record)?;
         let start = out.len();
         let layout = self.computation.result().layout();
@@ -55,12 +55,12 @@ impl Compute<'_> {
         done
     }
 
-    /// Computes only the score of a record; `None` if it is null. It fails for the same faults as [`Compute::write`], so
+    /// Computes only the score of a record; `None` if it is null. It fails for the same faults as [`RecordPlan::write`], so
     /// that the outcome of a key does not depend on the records that it is ranked against.
     ///
     /// # Errors
-    /// [`Stopped`] if there is no result.
-    pub fn score(&self, record: &[u8]) -> Result<Option<Score>, Stopped> {
+    /// [`NoResult`] if there is no result.
+    pub fn score(&self, record: &[u8]) -> Result<Option<Score>, NoResult> {
         let view = self.projection.view(record)?;
         for Column { input, source } in &self.computation.columns {
             if let Source::Dot { operator, query }
@@ -84,7 +84,7 @@ impl Compute<'_> {
 }
 
 /// The encoded value of a field of the result.
-fn column<'a>(view: &ProjectedView<'a>, column: &Column) -> Result<Option<Piece<'a>>, Stopped> {
+fn column<'a>(view: &ProjectedView<'a>, column: &Column) -> Result<Option<Piece<'a>>, NoResult> {
     let number = |value: f64| Piece::Wide(value.to_le_bytes());
     let input = column.input;
     Ok(match &column.source {
@@ -118,7 +118,7 @@ fn vector<'a>(
     input: usize,
     operator: u32,
     query: &Query,
-) -> Result<Option<Elements<'a>>, Stopped> {
+) -> Result<Option<Elements<'a>>, NoResult> {
     let elements = match view.at(input)? {
         Some(FieldView::Vector(vector)) => match vector.element() {
             ElementType::F32 => Elements::F32(vector.bytes()),
@@ -133,6 +133,6 @@ fn vector<'a>(
     match (elements.count(), query.dimensions()) {
         (0, _) => Ok(None),
         (got, want) if got == want => Ok(Some(elements)),
-        (got, want) => Err(Stopped::Fault(ComputeFault { operator, want: want as u32, got: got as u32 })),
+        (got, want) => Err(NoResult::Fault(ComputeFault { operator, want: want as u32, got: got as u32 })),
     }
 }

@@ -17,7 +17,7 @@ mod score;
 pub use aggregate::{Aggregate, AggregatePlan, Aggregation, BUCKETS_MAX, GroupBy, TOP_MAX, code, order};
 pub use computation::Computation;
 pub use error::{ComputeError, ComputeFault};
-pub use evaluate::{Compute, Stopped};
+pub use evaluate::{NoResult, RecordPlan};
 pub use kernel::{Elements, LANES, Query};
 pub use plan::{ComputeFunction, ComputeOperator, ComputePlan, OPERATORS_MAX, TOP_K_MAX, TopK};
 pub use predicate::{Bucket, Comparison, Operand, Predicate};

@@ -71,7 +71,7 @@ pub enum FrameError {
 
 /// A frame whose header has arrived, but not all of its body.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Begun {
+pub struct FrameStart {
     /// The header of the frame.
     pub header: Header,
     /// The length of its body in bytes. The bytes in the buffer after the first [`HEADER_BYTES`] belong to it.
@@ -80,17 +80,17 @@ pub struct Begun {
 
 /// Returns the incomplete frame at the start of `buffer`. Returns `None` if the frame is complete, if its header is
 /// not, if it has a trace id, or if [`decode`] refuses it. O(1).
-pub fn begun(buffer: &[u8]) -> Option<Begun> {
+pub fn begun(buffer: &[u8]) -> Option<FrameStart> {
     let (mut head, came) = buffer.split_at_checked(HEADER_BYTES)?;
     let body_bytes = (head.get_u32_le() as usize).checked_sub(FIXED_BYTES)?;
     let header = Header::take(&mut head);
     let is_told = came.len() < body_bytes && body_bytes <= MESSAGE_BYTES_MAX;
-    (is_told && !header.flags.has(Flags::TRACE)).then_some(Begun { header, body_bytes })
+    (is_told && !header.flags.has(Flags::TRACE)).then_some(FrameStart { header, body_bytes })
 }
 
 /// The first item in a receive buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Incoming {
+pub enum ReceivedItem {
     /// A whole frame, which was taken off the buffer.
     Frame(Frame),
     /// A frame that is not complete yet.
@@ -111,13 +111,13 @@ pub enum Incoming {
 /// [`FrameError`]; the connection cannot be used any more.
 pub fn decode(buffer: &mut BytesMut) -> Result<Option<Frame>, FrameError> {
     match take(buffer, MESSAGE_BYTES_MAX)? {
-        Incoming::Frame(frame) => Ok(Some(frame)),
-        Incoming::Begun { bytes, .. } => {
+        ReceivedItem::Frame(frame) => Ok(Some(frame)),
+        ReceivedItem::Begun { bytes, .. } => {
             // The rest of a large body can then be received in its final place.
             buffer.reserve(bytes - buffer.len());
             Ok(None)
         }
-        Incoming::Nothing => Ok(None),
+        ReceivedItem::Nothing => Ok(None),
     }
 }
 
@@ -125,8 +125,8 @@ pub fn decode(buffer: &mut BytesMut) -> Result<Option<Frame>, FrameError> {
 ///
 /// # Errors
 /// [`FrameError`], as soon as the length has arrived; the connection cannot be used any more.
-pub fn take(buffer: &mut BytesMut, body_bytes_max: usize) -> Result<Incoming, FrameError> {
-    let Some(prefix) = buffer.first_chunk::<LENGTH_BYTES>() else { return Ok(Incoming::Nothing) };
+pub fn take(buffer: &mut BytesMut, body_bytes_max: usize) -> Result<ReceivedItem, FrameError> {
+    let Some(prefix) = buffer.first_chunk::<LENGTH_BYTES>() else { return Ok(ReceivedItem::Nothing) };
     let length = u32::from_le_bytes(*prefix) as usize;
     if length < FIXED_BYTES {
         return Err(FrameError::TooShort { bytes: length as u64 });
@@ -142,8 +142,8 @@ pub fn take(buffer: &mut BytesMut, body_bytes_max: usize) -> Result<Incoming, Fr
         return Err(too_long(longest));
     }
     if buffer.len() < LENGTH_BYTES + length {
-        let Some(mut head) = buffer.get(LENGTH_BYTES..HEADER_BYTES) else { return Ok(Incoming::Nothing) };
-        return Ok(Incoming::Begun { header: Header::take(&mut head), bytes: LENGTH_BYTES + length });
+        let Some(mut head) = buffer.get(LENGTH_BYTES..HEADER_BYTES) else { return Ok(ReceivedItem::Nothing) };
+        return Ok(ReceivedItem::Begun { header: Header::take(&mut head), bytes: LENGTH_BYTES + length });
     }
     buffer.advance(LENGTH_BYTES);
     let mut frame = buffer.split_to(length);
@@ -155,5 +155,5 @@ pub fn take(buffer: &mut BytesMut, body_bytes_max: usize) -> Result<Incoming, Fr
         frame.advance(TRACE_BYTES);
         header.trace = Some(trace);
     }
-    Ok(Incoming::Frame(Frame { header, body: frame.freeze() }))
+    Ok(ReceivedItem::Frame(Frame { header, body: frame.freeze() }))
 }

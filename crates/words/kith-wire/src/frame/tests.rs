@@ -162,7 +162,7 @@ proptest! {
                     // `begun` reports the frame as soon as its header has arrived.
                     let (header, body) = frames.get(came.len()).cloned().unwrap_or((Header::of_connection(), vec![]));
                     let is_told = HEADER_BYTES <= buffer.len() && header.trace.is_none();
-                    let expected = is_told.then_some(Begun { header, body_bytes: body.len() });
+                    let expected = is_told.then_some(FrameStart { header, body_bytes: body.len() });
                     prop_assert_eq!(begun, expected);
                     break;
                 };

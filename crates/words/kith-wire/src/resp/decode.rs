@@ -1,6 +1,6 @@
 //! Decodes commands from the bytes of a connection.
 
-use super::{Limits, Malformed};
+use super::{Limits, MalformedCommand};
 use std::ops::Range;
 
 /// The longest line that announces the number of arguments or the length of one, in bytes.
@@ -80,8 +80,8 @@ impl Decoder {
     /// once, however the bytes arrive.
     ///
     /// # Errors
-    /// [`Malformed`]; the caller must close the connection.
-    pub fn decode<'a>(&'a mut self, bytes: &'a [u8]) -> Result<Option<Command<'a>>, Malformed> {
+    /// [`MalformedCommand`]; the caller must close the connection.
+    pub fn decode<'a>(&'a mut self, bytes: &'a [u8]) -> Result<Option<Command<'a>>, MalformedCommand> {
         if !self.is_whole {
             self.is_whole = match bytes.first() {
                 None => return Ok(None),
@@ -105,18 +105,22 @@ impl Decoder {
         taken
     }
 
-    fn array(&mut self, bytes: &[u8]) -> Result<bool, Malformed> {
+    fn array(&mut self, bytes: &[u8]) -> Result<bool, MalformedCommand> {
         let mut left = match self.left {
             Some(left) => left,
             None => {
-                let Some((count, next)) = number(bytes, 1, Malformed::CountLine)? else { return Ok(false) };
-                let count = count.ok_or(Malformed::Count)?;
+                let Some((count, next)) = number(bytes, 1, MalformedCommand::CountLine)? else {
+                    return Ok(false);
+                };
+                let count = count.ok_or(MalformedCommand::Count)?;
                 // As in Redis, a count of zero or below means an empty command.
                 let count = usize::try_from(count).unwrap_or(0);
                 match count {
                     count if count <= self.limits.arguments => {}
-                    _ if self.limits.is_unauthenticated => return Err(Malformed::CountUnauthenticated),
-                    _ => return Err(Malformed::Count),
+                    _ if self.limits.is_unauthenticated => {
+                        return Err(MalformedCommand::CountUnauthenticated);
+                    }
+                    _ => return Err(MalformedCommand::Count),
                 }
                 self.at = next;
                 count
@@ -133,29 +137,30 @@ impl Decoder {
     }
 
     /// Decodes the argument at the current offset; returns `false` if it is incomplete.
-    fn argument(&mut self, bytes: &[u8]) -> Result<bool, Malformed> {
+    fn argument(&mut self, bytes: &[u8]) -> Result<bool, MalformedCommand> {
         match bytes.get(self.at) {
             None => return Ok(false),
             Some(b'$') => {}
-            Some(&got) => return Err(Malformed::Kind { got }),
+            Some(&got) => return Err(MalformedCommand::Kind { got }),
         }
-        let Some((length, start)) = number(bytes, self.at + 1, Malformed::LengthLine)? else {
+        let Some((length, start)) = number(bytes, self.at + 1, MalformedCommand::LengthLine)? else {
             return Ok(false);
         };
-        let length = length.and_then(|length| usize::try_from(length).ok()).ok_or(Malformed::Length)?;
+        let length =
+            length.and_then(|length| usize::try_from(length).ok()).ok_or(MalformedCommand::Length)?;
         match length {
             length if length <= self.limits.argument_bytes => {}
-            _ if self.limits.is_unauthenticated => return Err(Malformed::LengthUnauthenticated),
-            _ => return Err(Malformed::Length),
+            _ if self.limits.is_unauthenticated => return Err(MalformedCommand::LengthUnauthenticated),
+            _ => return Err(MalformedCommand::Length),
         }
         let end = start + length;
         if self.limits.command_bytes < end {
-            return Err(Malformed::Command);
+            return Err(MalformedCommand::Command);
         }
         match bytes.get(end..end + 2) {
             None => return Ok(false),
             Some(b"\r\n") => {}
-            Some(_) => return Err(Malformed::ArgumentEnd),
+            Some(_) => return Err(MalformedCommand::ArgumentEnd),
         }
         // The offsets fit into 32 bits, because `command_bytes` is far below 4 GiB.
         self.arguments.push(start as u32..end as u32);
@@ -164,15 +169,15 @@ impl Decoder {
     }
 
     /// Decodes an inline command: a line of words, as people type them.
-    fn inline(&mut self, bytes: &[u8]) -> Result<bool, Malformed> {
+    fn inline(&mut self, bytes: &[u8]) -> Result<bool, MalformedCommand> {
         let Some(length) = bytes[self.at..].iter().position(|byte| *byte == b'\n') else {
             // These bytes contain no line end, so do not search them again.
             self.at = bytes.len();
-            return if INLINE_BYTES_MAX < self.at { Err(Malformed::Inline) } else { Ok(false) };
+            return if INLINE_BYTES_MAX < self.at { Err(MalformedCommand::Inline) } else { Ok(false) };
         };
         let end = self.at + length;
         if INLINE_BYTES_MAX < end {
-            return Err(Malformed::Inline);
+            return Err(MalformedCommand::Inline);
         }
         self.at = end + 1;
         let mut start = 0;
@@ -193,7 +198,11 @@ const ARGUMENTS_KEPT: usize = 4_096;
 type NumberLine = (Option<i64>, usize);
 
 /// Decodes the line at `start`; `None` if its end has not arrived.
-fn number(bytes: &[u8], start: usize, too_long: Malformed) -> Result<Option<NumberLine>, Malformed> {
+fn number(
+    bytes: &[u8],
+    start: usize,
+    too_long: MalformedCommand,
+) -> Result<Option<NumberLine>, MalformedCommand> {
     let line = &bytes[start.min(bytes.len())..];
     let Some(length) = line.iter().take(COUNT_BYTES_MAX).position(|byte| *byte == b'\r') else {
         return if line.len() < COUNT_BYTES_MAX { Ok(None) } else { Err(too_long) };

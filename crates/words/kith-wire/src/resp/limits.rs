@@ -32,7 +32,7 @@ impl Limits {
 /// The reason why bytes are not a command. Nothing after them can be decoded. The messages are worded as in Redis.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Malformed {
+pub enum MalformedCommand {
     /// The number of arguments is malformed or too large.
     #[error("Protocol error: invalid multibulk length")]
     Count,

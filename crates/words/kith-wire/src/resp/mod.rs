@@ -10,7 +10,7 @@ mod replies;
 mod tests;
 
 pub use decode::{Command, Decoder};
-pub use limits::{Limits, Malformed};
+pub use limits::{Limits, MalformedCommand};
 pub use replies::{Replies, Version};
 
 use kith_types::ErrorCode;

@@ -1,12 +1,12 @@
 //! Tests commands that arrive in pieces, and malformed bytes.
 
-use super::{Decoder, Limits, Malformed, Replies, Version};
+use super::{Decoder, Limits, MalformedCommand, Replies, Version};
 use proptest::prelude::*;
 
 type Commands = Vec<Vec<Vec<u8>>>;
 
 /// Decodes bytes that arrive in these pieces, as a connection does.
-fn decoded(pieces: &[&[u8]], limits: Limits) -> (Commands, Option<Malformed>) {
+fn decoded(pieces: &[&[u8]], limits: Limits) -> (Commands, Option<MalformedCommand>) {
     let mut decoder = Decoder::new(limits);
     let (mut buffer, mut commands) = (Vec::new(), Vec::new());
     for piece in pieces {
@@ -32,7 +32,7 @@ fn encoded(command: &[Vec<u8>]) -> Vec<u8> {
     request.bytes().to_vec()
 }
 
-fn of(bytes: &[u8]) -> (Commands, Option<Malformed>) {
+fn of(bytes: &[u8]) -> (Commands, Option<MalformedCommand>) {
     decoded(&[bytes], Limits::USUAL)
 }
 
@@ -76,15 +76,15 @@ fn what_is_no_command_is_told_in_the_words_of_redis() {
         assert_eq!((commands, text), (vec![], format!("Protocol error: {expected}")));
     }
     let long = [b'x'; (64 << 10) + 1];
-    assert_eq!(of(&long).1, Some(Malformed::Inline));
-    assert_eq!(of(&[&long[..], b"\r\n"].concat()).1, Some(Malformed::Inline));
+    assert_eq!(of(&long).1, Some(MalformedCommand::Inline));
+    assert_eq!(of(&[&long[..], b"\r\n"].concat()).1, Some(MalformedCommand::Inline));
 }
 
 #[test]
 fn a_connection_that_has_to_authenticate_may_send_little() {
     let few = |bytes: &[u8]| decoded(&[bytes], Limits::UNAUTHENTICATED);
-    assert_eq!(few(b"*11\r\n").1, Some(Malformed::CountUnauthenticated));
-    assert_eq!(few(b"*1\r\n$16385\r\n").1, Some(Malformed::LengthUnauthenticated));
+    assert_eq!(few(b"*11\r\n").1, Some(MalformedCommand::CountUnauthenticated));
+    assert_eq!(few(b"*1\r\n$16385\r\n").1, Some(MalformedCommand::LengthUnauthenticated));
     assert_eq!(few(b"*2\r\n$4\r\nAUTH\r\n$1\r\nx\r\n").0, [words(&["AUTH", "x"])]);
 }
 
@@ -93,7 +93,7 @@ fn a_command_is_bounded_as_a_whole() {
     let limits = Limits { command_bytes: 100, ..Limits::USUAL };
     let argument = [b"$40\r\n", &[b'x'; 40][..], b"\r\n"].concat();
     let bytes = [b"*3\r\n", &argument[..], &argument[..], &argument[..]].concat();
-    assert_eq!(decoded(&[&bytes], limits), (vec![], Some(Malformed::Command)));
+    assert_eq!(decoded(&[&bytes], limits), (vec![], Some(MalformedCommand::Command)));
 }
 
 #[test]

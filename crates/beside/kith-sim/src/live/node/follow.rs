@@ -5,7 +5,7 @@ use crate::live::database::LogRead;
 use crate::live::network::Fault;
 use crate::live::promise::Giver;
 use crate::live::{Shared, World};
-use kith_cache::live::{PartitionCache, Search, Toward};
+use kith_cache::live::{FollowStep, PartitionCache, Search};
 use kith_live::Event;
 use kith_types::{LogPoint, PartitionId, Timestamp};
 use std::pin::Pin;
@@ -94,16 +94,16 @@ impl World {
         target: LogPoint,
     ) -> Result<(), ReadError> {
         let toward = || self.with_cache(me, partition, |cache, _| cache.toward(target));
-        if toward() == Toward::Reached {
+        if toward() == FollowStep::Reached {
             return Ok(());
         }
         let turn = Rc::clone(&self.nodes[me.index].borrow().turns[&partition]);
         let _turn = turn.take(self).await;
         loop {
             let end = match toward() {
-                Toward::Reached => return Ok(()),
-                Toward::End => self.jump_to_end(me, partition).await?,
-                Toward::Changes { after } => {
+                FollowStep::Reached => return Ok(()),
+                FollowStep::End => self.jump_to_end(me, partition).await?,
+                FollowStep::Changes { after } => {
                     let read = self.database(move |database, _, _| database.changes(partition, after));
                     match read.await? {
                         LogRead::Changes { changes, end } => {

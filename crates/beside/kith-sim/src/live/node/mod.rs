@@ -9,11 +9,11 @@ pub(super) use read::ReadRequest;
 
 use super::Shared;
 use super::config::LiveConfig;
-use super::metadata::Seen;
+use super::metadata::SeenLeaders;
 use super::promise::Giver;
 use super::{Rules, executor::TaskId};
 use kith_cache::live::LiveCaches;
-use kith_live::{Answered, DeliveryError, Duties, Event, GraphTypes, Leader, Now, WriteError};
+use kith_live::{DeliveryError, Duties, Event, GraphTypes, Leader, Now, WriteAnswer, WriteError};
 use kith_routing::RoutingTable;
 use kith_types::{LogPoint, NodeId, PartitionCount, PartitionId, Timestamp};
 use rand::RngExt;
@@ -34,7 +34,7 @@ pub(super) struct Me {
     pub(super) incarnation: u32,
 }
 
-pub(super) type WriteGiver = Giver<Result<Answered, WriteError>>;
+pub(super) type WriteGiver = Giver<Result<WriteAnswer, WriteError>>;
 
 pub(super) struct Node {
     id: NodeId,
@@ -56,7 +56,7 @@ pub(super) struct Node {
     last_id: u64,
     /// The time at which the leader is woken, unless an event wakes it earlier.
     timer: Option<Timestamp>,
-    seen: Seen,
+    seen: SeenLeaders,
 }
 
 #[derive(Default)]
@@ -96,7 +96,7 @@ impl Node {
             senders: BTreeMap::new(),
             last_id: 0,
             timer: None,
-            seen: Seen::default(),
+            seen: SeenLeaders::default(),
         };
         node.open_caches(config, rules);
         node
@@ -120,7 +120,7 @@ impl Node {
         self.callers.clear();
         self.senders.clear();
         self.timer = None;
-        self.seen = Seen::default();
+        self.seen = SeenLeaders::default();
         self.open_caches(config, rules);
     }
 
@@ -193,7 +193,7 @@ pub(super) fn restart(world: &Shared, index: usize) {
 
 impl super::World {
     /// Accepts news of the leaders at a node.
-    pub(super) fn news_arrive(self: &Shared, index: usize, incarnation: u32, seen: Seen) {
+    pub(super) fn news_arrive(self: &Shared, index: usize, incarnation: u32, seen: SeenLeaders) {
         self.when_it_runs(Me { index, incarnation }, move |world, me| {
             let update = {
                 let mut node = world.nodes[index].borrow_mut();

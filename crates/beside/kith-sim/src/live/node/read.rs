@@ -4,8 +4,8 @@ use super::Me;
 use super::follow::ReadError;
 use crate::live::promise::{Giver, promise};
 use crate::live::{Shared, World};
-use kith_cache::live::{Answered, Begin, Filled, Query, Reading, ReadingStep};
-use kith_cache::{Failure, FlightId, Landing};
+use kith_cache::live::{DatedAnswer, FillResult, MissStart, Query, Reading, ReadingStep};
+use kith_cache::{FailedFlight, Failure, FlightId};
 use kith_live::RowQuery;
 use kith_types::{LogPoint, PartitionId, Timestamp};
 
@@ -21,7 +21,7 @@ pub(in crate::live) struct ReadRequest {
     pub(in crate::live) began: Timestamp,
 }
 
-pub(in crate::live) type ReadGiver = Giver<Result<Answered, ReadError>>;
+pub(in crate::live) type ReadGiver = Giver<Result<DatedAnswer, ReadError>>;
 
 impl World {
     /// Answers a read that has arrived at a process.
@@ -36,7 +36,7 @@ impl World {
         });
     }
 
-    async fn read(self: &Shared, me: Me, asked: &ReadRequest) -> Result<Answered, ReadError> {
+    async fn read(self: &Shared, me: Me, asked: &ReadRequest) -> Result<DatedAnswer, ReadError> {
         let partition = asked.partition;
         let verified = match asked.is_critical {
             true => Some(self.end_of(partition).await?),
@@ -67,19 +67,19 @@ impl World {
         me: Me,
         partition: PartitionId,
         rows: Vec<RowQuery>,
-    ) -> Result<Vec<Filled>, ReadError> {
+    ) -> Result<Vec<FillResult>, ReadError> {
         let (mut fetch, mut waits, mut is_busy) = (Vec::new(), Vec::new(), false);
         self.with_cache(me, partition, |cache, _| {
             for row in rows {
                 match cache.begin(&row) {
-                    Begin::Fetch(flight) => fetch.push((flight, row)),
-                    Begin::Join(flight) => {
+                    MissStart::Fetch(flight) => fetch.push((flight, row)),
+                    MissStart::Join(flight) => {
                         let (waiter, wait) = promise(&self.wakes);
                         if cache.join(flight, waiter).is_ok() {
                             waits.push(wait);
                         }
                     }
-                    Begin::Busy | Begin::Uncached => is_busy = true,
+                    MissStart::Busy | MissStart::Uncached => is_busy = true,
                 }
             }
         });
@@ -98,7 +98,7 @@ impl World {
         me: Me,
         partition: PartitionId,
         fetch: Vec<(FlightId, RowQuery)>,
-    ) -> Result<Vec<Filled>, ReadError> {
+    ) -> Result<Vec<FillResult>, ReadError> {
         let queries: Vec<RowQuery> = fetch.iter().map(|(_, query)| query.clone()).collect();
         let read = self.database(move |database, _, _| database.read(partition, &queries)).await;
         let mut filled = Vec::new();
@@ -111,7 +111,7 @@ impl World {
                         filled.extend(landed.filled);
                     }
                     Err(_) => {
-                        if let Landing::Wake(waiters) = cache.failed(*flight, query, Failure::Everyone) {
+                        if let FailedFlight::Wake(waiters) = cache.failed(*flight, query, Failure::Everyone) {
                             waiters.into_iter().for_each(|waiter| waiter.give(()));
                         }
                     }

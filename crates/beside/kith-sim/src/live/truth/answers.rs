@@ -3,7 +3,7 @@
 use super::Truth;
 use crate::live::database::Database;
 use crate::live::node::ReadRequest;
-use kith_cache::live::{Answer, Answered, Query, Start};
+use kith_cache::live::{Answer, DatedAnswer, Query, Start};
 use kith_live::testing::Tables;
 use kith_types::{LogPoint, PartitionId, Timestamp};
 use std::time::Duration;
@@ -19,12 +19,12 @@ impl Truth {
     pub(in crate::live) fn check_read(
         &mut self,
         asked: &ReadRequest,
-        answered: &Answered,
+        answered: &DatedAnswer,
         now: Timestamp,
         clock_rate: f64,
     ) {
         let ReadRequest { partition, query, ticket, .. } = asked;
-        let Answered { answer, from, until } = answered;
+        let DatedAnswer { answer, from, until } = answered;
         let history = &self.history;
         let is_right = |tables: &Tables| answer_of(tables, query) == *answer;
         let right = history.between(*partition, (*from, *until)).any(is_right);
@@ -74,7 +74,7 @@ impl Truth {
         database: &Database,
         partition: PartitionId,
         query: &Query,
-        answered: &Answered,
+        answered: &DatedAnswer,
     ) {
         let log = &database.logs[partition.index()];
         let stored = answer_of(&log.tables, query);

@@ -1,7 +1,7 @@
 //! All states that the logs have had, including those that were lost when the database was replaced.
 
 use super::Truth;
-use super::operations::Executed;
+use super::operations::ExecutedWrite;
 use crate::live::database::Database;
 use kith_live::testing::{Model, Tables};
 use kith_types::{LogPoint, PartitionCount, PartitionId, Timestamp};
@@ -36,7 +36,7 @@ pub(super) struct UsedAgain {
 pub(in crate::live) struct OlderCopy {
     database: Database,
     model: Model,
-    executed: Vec<Option<Executed>>,
+    executed: Vec<Option<ExecutedWrite>>,
 }
 
 impl History {

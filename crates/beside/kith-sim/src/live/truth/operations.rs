@@ -4,7 +4,7 @@
 use super::Truth;
 use crate::live::database::Database;
 use kith_live::{
-    Answered, Effect, LoggedChange, Outcome, Refusal, RowWrite, Write, WriteId, ordering_partition,
+    Effect, LoggedChange, Outcome, Refusal, RowWrite, Write, WriteAnswer, WriteId, ordering_partition,
 };
 use kith_types::{LogPoint, PartitionId};
 
@@ -16,21 +16,21 @@ pub(super) struct Operation {
     /// The outcome that the client learned in the end.
     reported: Option<WriteOutcome>,
     /// The effect of the write in the current history of the database.
-    pub(super) executed: Option<Executed>,
+    pub(super) executed: Option<ExecutedWrite>,
     /// The effect of the write in a history that the database has lost.
-    pub(super) lost: Option<Executed>,
+    pub(super) lost: Option<ExecutedWrite>,
 }
 
 impl Operation {
     /// Returns the effects of the write in the current history and in the lost one.
-    fn outcomes(&self) -> impl Iterator<Item = &Executed> {
+    fn outcomes(&self) -> impl Iterator<Item = &ExecutedWrite> {
         self.executed.iter().chain(&self.lost)
     }
 }
 
 /// The place in the log at which a write was decided, and its outcome.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Executed {
+pub(super) struct ExecutedWrite {
     point: LogPoint,
     outcome: Outcome,
 }
@@ -68,7 +68,7 @@ impl Truth {
             Some(taken @ Outcome::Refused(Refusal::UniqueTaken { .. })) => taken.clone(),
             _ => self.model.run(&write, point.position.0, 0),
         };
-        let executed = Executed { point, outcome: expected.clone() };
+        let executed = ExecutedWrite { point, outcome: expected.clone() };
         let before = operation.executed.replace(executed);
         if let Some(before) = before {
             self.fault(format!(
@@ -113,7 +113,7 @@ impl Truth {
     }
 
     /// Checks the answer to a client that a write is done.
-    pub(in crate::live) fn answered(&mut self, number: usize, answered: &Answered) {
+    pub(in crate::live) fn answered(&mut self, number: usize, answered: &WriteAnswer) {
         let operation = &self.operations[number];
         let wanted = Outcome::Done(answered.done);
         let known = operation.outcomes().find(|known| known.outcome == wanted);
@@ -138,7 +138,7 @@ impl Truth {
         let operation = &self.operations[number];
         let expected = Outcome::Refused(refusal.clone());
         if !operation.outcomes().any(|known| known.outcome == expected) {
-            let known: Vec<&Executed> = operation.outcomes().collect();
+            let known: Vec<&ExecutedWrite> = operation.outcomes().collect();
             self.fault(format!("write {number} was refused with {refusal:?}, but its effect was {known:?}"));
         }
     }

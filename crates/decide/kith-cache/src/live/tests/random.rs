@@ -5,9 +5,9 @@
 use super::dice::Dice;
 use super::truth::{State, Truth, cache, list, open, options, parts_are_right};
 use crate::live::guards::Guard;
-use crate::live::query::{Answered, Memory, Need, Query, Reply, Start};
-use crate::live::{Begin, Filled, LiveCacheOptions, LiveCaches, Progress};
-use crate::{CacheCounters, Failure, FlightId, Landing};
+use crate::live::query::{DatedAnswer, Memory, Need, Query, Reply, Start};
+use crate::live::{FillResult, LiveCacheOptions, LiveCaches, MissStart, Progress};
+use crate::{CacheCounters, FailedFlight, Failure, FlightId};
 use kith_live::{RowAnswer, RowQuery};
 use kith_types::{LogPoint, PartitionId, Timestamp};
 use std::time::Duration;
@@ -32,7 +32,7 @@ struct Run {
     /// The log is trimmed up to this place.
     trimmed: u64,
     /// Rows that were read for earlier queries.
-    kept: Vec<Filled>,
+    kept: Vec<FillResult>,
     /// The number of waiters that must still be woken.
     waiting: u64,
 }
@@ -229,13 +229,13 @@ impl Run {
                 for row in rows {
                     let row = Self::paged(row, query);
                     match cache(&mut self.caches).begin(&row) {
-                        Begin::Fetch(flight) => self.read(Some(flight), row, query.clone()),
-                        Begin::Join(flight) => {
+                        MissStart::Fetch(flight) => self.read(Some(flight), row, query.clone()),
+                        MissStart::Join(flight) => {
                             cache(&mut self.caches).join(flight, 1).map_err(|_| "the flight is over")?;
                             self.waiting += 1;
                         }
-                        Begin::Busy => {}
-                        Begin::Uncached => return Err(format!("{row:?} is not cached")),
+                        MissStart::Busy => {}
+                        MissStart::Uncached => return Err(format!("{row:?} is not cached")),
                     }
                 }
                 Ok(())
@@ -255,15 +255,15 @@ impl Run {
         if let Some(flight) = flight.filter(|_| self.dice.once_in(8)) {
             let failure = if self.dice.once_in(2) { Failure::Leader } else { Failure::Everyone };
             match cache(&mut self.caches).failed(flight, &row, failure) {
-                Landing::Promote(waiters) => {
+                FailedFlight::Promote(waiters) => {
                     self.waiting -= waiters;
                     self.read(Some(flight), row, query);
                 }
-                Landing::Wake(waiters) => self.waiting -= waiters.len() as u64,
+                FailedFlight::Wake(waiters) => self.waiting -= waiters.len() as u64,
             }
             return Ok(());
         }
-        let filled: Option<Filled> = match flight {
+        let filled: Option<FillResult> = match flight {
             Some(flight) => {
                 let landed = cache(&mut self.caches).land(flight, at, &row, &answer);
                 self.waiting -= landed.waiters.len() as u64;
@@ -287,8 +287,8 @@ impl Run {
 
     /// Checks that the answer is the state at the place that it names, or, if it names a range, that each part is a
     /// state in that range.
-    fn check(&mut self, query: &Query, answered: &Answered, after: LogPoint) -> Result<(), String> {
-        let Answered { answer, from, until } = answered;
+    fn check(&mut self, query: &Query, answered: &DatedAnswer, after: LogPoint) -> Result<(), String> {
+        let DatedAnswer { answer, from, until } = answered;
         let applied = cache(&mut self.caches).applied();
         if *from < applied.max(after) || until < from {
             return Err(format!("{query:?}: {from} to {until} after {after}, and {applied} is applied"));
@@ -334,7 +334,7 @@ impl Run {
                         for row in rows {
                             let rows = self.truth.read(end, &row);
                             filled.extend(cache(&mut self.caches).fill(end, &row, &rows));
-                            filled.sort_by_key(|filled: &Filled| filled.key);
+                            filled.sort_by_key(|filled: &FillResult| filled.key);
                         }
                     }
                     other => return Err(format!("{query:?}: {other:?}")),

@@ -5,7 +5,7 @@ use super::truth::{Op, Truth, cache, open, options, point};
 use crate::live::guards::Guard;
 use crate::live::query::Query;
 use crate::live::reading::{Reading, ReadingStep};
-use crate::live::{LiveCaches, Search, Shows, Toward};
+use crate::live::{FollowStep, LiveCaches, Search, TermCheck};
 use kith_live::RowQuery;
 use kith_types::{LogPoint, Timestamp};
 
@@ -43,8 +43,8 @@ fn a_ticket_of_an_earlier_term_is_looked_for_once() {
     cache(&mut caches).found(search);
     assert!(matches!(reading.next(&mut cache(&mut caches), NOW), ReadingStep::Fetch(_)));
     let mut shows = |ticket| cache(&mut caches).shows(ticket, point(2, 9));
-    assert_eq!(shows(point(1, 6)), Shows::Yes, "what comes before it is in the log, too");
-    assert!(matches!(shows(point(1, 8)), Shows::Unknown(_)));
+    assert_eq!(shows(point(1, 6)), TermCheck::Yes, "what comes before it is in the log, too");
+    assert!(matches!(shows(point(1, 8)), TermCheck::Unknown(_)));
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn what_was_found_before_a_jump_is_looked_for_again() {
     {
         let mut caches = follower(point(2, 9), off);
         let shows = cache(&mut caches).shows(point(1, 7), point(2, 9));
-        let Shows::Unknown(search) = shows else { panic!("it is not known: {shows:?}") };
+        let TermCheck::Unknown(search) = shows else { panic!("it is not known: {shows:?}") };
         if is_found_before {
             cache(&mut caches).found(search);
         }
@@ -137,21 +137,25 @@ fn what_was_found_in_one_log_is_looked_for_again_in_rows_of_another_one() {
 #[test]
 fn lists_that_are_behind_the_cache_are_of_another_term() {
     let mut caches = follower(point(2, 9), None);
-    assert_eq!(cache(&mut caches).shows(point(1, 7), point(1, 8)), Shows::Yes, "of the term of the ticket");
-    assert_eq!(cache(&mut caches).shows(point(1, 7), point(3, 9)), Shows::OtherTerm);
+    assert_eq!(
+        cache(&mut caches).shows(point(1, 7), point(1, 8)),
+        TermCheck::Yes,
+        "of the term of the ticket"
+    );
+    assert_eq!(cache(&mut caches).shows(point(1, 7), point(3, 9)), TermCheck::OtherTerm);
     cache(&mut caches).jump(point(4, 9));
-    assert_eq!(cache(&mut caches).shows(point(1, 7), point(3, 9)), Shows::OtherTerm);
+    assert_eq!(cache(&mut caches).shows(point(1, 7), point(3, 9)), TermCheck::OtherTerm);
 }
 
 #[test]
 fn a_log_that_ends_before_a_place_lacks_it() {
     let mut caches = follower(point(1, 4), None);
-    assert_eq!(cache(&mut caches).toward(point(1, 4)), Toward::Reached);
-    assert_eq!(cache(&mut caches).toward(point(1, 6)), Toward::Changes { after: point(1, 4) });
+    assert_eq!(cache(&mut caches).toward(point(1, 4)), FollowStep::Reached);
+    assert_eq!(cache(&mut caches).toward(point(1, 6)), FollowStep::Changes { after: point(1, 4) });
     assert!(cache(&mut caches).lacks(point(1, 6), point(1, 4)));
     assert!(!cache(&mut caches).lacks(point(1, 6), point(1, 8)), "there is more to read");
     open(&mut caches, LogPoint::default(), None);
-    assert_eq!(cache(&mut caches).toward(point(1, 6)), Toward::End);
+    assert_eq!(cache(&mut caches).toward(point(1, 6)), FollowStep::End);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Callers that repeat writes whose outcome they do not know, and a check that a serial order of the writes explains the
 //! answers.
 
-use crate::leader::{Answered, CallerId, WriteError};
+use crate::leader::{CallerId, WriteAnswer, WriteError};
 use crate::testing::{EdgeName, Model, object_fields};
 use crate::twin::Twin;
 use crate::{Mutation, Outcome, Write};
@@ -51,7 +51,7 @@ pub(super) enum Reply {
 }
 
 impl Reply {
-    pub(super) fn of(answer: &Result<Answered, WriteError>) -> Self {
+    pub(super) fn of(answer: &Result<WriteAnswer, WriteError>) -> Self {
         match answer {
             Ok(answered) => Reply::Done(answered.done.existed),
             Err(WriteError::Refused(refusal)) => Reply::Refused(name(refusal)),

@@ -222,7 +222,7 @@ fn a_query_without_keys_is_over_at_once() {
 
 #[test]
 fn what_failed_alike_is_told_together() {
-    let missing = |partition, reason, tried: &[u32]| Missing {
+    let missing = |partition, reason, tried: &[u32]| MissingPart {
         partition: PartitionId(partition),
         keys: 2,
         reason,

@@ -156,7 +156,7 @@ fn id(client: u64, id: u64) -> ReservationId {
 #[test]
 fn what_is_reserved_is_kept_and_what_is_given_back_was_never_taken() {
     let mut quota = ReadQuota::new(rates(100, 0));
-    assert_eq!(quota.reserve(id(1, 1), 80, at(0)), Ok(Reserved::Held));
+    assert_eq!(quota.reserve(id(1, 1), 80, at(0)), Ok(GrantedReservation::Held));
     assert!(quota.is_tight(at(0)));
     assert_eq!(quota.admit(50, at(0)).unwrap_err().retry_after, Duration::from_millis(300));
     assert_eq!(quota.reserve(id(2, 1), 50, at(0)).unwrap_err().retry_after, Duration::from_millis(300));
@@ -183,9 +183,11 @@ fn what_was_reserved_is_read_once_and_for_no_more_keys() {
 #[test]
 fn reservations_end_by_themselves_and_are_bounded() {
     let mut quota = ReadQuota::new(rates(1_000_000, 0));
-    let held = (0..1_000).filter(|n| quota.reserve(id(1, *n), 1, at(0)) == Ok(Reserved::Held)).count();
+    let held =
+        (0..1_000).filter(|n| quota.reserve(id(1, *n), 1, at(0)) == Ok(GrantedReservation::Held)).count();
     assert_eq!(held, 64, "of one client");
-    let held = (2..10_000).filter(|n| quota.reserve(id(*n, 1), 1, at(0)) == Ok(Reserved::Held)).count();
+    let held =
+        (2..10_000).filter(|n| quota.reserve(id(*n, 1), 1, at(0)) == Ok(GrantedReservation::Held)).count();
     assert_eq!(held, 1_024 - 64, "of all");
     quota.admit(1_000_000 - 1_024, at(0)).expect("they hold no more than they say");
     quota.admit(1_024, at(499)).expect("what passed meanwhile");

@@ -3,7 +3,7 @@
 use super::store::Store;
 use super::words::version;
 use kith_sim::scenario::{Command, duration, number, numbered};
-use kith_topology::versions::{Donors, Fence, Followed, Origin, Pull, Supply, origins};
+use kith_topology::versions::{Donors, Fence, Origin, Pull, RouterProgress, Supply, origins};
 use kith_types::{NodeId, PartitionId};
 use std::collections::BTreeSet;
 
@@ -141,7 +141,7 @@ impl Followers {
             true => "the flip waits for nobody".to_owned(),
             false => format!("the flip waits for router {}", list(waiting)),
         }];
-        let expired = fence.routers().iter().filter(|(_, followed)| **followed == Followed::Expired);
+        let expired = fence.routers().iter().filter(|(_, followed)| **followed == RouterProgress::Expired);
         lines.extend(expired.map(|(router, _)| format!("router {router} knows itself that it is behind")));
         Ok(lines)
     }

@@ -56,9 +56,9 @@ pub(super) struct Upstream<'a> {
 
 /// The next batch of a step. It is polled inside the polls of all steps after it, so a long traversal needs a deep stack. The
 /// stack grows when little of it is left.
-pub(super) struct Pulled<'a>(BoxFuture<'a, Result<Option<Batch>>>);
+pub(super) struct BatchFuture<'a>(BoxFuture<'a, Result<Option<Batch>>>);
 
-impl Future for Pulled<'_> {
+impl Future for BatchFuture<'_> {
     type Output = Result<Option<Batch>>;
 
     fn poll(mut self: Pin<&mut Self>, polling: &mut task::Context<'_>) -> Poll<Self::Output> {
@@ -100,7 +100,7 @@ impl Chain {
     }
 
     /// The next batch of results. `None` at the end.
-    pub fn next<'a>(&'a mut self, context: &'a Context<'_>) -> Pulled<'a> {
+    pub fn next<'a>(&'a mut self, context: &'a Context<'_>) -> BatchFuture<'a> {
         Upstream { feed: &mut self.feed, links: &mut self.links }.pull(context)
     }
 
@@ -117,8 +117,8 @@ impl Chain {
 
 impl<'a> Upstream<'a> {
     /// The next batch of the last of these steps. `None` at the end.
-    pub fn pull(self, context: &'a Context<'_>) -> Pulled<'a> {
-        Pulled(Box::pin(async move {
+    pub fn pull(self, context: &'a Context<'_>) -> BatchFuture<'a> {
+        BatchFuture(Box::pin(async move {
             let Some((link, links)) = self.links.split_last_mut() else {
                 return Ok(self.feed.batches.pop_front());
             };

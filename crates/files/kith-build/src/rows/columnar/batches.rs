@@ -6,7 +6,7 @@ use super::times::{has_no_date, with_exact_times};
 use super::{messages, pages};
 use crate::rows::error::RowsError;
 use crate::rows::source::RowSource;
-use crate::rows::unpack::Unpacked;
+use crate::rows::unpack::UnpackedSource;
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, SchemaRef};
 use parquet::arrow::arrow_reader::{
@@ -37,7 +37,7 @@ pub(super) struct Batches {
 
 impl Batches {
     pub(super) fn open(
-        unpacked: Unpacked,
+        unpacked: UnpackedSource,
         source: &dyn RowSource,
         memory_bytes: u64,
     ) -> Result<Self, RowsError> {

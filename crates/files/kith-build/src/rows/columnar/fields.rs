@@ -5,14 +5,14 @@ use super::cells::Cell;
 use crate::rows::error::RowsError;
 use crate::rows::field::{EachRow, Field};
 use crate::rows::source::RowSource;
-use crate::rows::unpack::Unpacked;
+use crate::rows::unpack::UnpackedSource;
 
 /// A file of batches, read as rows of fields.
 pub(crate) struct FieldBatches(Batches);
 
 impl FieldBatches {
     pub(crate) fn open(
-        unpacked: Unpacked,
+        unpacked: UnpackedSource,
         source: &dyn RowSource,
         memory_bytes: u64,
     ) -> Result<Self, RowsError> {

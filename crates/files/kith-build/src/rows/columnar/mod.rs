@@ -22,11 +22,11 @@ use crate::rows::error::RowsError;
 use crate::rows::fault::{RowFault, RowLocation};
 use crate::rows::key::{RawKey, put_key};
 use crate::rows::options::{RowOptions, ValueShape};
-use crate::rows::seen::Seen;
+use crate::rows::seen::SeenRows;
 use crate::rows::sink::{Halt, Row, RowSink};
 use crate::rows::source::RowSource;
 use crate::rows::text::columns::{ValueColumns, by_name, check_names, position};
-use crate::rows::unpack::Unpacked;
+use crate::rows::unpack::UnpackedSource;
 use crate::rows::value::put_json;
 use batches::Batches;
 use cells::{Cell, Cells};
@@ -38,7 +38,7 @@ pub(crate) use fields::FieldBatches;
 
 /// Reads the rows of one file.
 pub(crate) fn read(
-    unpacked: Unpacked,
+    unpacked: UnpackedSource,
     source: &dyn RowSource,
     options: &RowOptions,
     sink: &mut RowSink<'_>,
@@ -116,10 +116,10 @@ fn put_value(row: usize, cells: &Cells<'_>, options: &RowOptions, out: &mut Vec<
 
 /// Adds the columns of one file to the inference. Of its rows, only the number matters.
 pub(crate) fn infer(
-    unpacked: Unpacked,
+    unpacked: UnpackedSource,
     source: &dyn RowSource,
     options: &RowOptions,
-    seen: &mut Seen,
+    seen: &mut SeenRows,
 ) -> Result<(), RowsError> {
     let batches = Batches::open(unpacked, source, options.memory_bytes as u64)?;
     let names = batches.names();

@@ -2,7 +2,7 @@
 
 use super::fault::LineFault;
 use super::folders::FolderValues;
-use super::header::Wanted;
+use super::header::WantedColumn;
 use super::row::{ColumnFault, Row};
 use super::table::Table;
 use super::{ColumnRef, ColumnSpec, FileError, FileOptions, FileReport, ReadProgress, TimeUnit};
@@ -35,7 +35,10 @@ pub fn read_edges<E>(
     progress: &mut dyn FnMut(&ReadProgress),
     mut each: impl FnMut(u64, u64, &[u64]) -> Result<(), E>,
 ) -> Result<FileReport, ReadError<E, FileError>> {
-    let wanted = vec![Wanted::id("src", columns.src.as_ref(), 0), Wanted::id("dst", columns.dst.as_ref(), 1)];
+    let wanted = vec![
+        WantedColumn::id("src", columns.src.as_ref(), 0),
+        WantedColumn::id("dst", columns.dst.as_ref(), 1),
+    ];
     let folders = FolderValues::of(path, &columns.columns)?;
     let table = folders.open(path, options, wanted, &columns.columns)?;
     if columns.columns.is_empty() {
@@ -66,8 +69,8 @@ pub fn read_entities<E>(
     progress: &mut dyn FnMut(&ReadProgress),
     mut each: impl FnMut(u64, &str, u64, &[u64]) -> Result<(), E>,
 ) -> Result<FileReport, ReadError<E, FileError>> {
-    let kind = Wanted { is_id: false, ..Wanted::id("kind", None, 1) };
-    let wanted = vec![Wanted::id("member", None, 0), kind, Wanted::id("entity", None, 2)];
+    let kind = WantedColumn { is_id: false, ..WantedColumn::id("kind", None, 1) };
+    let wanted = vec![WantedColumn::id("member", None, 0), kind, WantedColumn::id("entity", None, 2)];
     let folders = FolderValues::of(path, columns)?;
     let table = folders.open(path, options, wanted, columns)?;
     let mut values = Vec::with_capacity(columns.len());
@@ -96,7 +99,7 @@ pub fn read_members<E>(
     progress: &mut dyn FnMut(&ReadProgress),
     mut each: impl FnMut(u64) -> Result<(), E>,
 ) -> Result<FileReport, ReadError<E, FileError>> {
-    let table = Table::open(path, options, vec![Wanted::id("id", id, 0)])?;
+    let table = Table::open(path, options, vec![WantedColumn::id("id", id, 0)])?;
     table.rows(progress, |row| match row.id(0) {
         Ok(id) => each(id).map(Ok),
         Err(fault) => Ok(Err(fault)),

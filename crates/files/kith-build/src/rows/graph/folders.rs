@@ -1,7 +1,7 @@
 //! Kept columns whose values are in the names of folders, as Hive and Spark write them: `year=2020/part-0.parquet`.
 
 use super::columns::store_text;
-use super::header::Wanted;
+use super::header::WantedColumn;
 use super::table::Table;
 use super::{ColumnSpec, FileError, FileOptions, FileReport};
 use crate::rows::error::RowsError;
@@ -59,11 +59,13 @@ impl FolderValues {
         &self,
         path: &Path,
         options: &FileOptions,
-        mut wanted: Vec<Wanted>,
+        mut wanted: Vec<WantedColumn>,
         columns: &[ColumnSpec],
     ) -> Result<Table, FileError> {
         let pairs = || columns.iter().zip(&self.values);
-        wanted.extend(pairs().filter(|(_, value)| value.is_none()).map(|(column, _)| Wanted::kept(column)));
+        wanted.extend(
+            pairs().filter(|(_, value)| value.is_none()).map(|(column, _)| WantedColumn::kept(column)),
+        );
         let given = pairs().filter(|(_, value)| value.is_some()).map(|(column, _)| column.name.clone());
         Table::open_beside(path, options, wanted, given.collect())
     }

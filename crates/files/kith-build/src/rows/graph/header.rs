@@ -4,7 +4,7 @@ use super::{ColumnRef, ColumnSpec};
 use crate::rows::options::HeaderMode;
 
 /// A column that the caller needs.
-pub(super) struct Wanted {
+pub(super) struct WantedColumn {
     /// Its name in messages.
     pub(super) label: String,
     /// The place that the user gives.
@@ -18,9 +18,9 @@ pub(super) struct Wanted {
     pub(super) is_optional: bool,
 }
 
-impl Wanted {
+impl WantedColumn {
     pub(super) fn id(label: &'static str, at: Option<&ColumnRef>, position: usize) -> Self {
-        Wanted {
+        WantedColumn {
             label: label.to_owned(),
             at: at.cloned(),
             default: Some((label, position)),
@@ -31,13 +31,19 @@ impl Wanted {
 
     /// A text column that a file may lack.
     pub(super) fn optional(label: &'static str, position: usize) -> Self {
-        Wanted { is_id: false, is_optional: true, ..Wanted::id(label, None, position) }
+        WantedColumn { is_id: false, is_optional: true, ..WantedColumn::id(label, None, position) }
     }
 
     pub(super) fn kept(column: &ColumnSpec) -> Self {
         let name = || ColumnRef::Name(column.name.clone());
         let at = column.position.map_or_else(name, ColumnRef::Position);
-        Wanted { label: column.name.clone(), at: Some(at), default: None, is_id: false, is_optional: false }
+        WantedColumn {
+            label: column.name.clone(),
+            at: Some(at),
+            default: None,
+            is_id: false,
+            is_optional: false,
+        }
     }
 }
 
@@ -58,7 +64,7 @@ pub(super) enum HeaderFault {
 }
 
 /// Whether the first line, with these fields, is a header.
-pub(super) fn is_header(mode: HeaderMode, fields: &[Vec<u8>], wanted: &[Wanted]) -> bool {
+pub(super) fn is_header(mode: HeaderMode, fields: &[Vec<u8>], wanted: &[WantedColumn]) -> bool {
     let by_name = || wanted.iter().any(|column| matches!(column.at, Some(ColumnRef::Name(_))));
     match mode {
         HeaderMode::Present => true,
@@ -67,7 +73,7 @@ pub(super) fn is_header(mode: HeaderMode, fields: &[Vec<u8>], wanted: &[Wanted])
     }
 }
 
-fn looks_like_header(fields: &[Vec<u8>], wanted: &[Wanted]) -> bool {
+fn looks_like_header(fields: &[Vec<u8>], wanted: &[WantedColumn]) -> bool {
     let ids = wanted.iter().filter(|column| column.is_id);
     let mut texts = ids.filter_map(|column| match column.at {
         Some(ColumnRef::Position(index)) => fields.get(index),
@@ -78,12 +84,12 @@ fn looks_like_header(fields: &[Vec<u8>], wanted: &[Wanted]) -> bool {
 
 /// Whether a line holds the usual names of all ids and no number. The first name may then be empty, as pandas writes that of
 /// its index.
-fn names_all(fields: &[Vec<u8>], wanted: &[Wanted]) -> bool {
+fn names_all(fields: &[Vec<u8>], wanted: &[WantedColumn]) -> bool {
     let is_number = |field: &Vec<u8>| !field.trim_ascii().is_empty() && looks_numeric(field);
     let names: Vec<String> =
         fields.iter().map(|name| String::from_utf8_lossy(name).trim().to_owned()).collect();
     let mut ids = wanted.iter().filter(|column| column.is_id);
-    let is_named = |column: &Wanted| {
+    let is_named = |column: &WantedColumn| {
         let label = column.default.map(|(label, _)| label);
         label.is_some_and(|label| matches!(usual(&names, label, |_| false), Ok(Some(_))))
     };
@@ -98,12 +104,12 @@ fn looks_numeric(text: &[u8]) -> bool {
 /// The place of each wanted column in a file with these column names (none without a header) and `width` columns. A `width`
 /// of 0 means that the first line is not a record; then each line is checked for its columns.
 pub(super) fn find_columns(
-    wanted: &[Wanted],
+    wanted: &[WantedColumn],
     names: &[String],
     width: usize,
 ) -> Result<Vec<usize>, HeaderFault> {
     let by_default = default_places(wanted, names, width)?;
-    let find = |(index, column): (usize, &Wanted)| {
+    let find = |(index, column): (usize, &WantedColumn)| {
         let at = column.at.clone().or(by_default[index].map(ColumnRef::Position));
         let Some(at) = at else { return Ok(None) };
         let found = match &at {
@@ -139,7 +145,7 @@ const UNKNOWN_MAX: usize = 2;
 /// names says nothing about the order of its columns, so it is refused unless every column of the file is needed and at
 /// most two of them have unknown names.
 fn default_places(
-    wanted: &[Wanted],
+    wanted: &[WantedColumn],
     names: &[String],
     width: usize,
 ) -> Result<Vec<Option<usize>>, HeaderFault> {
@@ -147,7 +153,7 @@ fn default_places(
     if names.is_empty() {
         return Ok(by_place());
     }
-    let open: Vec<&Wanted> = wanted.iter().filter(|column| column.at.is_none()).collect();
+    let open: Vec<&WantedColumn> = wanted.iter().filter(|column| column.at.is_none()).collect();
     // A column that the user names for one role has no other.
     let taken = |index: usize| {
         wanted.iter().any(|column| match &column.at {
@@ -163,7 +169,7 @@ fn default_places(
             None => None,
         });
     }
-    let needed = |column: &&Wanted| !column.is_optional;
+    let needed = |column: &&WantedColumn| !column.is_optional;
     let is_known = wanted
         .iter()
         .zip(&found)
@@ -330,7 +336,12 @@ mod tests {
 
     fn edges(header: &str) -> Option<Vec<usize>> {
         let names: Vec<String> = header.split([',', '|']).map(str::to_owned).collect();
-        find_columns(&[Wanted::id("src", None, 0), Wanted::id("dst", None, 1)], &names, names.len()).ok()
+        find_columns(
+            &[WantedColumn::id("src", None, 0), WantedColumn::id("dst", None, 1)],
+            &names,
+            names.len(),
+        )
+        .ok()
     }
 
     #[test]
@@ -373,7 +384,7 @@ mod tests {
             ("source,to,target", Some(&to), None, Some([1, 2])),
         ] {
             let names: Vec<String> = header.split(',').map(str::to_owned).collect();
-            let wanted = [Wanted::id("src", src, 0), Wanted::id("dst", dst, 1)];
+            let wanted = [WantedColumn::id("src", src, 0), WantedColumn::id("dst", dst, 1)];
             let found = find_columns(&wanted, &names, names.len()).ok();
             assert_eq!(found, places.map(|places| places.to_vec()), "{header} {src:?} {dst:?}");
         }

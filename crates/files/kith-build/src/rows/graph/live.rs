@@ -2,7 +2,7 @@
 
 use super::fault::LineFault;
 use super::files::take_time;
-use super::header::Wanted;
+use super::header::WantedColumn;
 use super::row::{ColumnFault, Row};
 use super::table::Table;
 use super::{ColumnRef, ColumnSpec, FileError, FileOptions, FileReport, ReadProgress, TimeUnit};
@@ -85,15 +85,17 @@ pub fn read_associations<E>(
 }
 
 /// The wanted columns: `labels`, followed by the fields.
-fn wanted(labels: &[&'static str], columns: &[ColumnRef]) -> Vec<Wanted> {
+fn wanted(labels: &[&'static str], columns: &[ColumnRef]) -> Vec<WantedColumn> {
     let column = |(position, label): (usize, &&'static str)| {
         let is_id = label.starts_with("id");
-        Wanted { is_id, ..Wanted::id(label, columns.get(position), position) }
+        WantedColumn { is_id, ..WantedColumn::id(label, columns.get(position), position) }
     };
-    let mut wanted: Vec<Wanted> = labels.iter().enumerate().map(column).collect();
+    let mut wanted: Vec<WantedColumn> = labels.iter().enumerate().map(column).collect();
     match columns.get(labels.len()) {
-        Some(at) => wanted.push(Wanted { is_id: false, ..Wanted::id("data", Some(at), labels.len()) }),
-        None if columns.is_empty() => wanted.push(Wanted::optional("data", labels.len())),
+        Some(at) => {
+            wanted.push(WantedColumn { is_id: false, ..WantedColumn::id("data", Some(at), labels.len()) })
+        }
+        None if columns.is_empty() => wanted.push(WantedColumn::optional("data", labels.len())),
         None => {}
     }
     wanted

@@ -11,7 +11,7 @@ pub(super) fn trim_end(line: &[u8]) -> &[u8] {
 
 /// Why a record with quotes cannot be split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Split {
+pub(super) enum SplitFault {
     /// The bytes end before the record does.
     More,
     /// A closing quote is followed by more text.
@@ -25,7 +25,7 @@ pub(super) fn split_quoted(
     at_end: bool,
     fields: &mut Vec<Range<usize>>,
     text: &mut Vec<u8>,
-) -> Result<usize, Split> {
+) -> Result<usize, SplitFault> {
     let mut at = 0;
     loop {
         let start = text.len();
@@ -42,19 +42,19 @@ pub(super) fn split_quoted(
         fields.push(start..text.len());
         match &bytes[at..] {
             [] | [b'\r'] if at_end => return Ok(bytes.len()),
-            [] | [b'\r'] => return Err(Split::More),
+            [] | [b'\r'] => return Err(SplitFault::More),
             [b'\n', ..] => return Ok(at + 1),
             [b'\r', b'\n', ..] => return Ok(at + 2),
             [next, ..] if *next == delimiter => at += 1,
-            _ => return Err(Split::TextAfterQuote),
+            _ => return Err(SplitFault::TextAfterQuote),
         }
     }
 }
 
 /// Unescapes the quoted field whose text begins at `at`. Returns the offset after its closing quote.
-fn take_quoted(bytes: &[u8], mut at: usize, text: &mut Vec<u8>) -> Result<usize, Split> {
+fn take_quoted(bytes: &[u8], mut at: usize, text: &mut Vec<u8>) -> Result<usize, SplitFault> {
     loop {
-        let quote = memchr(b'"', &bytes[at..]).ok_or(Split::More)?;
+        let quote = memchr(b'"', &bytes[at..]).ok_or(SplitFault::More)?;
         text.extend_from_slice(&bytes[at..at + quote]);
         at += quote + 1;
         if bytes.get(at) != Some(&b'"') {

@@ -6,7 +6,7 @@
 
 use super::FileError;
 use super::fault::LineFault;
-use super::quoted::{Split, split_quoted, trim_end};
+use super::quoted::{SplitFault, split_quoted, trim_end};
 use super::source::Source;
 use crate::rows::id::take_plain_id;
 use memchr::{memchr, memchr_iter};
@@ -153,10 +153,10 @@ impl RecordReader {
                 self.begin_record(consumed, lines);
                 Next::Record
             }
-            Err(Split::More) if rest.len() <= self.line_bytes_max && !self.at_end => Next::More,
+            Err(SplitFault::More) if rest.len() <= self.line_bytes_max && !self.at_end => Next::More,
             Err(reason) => {
                 self.begin_record(length, 1);
-                let after = matches!(reason, Split::TextAfterQuote);
+                let after = matches!(reason, SplitFault::TextAfterQuote);
                 Next::Fault(if after { LineFault::TextAfterQuote } else { LineFault::UnclosedQuote })
             }
         };

@@ -1,6 +1,6 @@
 //! Reads one file as a table: the wanted columns and its rows.
 
-use super::header::Wanted;
+use super::header::WantedColumn;
 use super::row::{ColumnFault, Row, pair};
 use super::rows::{self, RowTable};
 use super::tally::Tally;
@@ -19,7 +19,11 @@ pub(super) enum Table {
 
 impl Table {
     /// Opens `path` and finds the `wanted` columns.
-    pub(super) fn open(path: &Path, options: &FileOptions, wanted: Vec<Wanted>) -> Result<Self, FileError> {
+    pub(super) fn open(
+        path: &Path,
+        options: &FileOptions,
+        wanted: Vec<WantedColumn>,
+    ) -> Result<Self, FileError> {
         Table::open_beside(path, options, wanted, Vec::new())
     }
 
@@ -27,7 +31,7 @@ impl Table {
     pub(super) fn open_beside(
         path: &Path,
         options: &FileOptions,
-        wanted: Vec<Wanted>,
+        wanted: Vec<WantedColumn>,
         elsewhere: Vec<String>,
     ) -> Result<Self, FileError> {
         let mut tally = Tally::new(path, options, wanted);

@@ -1,7 +1,7 @@
 //! Counts the lines of a file, and refuses it if too many are wrong.
 
 use super::fault::{LineError, LineFault};
-use super::header::{self, HeaderFault, Wanted};
+use super::header::{self, HeaderFault, WantedColumn};
 use super::{ColumnRef, FileError, FileOptions, FileReport};
 use crate::rows::error::RowsError;
 use crate::rows::limits::unpacked_max;
@@ -11,7 +11,7 @@ use std::path::Path;
 
 /// The wanted columns of a file, and its counts so far.
 pub(super) struct Tally {
-    pub(super) wanted: Vec<Wanted>,
+    pub(super) wanted: Vec<WantedColumn>,
     /// Columns that folders give, so that the file must not have them.
     pub(super) elsewhere: Vec<String>,
     max_errors: u64,
@@ -27,12 +27,12 @@ pub(super) struct Tally {
 const NUMBER_BYTES: u64 = 8;
 
 /// How many rows of the wanted columns take this many bytes.
-fn rows_of(bytes: u64, wanted: &[Wanted]) -> u64 {
+fn rows_of(bytes: u64, wanted: &[WantedColumn]) -> u64 {
     bytes / (NUMBER_BYTES * wanted.len().max(1) as u64)
 }
 
 impl Tally {
-    pub(super) fn new(path: &Path, options: &FileOptions, wanted: Vec<Wanted>) -> Self {
+    pub(super) fn new(path: &Path, options: &FileOptions, wanted: Vec<WantedColumn>) -> Self {
         let report = FileReport { path: path.to_owned(), ..FileReport::default() };
         // Of a pipe, no size is known until it is read.
         let size = path.metadata().ok().filter(Metadata::is_file).map_or(0, |file| file.len());
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn the_rows_of_a_pipe_are_bounded_by_what_is_read_of_it() {
-        let two = || vec![Wanted::id("src", None, 0), Wanted::id("dst", None, 1)];
+        let two = || vec![WantedColumn::id("src", None, 0), WantedColumn::id("dst", None, 1)];
         let tally = |unpacked_max| {
             let options = FileOptions { unpacked_max, ..FileOptions::default() };
             Tally::new(Path::new("/dev/null"), &options, two())

@@ -6,9 +6,9 @@ use crate::rows::error::RowsError;
 use crate::rows::fault::{RowFault, RowLocation};
 use crate::rows::key::{RawKey, put_key};
 use crate::rows::options::{HeaderMode, RowOptions, ValueShape};
-use crate::rows::seen::Seen;
+use crate::rows::seen::SeenRows;
 use crate::rows::sink::{Halt, Row, RowSink};
-use crate::rows::unpack::Unpacked;
+use crate::rows::unpack::UnpackedSource;
 use crate::rows::value::{put_base64, put_json};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -17,7 +17,11 @@ use kith_schema::{EncodeError, FieldType, KeyType, RecordWriter, Scalar, ScalarT
 use std::sync::Arc;
 
 /// Reads the rows of one file.
-pub(crate) fn read(unpacked: Unpacked, options: &RowOptions, sink: &mut RowSink<'_>) -> Result<(), Halt> {
+pub(crate) fn read(
+    unpacked: UnpackedSource,
+    options: &RowOptions,
+    sink: &mut RowSink<'_>,
+) -> Result<(), Halt> {
     let mut table = Table::open(unpacked, options.delimiter);
     let file = Arc::clone(table.file());
     let columns = match header(&mut table, options)? {
@@ -34,7 +38,11 @@ pub(crate) fn read(unpacked: Unpacked, options: &RowOptions, sink: &mut RowSink<
 }
 
 /// Adds the rows of one file to the inference.
-pub(crate) fn infer(unpacked: Unpacked, options: &RowOptions, seen: &mut Seen) -> Result<(), RowsError> {
+pub(crate) fn infer(
+    unpacked: UnpackedSource,
+    options: &RowOptions,
+    seen: &mut SeenRows,
+) -> Result<(), RowsError> {
     let mut table = Table::open(unpacked, options.delimiter);
     let file = Arc::clone(table.file());
     let names = match header(&mut table, options)? {

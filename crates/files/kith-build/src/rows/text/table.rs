@@ -8,7 +8,7 @@ use super::quotes::Quotes;
 use crate::rows::error::RowsError;
 use crate::rows::fault::{RowFault, RowLocation};
 use crate::rows::limits::ROW_BYTES_MAX;
-use crate::rows::unpack::{FileErrors, Unpacked, unmarked};
+use crate::rows::unpack::{FileErrors, UnpackedSource, unmarked};
 use csv::{ByteRecord, ReaderBuilder};
 use std::cell::{Cell, RefCell};
 use std::io::{self, BufRead, Read};
@@ -34,7 +34,7 @@ pub(crate) struct Table {
 }
 
 /// The line in which a record begins, and the record.
-pub(crate) type Numbered<'a> = (u64, Result<&'a ByteRecord, RowFault>);
+pub(crate) type NumberedRecord<'a> = (u64, Result<&'a ByteRecord, RowFault>);
 
 struct State {
     /// The bytes that the current record may still take.
@@ -72,7 +72,7 @@ impl Read for Guarded {
 }
 
 impl Table {
-    pub(crate) fn open(unpacked: Unpacked, delimiter: Option<u8>) -> Self {
+    pub(crate) fn open(unpacked: UnpackedSource, delimiter: Option<u8>) -> Self {
         let head = unmarked(&unpacked.head);
         let line = head.split_inclusive(|&byte| byte == b'\n').next().unwrap_or_default();
         let named = named_delimiter(line);
@@ -103,7 +103,7 @@ impl Table {
     }
 
     /// The next record and the line it begins in; `None` at the end.
-    pub(crate) fn next(&mut self) -> Result<Option<Numbered<'_>>, RowsError> {
+    pub(crate) fn next(&mut self) -> Result<Option<NumberedRecord<'_>>, RowsError> {
         if !std::mem::take(&mut self.again) {
             self.state.left.set(ROW_BYTES_MAX);
             let line = self.reader.position().line();

@@ -5,7 +5,7 @@ use super::super::writer::ValuesWriter;
 use super::DeltaSummary;
 use super::changes::{Change, Changes, PUT};
 use kith_engine::ValueCounts;
-use kith_engine::writing::{Found, Merging, PatchWriter, frame_value_bytes};
+use kith_engine::writing::{FoundRecord, MergeSink, PatchWriter, frame_value_bytes};
 use kith_types::PartitionId;
 
 /// Merges one partition of the base with its changes, into files and into the patch.
@@ -22,7 +22,7 @@ pub(super) struct Merge<'m, 'd, P> {
 
 impl<P> Merge<'_, '_, P> {
     /// Counts a record of the base. Returns the size of its value in bytes.
-    fn count(&mut self, key: &[u8], found: &Found<'_>) -> Result<usize, ValuesBuildError> {
+    fn count(&mut self, key: &[u8], found: &FoundRecord<'_>) -> Result<usize, ValuesBuildError> {
         let stored = found.value();
         let bytes = match self.compressed {
             true => frame_value_bytes(stored).ok_or_else(|| found.malformed("compressed value"))?,
@@ -33,7 +33,7 @@ impl<P> Merge<'_, '_, P> {
     }
 }
 
-impl<P: Iterator<Item = PartitionId>> Merging for Merge<'_, '_, P> {
+impl<P: Iterator<Item = PartitionId>> MergeSink for Merge<'_, '_, P> {
     type Error = ValuesBuildError;
 
     fn head(&self) -> Option<(u64, &[u8])> {
@@ -41,7 +41,7 @@ impl<P: Iterator<Item = PartitionId>> Merging for Merge<'_, '_, P> {
         head.map(|head| (head.position, head.key.as_slice()))
     }
 
-    fn take(&mut self, before: Option<&Found<'_>>) -> Result<(), ValuesBuildError> {
+    fn take(&mut self, before: Option<&FoundRecord<'_>>) -> Result<(), ValuesBuildError> {
         let Some(Change { key, change, .. }) = self.changes.head.take() else { return Ok(()) };
         if let Some(found) = before {
             self.count(&key, found)?;
@@ -65,7 +65,7 @@ impl<P: Iterator<Item = PartitionId>> Merging for Merge<'_, '_, P> {
         self.changes.advance()
     }
 
-    fn keep(&mut self, key: &[u8], found: &Found<'_>) -> Result<(), ValuesBuildError> {
+    fn keep(&mut self, key: &[u8], found: &FoundRecord<'_>) -> Result<(), ValuesBuildError> {
         let bytes = self.count(key, found)?;
         self.writer.stored_row(self.partition, key, found.value(), bytes)
     }

@@ -9,11 +9,11 @@ mod watch;
 use self::{
     endpoints::{Endpoints, Line},
     failure::{CallError, Repeat},
-    watch::Watching,
+    watch::WatchState,
 };
 use super::{
-    Committed, Condition, Entry, LeaseId, MetadataError, MetadataStore, Reply, Snapshot, TargetError, Write,
-    keys,
+    CommitReceipt, Condition, Entry, LeaseId, MetadataError, MetadataStore, Reply, Snapshot, TargetError,
+    Write, keys,
 };
 use futures::{FutureExt, stream::BoxStream};
 use kith_wire::{
@@ -111,7 +111,7 @@ impl Root {
         &self,
         conditions: Vec<Condition>,
         writes: Vec<Write>,
-    ) -> Result<Committed, MetadataError> {
+    ) -> Result<CommitReceipt, MetadataError> {
         let lease = writes.iter().find_map(|write| write.lease);
         let compare = conditions.into_iter().map(|condition| Compare {
             result: CompareResult::Equal.into(),
@@ -127,8 +127,8 @@ impl Root {
             async move { kv(&line).txn(request).await }
         });
         match reply.await {
-            Ok(reply) if reply.succeeded => Ok(Committed::At(revision_of(reply.header)?)),
-            Ok(_) => Ok(Committed::Conflict),
+            Ok(reply) if reply.succeeded => Ok(CommitReceipt::At(revision_of(reply.header)?)),
+            Ok(_) => Ok(CommitReceipt::Conflict),
             Err(CallError::Refused(status)) if is_lease_gone(&status) => {
                 Err(MetadataError::LeaseEnded(lease.map_or(0, |lease| lease.0)))
             }
@@ -183,12 +183,12 @@ impl MetadataStore for EtcdMetadata {
         self.root.read(prefix).boxed()
     }
 
-    fn commit(&self, conditions: Vec<Condition>, writes: Vec<Write>) -> Reply<'_, Committed> {
+    fn commit(&self, conditions: Vec<Condition>, writes: Vec<Write>) -> Reply<'_, CommitReceipt> {
         self.root.commit(conditions, writes).boxed()
     }
 
     fn watch(&self, prefix: &str, from_revision: u64) -> BoxStream<'static, Snapshot> {
-        Watching::new(Arc::clone(&self.root), prefix.to_owned(), from_revision).stream()
+        WatchState::new(Arc::clone(&self.root), prefix.to_owned(), from_revision).stream()
     }
 
     fn lease(&self, ttl: Duration) -> Reply<'_, LeaseId> {

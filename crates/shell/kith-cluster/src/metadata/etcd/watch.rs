@@ -18,7 +18,7 @@ const RETRY: Duration = Duration::from_millis(200);
 const HAS_LEADER: &str = "hasleader";
 
 /// A watch, which may be open or not.
-pub(super) struct Watching {
+pub(super) struct WatchState {
     root: Arc<Root>,
     prefix: String,
     /// The last revision that was reported.
@@ -28,7 +28,7 @@ pub(super) struct Watching {
     went_back: bool,
 }
 
-impl Watching {
+impl WatchState {
     pub fn new(root: Arc<Root>, prefix: String, seen: u64) -> Self {
         Self { root, prefix, seen, open: None, went_back: false }
     }

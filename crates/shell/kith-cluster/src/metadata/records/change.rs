@@ -5,9 +5,9 @@ use super::{
     document::{document_of, policy_of, state_of},
     holders_of, now,
     refused::{ChangeError, conflict},
-    shares::{Amount, Shared, Shares},
+    shares::{Amount, SharedAmount, Shares},
 };
-use crate::metadata::{Committed, Condition, MetadataStore, Write, keys};
+use crate::metadata::{CommitReceipt, Condition, MetadataStore, Write, keys};
 use kith_topology::versions::{Command, Context, Effect, Rebalance, Trust};
 use kith_wire::documents::{
     ClusterDocument, ComponentDocument, DefinitionDocument, Document, PhaseDocument, RebalanceDocument,
@@ -21,7 +21,7 @@ const COMMIT_TRIES: u32 = 20;
 const SMALL_BYTES: u64 = 16 << 10;
 
 /// A store's record with its revision.
-pub struct Known {
+pub struct StoreRecord {
     /// The record.
     pub document: StoreDocument,
     /// The revision of its last change.
@@ -30,7 +30,7 @@ pub struct Known {
 
 /// A change that was written.
 #[derive(Debug)]
-pub struct Changed {
+pub struct WrittenChange {
     /// The record before the change.
     pub before: StoreDocument,
     /// The record after the change.
@@ -63,11 +63,11 @@ impl<'a> ChangeCaller<'a> {
 ///
 /// # Errors
 /// [`ChangeError`] if the record cannot be read.
-pub async fn read(metadata: &dyn MetadataStore, store: &str) -> Result<Option<Known>, ChangeError> {
+pub async fn read(metadata: &dyn MetadataStore, store: &str) -> Result<Option<StoreRecord>, ChangeError> {
     let key = keys::store(store);
     let snapshot = metadata.read(&key).await?;
     let Some(entry) = snapshot.get(&key) else { return Ok(None) };
-    Ok(Some(Known { document: StoreDocument::decode(&entry.value)?, revision: entry.revision }))
+    Ok(Some(StoreRecord { document: StoreDocument::decode(&entry.value)?, revision: entry.revision }))
 }
 
 /// Applies `commands` in order, as one write.
@@ -79,7 +79,7 @@ pub async fn change(
     store: &str,
     caller: ChangeCaller<'_>,
     commands: &[Command],
-) -> Result<Changed, ChangeError> {
+) -> Result<WrittenChange, ChangeError> {
     for _ in 0..COMMIT_TRIES {
         let known = read(metadata, store).await?.ok_or(ChangeError::Unknown)?;
         if let Some(changed) = change_known(metadata, &known, caller, commands, New::default()).await? {
@@ -98,7 +98,7 @@ pub async fn define(
     store: &str,
     caller: ChangeCaller<'_>,
     alter: impl Fn(&mut DefinitionDocument),
-) -> Result<Changed, ChangeError> {
+) -> Result<WrittenChange, ChangeError> {
     for _ in 0..COMMIT_TRIES {
         let known = read(metadata, store).await?.ok_or(ChangeError::Unknown)?;
         let mut definition = known.document.definition.clone();
@@ -107,7 +107,7 @@ pub async fn define(
         policy_of(&known.document.definition).guards.check_keeper(caller.who, caller.standing)?;
         if definition == known.document.definition {
             let (document, revision) = (known.document, known.revision);
-            return Ok(Changed { before: document.clone(), document, revision, effects: Vec::new() });
+            return Ok(WrittenChange { before: document.clone(), document, revision, effects: Vec::new() });
         }
         let define = Command::Define { policy: policy_of(&definition) };
         let new = New { definition: Some(&definition), ..New::default() };
@@ -130,11 +130,11 @@ pub struct New<'a> {
 /// Like [`change`], on a record that was read before. Returns `None` if it has changed since.
 pub async fn change_known(
     metadata: &dyn MetadataStore,
-    known: &Known,
+    known: &StoreRecord,
     caller: ChangeCaller<'_>,
     commands: &[Command],
     new: New<'_>,
-) -> Result<Option<Changed>, ChangeError> {
+) -> Result<Option<WrittenChange>, ChangeError> {
     let mut state = state_of(&known.document)?;
     let key = keys::store(&known.document.name);
     let mut conditions = vec![Condition { key: key.clone(), revision: known.revision }];
@@ -160,7 +160,7 @@ pub async fn change_known(
     }
     let before = known.document.clone();
     if document == before {
-        return Ok(Some(Changed { before, document, revision: known.revision, effects }));
+        return Ok(Some(WrittenChange { before, document, revision: known.revision, effects }));
     }
     let record = document.encode();
     let mut writes = Vec::new();
@@ -174,19 +174,19 @@ pub async fn change_known(
     }
     writes.push(Write::put(key, record));
     match metadata.commit(conditions, writes).await? {
-        Committed::At(revision) => Ok(Some(Changed { before, document, revision, effects })),
-        Committed::Conflict => Ok(None),
+        CommitReceipt::At(revision) => Ok(Some(WrittenChange { before, document, revision, effects })),
+        CommitReceipt::Conflict => Ok(None),
     }
 }
 
 /// Checks that a record may take so many bytes. Returns the shares on which the change depends, if it adds a store or many bytes.
 async fn check_share(
     metadata: &dyn MetadataStore,
-    known: &Known,
+    known: &StoreRecord,
     document: &StoreDocument,
     bytes: usize,
 ) -> Result<Option<Shares>, ChangeError> {
-    let shares = Shares::read(metadata, Shared::Stores).await?;
+    let shares = Shares::read(metadata, SharedAmount::Stores).await?;
     let before = match known.revision {
         0 => Amount::default(),
         _ => Amount { count: 1, bytes: known.document.encode().len() as u64 },

@@ -2,8 +2,8 @@
 
 use super::bounds::{PUSH_ID_BYTES_MAX, REASON_BYTES_MAX, WHO_BYTES_MAX, plain};
 use kith_topology::versions::{
-    Action, Cancelled, Frozen, Guards, HistoryEntry, Outcome, Policy, PushId, Running, StoreState,
-    UnixMillis, VersionEntry, VersionState,
+    Action, CancelledPush, FreezeRecord, Guards, HistoryEntry, Outcome, Policy, PushId, RunningPush,
+    StoreState, UnixMillis, VersionEntry, VersionState,
 };
 use kith_types::{NodeId, StoreVersion};
 use kith_wire::documents::{
@@ -85,16 +85,16 @@ fn outcome_of(entry: &HistoryDocument) -> Outcome {
     }
 }
 
-fn cancelled_of(CancelledDocument { push, who }: &CancelledDocument) -> Cancelled {
-    Cancelled { push: PushId(push.clone()), who: who.clone() }
+fn cancelled_of(CancelledDocument { push, who }: &CancelledDocument) -> CancelledPush {
+    CancelledPush { push: PushId(push.clone()), who: who.clone() }
 }
 
-fn frozen_of(document: &FrozenDocument) -> Frozen {
-    Frozen { who: document.who.clone(), since: UnixMillis(document.since) }
+fn frozen_of(document: &FrozenDocument) -> FreezeRecord {
+    FreezeRecord { who: document.who.clone(), since: UnixMillis(document.since) }
 }
 
-fn running_of(document: &RunningDocument) -> Running {
-    Running {
+fn running_of(document: &RunningDocument) -> RunningPush {
+    RunningPush {
         push: PushId(document.push.clone()),
         version: StoreVersion(document.version),
         who: document.who.clone(),
@@ -147,7 +147,7 @@ pub fn document_of(
     }
 }
 
-fn running_document(running: &Running) -> RunningDocument {
+fn running_document(running: &RunningPush) -> RunningDocument {
     RunningDocument {
         push: running.push.0.clone(),
         version: running.version.0,
@@ -159,7 +159,7 @@ fn running_document(running: &Running) -> RunningDocument {
     }
 }
 
-fn cancelled_document(Cancelled { push, who }: &Cancelled) -> CancelledDocument {
+fn cancelled_document(CancelledPush { push, who }: &CancelledPush) -> CancelledDocument {
     CancelledDocument { push: push.0.clone(), who: who.clone() }
 }
 

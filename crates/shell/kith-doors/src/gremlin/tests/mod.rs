@@ -15,7 +15,7 @@ use kith_gremlin::{
     value::{Map, Value},
 };
 use kith_net::server::connections::{
-    Connected,
+    OpenConnection,
     testing::{known, known_hasty, known_within},
 };
 use kith_query::{
@@ -177,7 +177,7 @@ struct Connection {
 }
 
 /// Opens a connection of `caller`. Returns the stream of the client.
-fn connect(rights: CallerRights, connected: Arc<Connected>) -> (DuplexStream, Connection) {
+fn connect(rights: CallerRights, connected: Arc<OpenConnection>) -> (DuplexStream, Connection) {
     let (stop, graphs) = (CancellationToken::new(), Graphs::new());
     let backend = Arc::clone(&graphs) as Arc<dyn Backend>;
     let listener = Listener::new(Arc::new(Gremlin), backend, None, stop.clone());
@@ -217,7 +217,7 @@ impl Driver {
         Self::at(rights, known()).await
     }
 
-    async fn at(rights: CallerRights, connected: Arc<Connected>) -> Self {
+    async fn at(rights: CallerRights, connected: Arc<OpenConnection>) -> Self {
         let (client, connection) = connect(rights, connected);
         let (socket, _) = client_async("ws://localhost/gremlin", client).await.expect("accepted");
         Self { socket, connection }

@@ -10,7 +10,7 @@ use crate::Backend;
 use futures::{FutureExt, future::BoxFuture};
 use kith_net::server::{
     connections::{
-        Connected,
+        OpenConnection,
         testing::{known, known_hasty, known_within},
     },
     security::{Caller, CallerIdentity, testing::gate},
@@ -175,7 +175,12 @@ impl Conversation {
         Self::at(rights, known(), stores, buffer_bytes)
     }
 
-    fn at(rights: RespRights, connected: Arc<Connected>, stores: &Arc<Stores>, buffer_bytes: usize) -> Self {
+    fn at(
+        rights: RespRights,
+        connected: Arc<OpenConnection>,
+        stores: &Arc<Stores>,
+        buffer_bytes: usize,
+    ) -> Self {
         let (peer, stream) = duplex(buffer_bytes);
         let addr = SocketAddr::from(([127, 0, 0, 1], 7));
         let endpoint = Endpoint::new(Arc::clone(stores) as Arc<dyn Backend>, addr);

@@ -29,7 +29,7 @@ pub(crate) const UNCHARGED_REPLY_BYTES: usize = 4 << 10;
 
 /// A connection. It counts as open until this is dropped.
 #[derive(Debug)]
-pub struct Connected {
+pub struct OpenConnection {
     connections: Connections,
     id: u64,
     /// Cancelled when another connection gets this one's place, or when its peer does not read replies while memory is
@@ -54,7 +54,7 @@ pub struct Connected {
     site: OnceLock<Site>,
 }
 
-impl Connected {
+impl OpenConnection {
     /// Returns the connection `id` of `connections`, whose peer is not authenticated yet.
     pub(super) fn new(connections: &Connections, id: u64, open: &Open) -> Self {
         Self {
@@ -234,13 +234,13 @@ impl Connected {
         UnderWay(Arc::clone(self))
     }
 
-    /// The number of requests that [`Connected::request`] has counted so far, and whether any of them is under way.
+    /// The number of requests that [`OpenConnection::request`] has counted so far, and whether any of them is under way.
     pub fn requests(&self) -> (u64, bool) {
         (self.requests.load(Ordering::Relaxed), self.under_way.load(Ordering::Relaxed) != 0)
     }
 }
 
-impl Drop for Connected {
+impl Drop for OpenConnection {
     fn drop(&mut self) {
         if let Some(protocol) = *self.protocol.get_mut() {
             metrics::gauge!("kith_server_connections", "protocol" => protocol).decrement(1);
@@ -253,7 +253,7 @@ impl Drop for Connected {
 
 /// A request that is counted as under way until this is dropped.
 #[derive(Debug)]
-pub struct UnderWay(Arc<Connected>);
+pub struct UnderWay(Arc<OpenConnection>);
 
 impl Drop for UnderWay {
     fn drop(&mut self) {

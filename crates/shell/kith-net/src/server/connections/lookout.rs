@@ -1,6 +1,6 @@
 //! A watch over a connection together with the timer that calls it. All protocols use it: frames, HTTP, and the doors.
 
-use super::{Connected, Reason, Seen, Watch, closed};
+use super::{ActivitySample, OpenConnection, Reason, Watch, closed};
 use crate::Charge;
 use std::{
     future::poll_fn,
@@ -24,7 +24,7 @@ pub struct Lookout {
 
 impl Lookout {
     /// Returns a lookout for a connection that has just begun. Must be called within a tokio runtime, whose timer it uses.
-    pub fn new(connected: &Connected) -> Self {
+    pub fn new(connected: &OpenConnection) -> Self {
         let (watch, pace) = connected.watch();
         let (step, step_at_request) = (pace.interval, pace.interval_at_request);
         let mut timer = interval_at(Instant::now() + step, step);
@@ -43,7 +43,7 @@ impl Lookout {
     }
 
     /// Records a check. Returns why the connection must be closed, if it must; the metrics count that.
-    pub fn look(&mut self, seen: Seen) -> Option<Reason> {
+    pub fn look(&mut self, seen: ActivitySample) -> Option<Reason> {
         // Not the time that has passed: a process that was paused has not read meanwhile.
         let step = mem::replace(&mut self.step, self.timer.period());
         let reason = self.watch.look(seen, step)?;
@@ -55,7 +55,7 @@ impl Lookout {
 /// The request that a connection has begun to receive: the memory that it is charged for, and whether it arrives too slowly.
 #[derive(Debug)]
 pub struct Arrival {
-    connected: Arc<Connected>,
+    connected: Arc<OpenConnection>,
     charge: Option<Charge>,
     lookout: Lookout,
     /// Bytes received so far, of all requests.
@@ -66,7 +66,7 @@ pub struct Arrival {
 
 impl Arrival {
     /// Returns the state of a connection of which nothing has been received.
-    pub fn new(connected: &Arc<Connected>) -> Self {
+    pub fn new(connected: &Arc<OpenConnection>) -> Self {
         let lookout = Lookout::new(connected);
         Self { connected: Arc::clone(connected), charge: None, lookout, received: 0, messages: 0 }
     }
@@ -103,12 +103,12 @@ impl Arrival {
         loop {
             ready!(self.lookout.poll_due(cx, has_begun));
             // Only a slow request is of interest: other code ends connections that are idle.
-            let seen = Seen {
+            let seen = ActivitySample {
                 messages: self.messages,
                 received: self.received,
                 has_begun,
                 is_under_way: true,
-                ..Seen::default()
+                ..ActivitySample::default()
             };
             if self.lookout.look(seen) == Some(Reason::SlowRequest) {
                 return Poll::Ready(());

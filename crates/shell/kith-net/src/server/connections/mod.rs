@@ -17,16 +17,16 @@ mod traffic;
 mod watch;
 
 pub(crate) use connected::UNCHARGED_REPLY_BYTES;
-pub use connected::{Connected, UnderWay};
+pub use connected::{OpenConnection, UnderWay};
 pub(crate) use limits::FILES_MIN;
 pub use limits::{ConnectionSettings, IDLE_DEFAULT, OPEN_MAX_DEFAULT, REPLY_BYTES_DEFAULT};
 pub use lookout::{Arrival, Lookout};
 pub use requests::IfRefused;
 pub use room::UNCHARGED_BYTES;
 pub(crate) use room::room;
-pub(crate) use stream::Watched;
+pub(crate) use stream::WatchedStream;
 pub use traffic::Traffic;
-pub use watch::{Reason, Seen};
+pub use watch::{ActivitySample, Reason};
 
 use crate::{
     Budget,
@@ -48,7 +48,7 @@ use std::{
 use tokio::{sync::Semaphore, time::MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
-use watch::{Taking, Watch};
+use watch::{TakingRate, Watch};
 
 /// How many refused peers are told the reason at the same time. Further ones are disconnected without a message.
 const FAREWELLS_MAX: usize = 32;
@@ -104,7 +104,7 @@ struct Open {
     replies: Arc<Budget>,
     /// The bytes that its peer has taken so far.
     taken: Arc<AtomicU64>,
-    taking: Taking,
+    taking: TakingRate,
     /// Whether it ends because another connection gets its place.
     is_crowded_out: Arc<AtomicBool>,
 }
@@ -181,7 +181,7 @@ impl Connections {
     ///
     /// # Errors
     /// [`TooMany`] if there is no room; the refusal is counted.
-    pub async fn admit(&self, address: Option<IpAddr>) -> Result<Arc<Connected>, TooMany> {
+    pub async fn admit(&self, address: Option<IpAddr>) -> Result<Arc<OpenConnection>, TooMany> {
         loop {
             let wait = match self.try_admit(address) {
                 Ok(connected) => return Ok(connected),
@@ -195,7 +195,7 @@ impl Connections {
         }
     }
 
-    fn try_admit(&self, address: Option<IpAddr>) -> Result<Arc<Connected>, Verdict> {
+    fn try_admit(&self, address: Option<IpAddr>) -> Result<Arc<OpenConnection>, Verdict> {
         let now = self.0.started.elapsed();
         let mut state = self.lock();
         match state.census.verdict(now) {
@@ -215,10 +215,10 @@ impl Connections {
             leave: CancellationToken::new(),
             replies: self.0.replies.child(self.0.limits.reply_bytes_each()),
             taken: Arc::default(),
-            taking: Taking::default(),
+            taking: TakingRate::default(),
             is_crowded_out: Arc::default(),
         };
-        let connected = Connected::new(self, id, &open);
+        let connected = OpenConnection::new(self, id, &open);
         state.census.enters(id, now, address);
         state.open.insert(id, open);
         Ok(Arc::new(connected))
@@ -287,23 +287,23 @@ pub mod testing {
     use super::{watch::Pace, *};
 
     /// Returns an authenticated connection, the only one of its process.
-    pub fn known() -> Arc<Connected> {
+    pub fn known() -> Arc<OpenConnection> {
         known_to(&Connections::within(ConnectionSettings::default(), 1 << 20))
     }
 
     /// Like `known`, for a process with `reply_bytes` bytes of memory for replies.
-    pub fn known_within(reply_bytes: usize) -> Arc<Connected> {
+    pub fn known_within(reply_bytes: usize) -> Arc<OpenConnection> {
         let settings = ConnectionSettings { reply_bytes: Some(reply_bytes), ..ConnectionSettings::default() };
         known_to(&Connections::within(settings, 1 << 20))
     }
 
     /// Like `known`, for a process that gives a request little time to arrive.
-    pub fn known_hasty() -> Arc<Connected> {
+    pub fn known_hasty() -> Arc<OpenConnection> {
         let limits = Limits { pace: Pace::hasty(), ..Limits::new(&ConnectionSettings::default(), 1 << 20) };
         known_to(&Connections::limited(limits, Budget::new(limits.reply_bytes), Arc::new([])))
     }
 
-    pub(super) fn known_to(connections: &Connections) -> Arc<Connected> {
+    pub(super) fn known_to(connections: &Connections) -> Arc<OpenConnection> {
         let connected = connections.try_admit(None).expect("few are there");
         connected.is_known_now();
         connected
@@ -320,9 +320,9 @@ mod tests {
         let settings = ConnectionSettings { reply_bytes: Some(1 << 20), ..ConnectionSettings::default() };
         let connections = Connections::new(settings).expect("files enough");
         let [stuck, slow, quick] = [(); 3].map(|()| known_to(&connections));
-        let held = |connected: &Connected| connected.charge_reply(100 << 10).expect("there is room");
+        let held = |connected: &OpenConnection| connected.charge_reply(100 << 10).expect("there is room");
         let _held = [held(&stuck), held(&slow), held(&quick)];
-        let takes = |connected: Arc<Connected>, bytes: u64| async move {
+        let takes = |connected: Arc<OpenConnection>, bytes: u64| async move {
             let served = async {
                 for tenth in 0u64.. {
                     connected.has_taken(tenth * bytes / 10);

@@ -2,7 +2,7 @@
 //! its answer until it is sent.
 
 use super::{
-    Arrival, Connected, UNCHARGED_BYTES, UNCHARGED_REPLY_BYTES, UnderWay, holdback::Holdback, no_memory,
+    Arrival, OpenConnection, UNCHARGED_BYTES, UNCHARGED_REPLY_BYTES, UnderWay, holdback::Holdback, no_memory,
 };
 use crate::server::{hosts, stream::CallerConnection};
 use axum::{
@@ -50,7 +50,7 @@ pub(crate) fn is_streamed(request: &Request) -> bool {
 }
 
 /// Counts and bounds a request of a connection.
-pub(crate) async fn follow(connected: Arc<Connected>, request: Request, next: Next) -> Response {
+pub(crate) async fn follow(connected: Arc<OpenConnection>, request: Request, next: Next) -> Response {
     let under_way = connected.request();
     let (is_grpc, is_streamed) =
         (request.extensions().get::<CallerConnection>().is_some(), is_streamed(&request));
@@ -81,7 +81,7 @@ pub(crate) async fn follow(connected: Arc<Connected>, request: Request, next: Ne
 /// An answer, which is charged to its connection from its encoding until it is sent.
 struct Answer {
     body: Body,
-    connected: Arc<Connected>,
+    connected: Arc<OpenConnection>,
     /// The unsent rest of a long frame.
     piece: Bytes,
     if_refused: Option<IfRefused>,
@@ -143,7 +143,7 @@ impl Answer {
 /// Wraps a request's body so that it is charged to its connection until it has been read, and, if it is `grpc`, so that its
 /// reader reserves nothing for messages of which little has arrived. The body fails if there is no memory for it, or if it
 /// arrives too slowly.
-fn charged(body: Body, connected: &Arc<Connected>, is_grpc: bool, is_streamed: bool) -> Body {
+fn charged(body: Body, connected: &Arc<OpenConnection>, is_grpc: bool, is_streamed: bool) -> Body {
     let arriving = Arriving {
         body: body.into_data_stream(),
         arrival: Arrival::new(connected),
@@ -238,7 +238,7 @@ mod tests {
 
     /// A body whose pieces are sent one by one, and what its reader gets.
     fn arriving(
-        connected: &Arc<Connected>,
+        connected: &Arc<OpenConnection>,
         is_streamed: bool,
     ) -> (mpsc::UnboundedSender<Bytes>, BodyDataStream) {
         let (pieces, body) = mpsc::unbounded();

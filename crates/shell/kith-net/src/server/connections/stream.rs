@@ -1,7 +1,7 @@
 //! A connection that a library serves (HTTP), watched where its bytes pass through.
 
 use super::{
-    Connected, Reason, STRANGER_BYTES_MAX, closed,
+    OpenConnection, Reason, STRANGER_BYTES_MAX, closed,
     http2::{Allowance, Frames},
     streams::STARTING_MAX,
     traffic::Traffic,
@@ -35,7 +35,7 @@ const TURN_STEPS_MAX: usize = 1_024;
 /// A stream that ends, as if its peer had closed it, once its connection must be closed. From a stranger (a peer that has
 /// not shown who it is), only a limited number of bytes and of HTTP/2 streams is read. From others, HTTP/2 is read as fast as
 /// the tasks of their requests run.
-pub(crate) struct Watched<S> {
+pub(crate) struct WatchedStream<S> {
     stream: S,
     traffic: Traffic,
     /// `None` if the connection does not use HTTP/2.
@@ -68,7 +68,7 @@ struct UnprovenCaller {
 }
 
 impl UnprovenCaller {
-    fn new(connected: &Arc<Connected>) -> Self {
+    fn new(connected: &Arc<OpenConnection>) -> Self {
         let connected = Arc::clone(connected);
         let ends = async move { connected.unless_strange(std::future::pending()).await }.boxed();
         Self { ends, full: None }
@@ -123,9 +123,9 @@ fn end_turn(cx: &mut Context<'_>) {
     cx.waker().wake_by_ref();
 }
 
-impl<S: Unpin> Watched<S> {
+impl<S: Unpin> WatchedStream<S> {
     /// Wraps a connection that uses HTTP/1.
-    pub fn new(stream: S, connected: Arc<Connected>) -> Self {
+    pub fn new(stream: S, connected: Arc<OpenConnection>) -> Self {
         let stranger = (!connected.is_known()).then(|| UnprovenCaller::new(&connected));
         let leave = Box::pin(connected.has_to_leave());
         let traffic = Traffic::new(connected);
@@ -133,7 +133,7 @@ impl<S: Unpin> Watched<S> {
     }
 
     /// Wraps a connection that uses HTTP/2.
-    pub fn http2(stream: S, connected: Arc<Connected>) -> Self {
+    pub fn http2(stream: S, connected: Arc<OpenConnection>) -> Self {
         Self { http2: Some(Http2::new()), ..Self::new(stream, connected) }
     }
 
@@ -182,7 +182,7 @@ impl<S: Unpin> Watched<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> Watched<S> {
+impl<S: AsyncRead + Unpin> WatchedStream<S> {
     /// Reads from a stranger, never beyond the end of an HTTP/2 frame, so that no stream beyond the limit is read. The
     /// connection of a stranger that has sent all the bytes it may, and does not become known soon, is closed.
     fn poll_stranger(&mut self, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
@@ -208,7 +208,7 @@ impl<S: AsyncRead + Unpin> Watched<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> Watched<S> {
+impl<S: AsyncRead + Unpin> WatchedStream<S> {
     /// Reads from a peer that is known. The connection of one that sends too many HTTP/2 frames that ask for nothing is
     /// closed.
     fn poll_known(&mut self, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
@@ -255,7 +255,7 @@ impl<S: AsyncRead + Unpin> Watched<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for WatchedStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -274,7 +274,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for WatchedStream<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
         self.note_written(cx, written)
@@ -311,7 +311,7 @@ mod tests {
     use tokio::io::{AsyncReadExt, repeat};
 
     /// The bytes that one turn of a task reads of a stream whose bytes never end.
-    async fn read_in_a_turn(mut watched: Watched<impl AsyncRead + Unpin + Send + 'static>) -> usize {
+    async fn read_in_a_turn(mut watched: WatchedStream<impl AsyncRead + Unpin + Send + 'static>) -> usize {
         let turn = tokio::spawn(async move {
             let (mut bytes, mut read) = (vec![0; 4 << 10], 0);
             poll_fn(|cx| {
@@ -346,15 +346,15 @@ mod tests {
 
     #[tokio::test]
     async fn a_connection_whose_bytes_never_end_lets_others_have_their_turn() {
-        assert_eq!(read_in_a_turn(Watched::new(Socket(repeat(7)), known())).await, READ_AT_ONCE);
+        assert_eq!(read_in_a_turn(WatchedStream::new(Socket(repeat(7)), known())).await, READ_AT_ONCE);
         // The bytes are those of frames of an unknown kind, each with 458,759 bytes.
-        assert_eq!(read_in_a_turn(Watched::http2(Socket(repeat(7)), known())).await, READ_AT_ONCE);
+        assert_eq!(read_in_a_turn(WatchedStream::http2(Socket(repeat(7)), known())).await, READ_AT_ONCE);
     }
 
     #[tokio::test]
     async fn few_requests_begin_in_one_turn() {
         let requests = [[0; 24].to_vec(), [0, 0, 1, 1, 5, 0, 0, 0, 1, 9].repeat(100_000)].concat();
-        let read = read_in_a_turn(Watched::http2(Socket(io::Cursor::new(requests)), known())).await;
+        let read = read_in_a_turn(WatchedStream::http2(Socket(io::Cursor::new(requests)), known())).await;
         assert_eq!(read, 4 << 10, "one read has begun more than enough");
     }
 
@@ -363,7 +363,7 @@ mod tests {
         for (kind, payload) in [(3, 4), (4, 0), (6, 8), (2, 5), (0, 0), (200, 1)] {
             let frame = [&[0, 0, payload, kind, 0, 0, 0, 0, 1][..], &vec![0; usize::from(payload)]].concat();
             let frames = [vec![0; 24], frame.repeat(100_000)].concat();
-            let mut watched = Watched::http2(io::Cursor::new(frames.clone()), known());
+            let mut watched = WatchedStream::http2(io::Cursor::new(frames.clone()), known());
             let mut read = Vec::new();
             let ended = watched.read_to_end(&mut read).await.map_err(|error| error.kind());
             assert_eq!(ended, Err(io::ErrorKind::TimedOut), "frames of kind {kind}");

@@ -3,7 +3,7 @@
 //! of each is charged before anything is done for it, and a connection is not read while too many of its streams wait for
 //! their tasks.
 
-use super::{Connected, UNCHARGED_BYTES, no_memory};
+use super::{OpenConnection, UNCHARGED_BYTES, no_memory};
 use crate::{Charge, server::stream::CallerConnection};
 use axum::http::{Request, Response};
 use futures::{FutureExt, future::BoxFuture, task::AtomicWaker};
@@ -59,14 +59,14 @@ impl Streams {
 /// A stream that counts as open until this is dropped.
 #[derive(Debug)]
 struct Stream {
-    connected: Arc<Connected>,
+    connected: Arc<OpenConnection>,
     has_started: bool,
     _charge: Charge,
 }
 
 impl Stream {
     /// Opens a stream. `None` if there is no memory for it.
-    fn open(connected: &Arc<Connected>) -> Option<Self> {
+    fn open(connected: &Arc<OpenConnection>) -> Option<Self> {
         let mut charge = connected.no_stream();
         charge.grow_to(STREAM_BYTES).then(|| {
             connected.streams().open.fetch_add(1, Ordering::AcqRel);

@@ -1,6 +1,6 @@
 //! The traffic through a watched stream, and the regular looks at its connection.
 
-use super::{Connected, Lookout, Reason, Seen};
+use super::{ActivitySample, Lookout, OpenConnection, Reason};
 use std::{
     io,
     pin::Pin,
@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, ReadBuf};
 
 /// Counts the bytes of one stream, and finds out when the limits on connections require that it is closed.
 pub struct Traffic {
-    connected: Arc<Connected>,
+    connected: Arc<OpenConnection>,
     lookout: Lookout,
     received: u64,
     sent: u64,
@@ -22,13 +22,13 @@ pub struct Traffic {
 
 impl Traffic {
     /// The traffic of a connection that has just begun. Must be called within a tokio runtime, whose timer it uses.
-    pub fn new(connected: Arc<Connected>) -> Self {
+    pub fn new(connected: Arc<OpenConnection>) -> Self {
         let lookout = Lookout::new(&connected);
         Self { connected, lookout, received: 0, sent: 0, writes: 0, is_unsent: false }
     }
 
     /// The connection whose traffic this is.
-    pub fn connected(&self) -> &Arc<Connected> {
+    pub fn connected(&self) -> &Arc<OpenConnection> {
         &self.connected
     }
 
@@ -51,7 +51,7 @@ impl Traffic {
             ready!(self.lookout.poll_due(cx, false));
             let (messages, is_under_way) = self.connected.requests();
             let (received, sent, is_unsent) = (self.received, self.sent, self.is_unsent);
-            let seen = Seen { messages, received, sent, has_begun: false, is_unsent, is_under_way };
+            let seen = ActivitySample { messages, received, sent, has_begun: false, is_unsent, is_under_way };
             if let Some(reason) = self.lookout.look(seen) {
                 return Poll::Ready(reason);
             }

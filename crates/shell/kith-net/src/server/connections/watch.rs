@@ -43,7 +43,7 @@ impl Reason {
 
 /// The state of a connection at a check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Seen {
+pub struct ActivitySample {
     /// How many whole requests have arrived so far.
     pub messages: u64,
     /// How many bytes have arrived so far.
@@ -89,7 +89,7 @@ impl Pace {
 #[derive(Clone, Copy, Debug)]
 pub struct Watch {
     pace: Pace,
-    last: Seen,
+    last: ActivitySample,
     idle: Duration,
     unsent: Duration,
     /// The time since the first check of the request that has begun, and how many bytes had arrived at it.
@@ -99,11 +99,17 @@ pub struct Watch {
 impl Watch {
     /// Returns a watch over a new connection.
     pub(crate) fn new(pace: Pace) -> Self {
-        Self { pace, last: Seen::default(), idle: Duration::ZERO, unsent: Duration::ZERO, begun: None }
+        Self {
+            pace,
+            last: ActivitySample::default(),
+            idle: Duration::ZERO,
+            unsent: Duration::ZERO,
+            begun: None,
+        }
     }
 
     /// Records another check, `after` the previous one. Returns why the connection must be closed, if it must.
-    pub fn look(&mut self, now: Seen, after: Duration) -> Option<Reason> {
+    pub fn look(&mut self, now: ActivitySample, after: Duration) -> Option<Reason> {
         let last = std::mem::replace(&mut self.last, now);
         let is_idle = now.messages == last.messages && !now.is_under_way && !now.is_unsent && !now.has_begun;
         self.idle = if is_idle { self.idle.saturating_add(after) } else { Duration::ZERO };
@@ -137,13 +143,13 @@ const SLOW_LOOKS: u32 = 2;
 
 /// How fast a peer takes the replies that its connection holds.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Taking {
+pub(crate) struct TakingRate {
     held: usize,
     taken: u64,
     slow: u32,
 }
 
-impl Taking {
+impl TakingRate {
     /// Records another check, with the bytes that are held now and those that were taken so far. Returns whether the peer
     /// is too slow.
     pub fn is_too_slow(&mut self, held: usize, taken: u64) -> bool {
@@ -162,7 +168,7 @@ mod tests {
     use super::*;
 
     /// Checks until the connection is closed: how many checks it takes, and why it is closed.
-    fn closed(idle: Option<Duration>, mut at: impl FnMut(u64) -> Seen) -> Option<(u64, Reason)> {
+    fn closed(idle: Option<Duration>, mut at: impl FnMut(u64) -> ActivitySample) -> Option<(u64, Reason)> {
         let pace = Pace::new(idle);
         let mut watch = Watch::new(pace);
         (1..2_000).find_map(|look| {
@@ -176,15 +182,21 @@ mod tests {
 
     #[test]
     fn nobody_who_asks_or_waits_is_idle() {
-        assert_eq!(closed(TEN_MINUTES, |_| Seen::default()), Some((60, Reason::Idle)));
-        assert_eq!(closed(None, |_| Seen::default()), None);
-        assert_eq!(closed(TEN_MINUTES, |look| Seen { messages: look / 59, ..Seen::default() }), None);
-        assert_eq!(closed(TEN_MINUTES, |_| Seen { is_under_way: true, ..Seen::default() }), None);
+        assert_eq!(closed(TEN_MINUTES, |_| ActivitySample::default()), Some((60, Reason::Idle)));
+        assert_eq!(closed(None, |_| ActivitySample::default()), None);
+        assert_eq!(
+            closed(TEN_MINUTES, |look| ActivitySample { messages: look / 59, ..ActivitySample::default() }),
+            None
+        );
+        assert_eq!(
+            closed(TEN_MINUTES, |_| ActivitySample { is_under_way: true, ..ActivitySample::default() }),
+            None
+        );
     }
 
     #[test]
     fn a_message_ends_in_time_or_keeps_coming() {
-        let begun = |received| Seen { has_begun: true, received, ..Seen::default() };
+        let begun = |received| ActivitySample { has_begun: true, received, ..ActivitySample::default() };
         assert_eq!(closed(None, |_| begun(4)), Some((11, Reason::SlowRequest)));
         // With a short idle time checks are more frequent, but a request still gets the same time.
         let look = closed(Some(Duration::from_secs(1)), |_| begun(4));
@@ -193,20 +205,25 @@ mod tests {
         assert_eq!(closed(None, |look| begun(look * per_look)), None);
         assert!(closed(None, |look| begun(look * per_look / 2)).is_some());
         // Each check sees another request.
-        let many = |look| Seen { messages: look, has_begun: true, received: look, ..Seen::default() };
+        let many = |look| ActivitySample {
+            messages: look,
+            has_begun: true,
+            received: look,
+            ..ActivitySample::default()
+        };
         assert_eq!(closed(None, many), None);
     }
 
     #[test]
     fn a_peer_that_takes_no_reply_is_closed_after_a_minute() {
-        let waiting = |sent| Seen { is_unsent: true, sent, ..Seen::default() };
+        let waiting = |sent| ActivitySample { is_unsent: true, sent, ..ActivitySample::default() };
         assert_eq!(closed(TEN_MINUTES, |_| waiting(0)), Some((7, Reason::Stalled)));
         assert_eq!(closed(TEN_MINUTES, waiting), None);
     }
 
     /// The number of checks until the peer counts as too slow; at most a hundred.
     fn looks_until_too_slow(mut at: impl FnMut(u64) -> (usize, u64)) -> Option<u64> {
-        let mut taking = Taking::default();
+        let mut taking = TakingRate::default();
         (1..100).find(|look| {
             let (held, taken) = at(*look);
             taking.is_too_slow(held, taken)

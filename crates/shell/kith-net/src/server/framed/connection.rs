@@ -6,13 +6,15 @@ use super::{
     inbox::{Inbox, Next},
     outbox::Outbox,
     refusals::{status_of, too_long_for_a_stranger, too_many_of_a_stranger},
-    running::{Answer, Running},
+    running::{Answer, RunningRequests},
     streams::Streams,
     unsupported_frame,
 };
 use crate::{
     Charge,
-    server::connections::{Connected, Lookout, Reason, STRANGER_MESSAGES_MAX, Seen, farewell, no_memory},
+    server::connections::{
+        ActivitySample, Lookout, OpenConnection, Reason, STRANGER_MESSAGES_MAX, farewell, no_memory,
+    },
 };
 use kith_types::ErrorCode;
 use kith_wire::{
@@ -48,12 +50,12 @@ const STOP_PATIENCE: Duration = Duration::from_secs(10);
 /// protocol, or when `stop` is cancelled and its requests have ended.
 ///
 /// # Errors
-/// Errors of the socket; `TimedOut` if the peer was disconnected early (see [`Connected::unless_strange`]).
+/// Errors of the socket; `TimedOut` if the peer was disconnected early (see [`OpenConnection::unless_strange`]).
 pub(crate) async fn serve(
     mut stream: impl AsyncRead + AsyncWrite + Unpin,
     service: Arc<dyn FrameService>,
     is_local: bool,
-    connected: Arc<Connected>,
+    connected: Arc<OpenConnection>,
     stop: CancellationToken,
 ) -> io::Result<()> {
     connected.unless_strange(greet(&mut stream)).await?;
@@ -71,7 +73,7 @@ pub(crate) async fn serve(
         taken: 0,
         outbox: Outbox::default(),
         unsent: connected.no_reply(),
-        running: Running::new(Arc::clone(&connected)),
+        running: RunningRequests::new(Arc::clone(&connected)),
         streams: Streams::default(),
         end: End::Open(Box::pin(stop.cancelled_owned())),
         is_parting: false,
@@ -102,13 +104,13 @@ struct Connection<S> {
     service: Arc<dyn FrameService>,
     /// Whether the peer runs on this machine, so that it can map memory of this process.
     is_local: bool,
-    connected: Arc<Connected>,
+    connected: Arc<OpenConnection>,
     lookout: Lookout,
     inbox: Inbox,
     outbox: Outbox,
     /// The charge for short replies in the outbox.
     unsent: Charge,
-    running: Running,
+    running: RunningRequests,
     streams: Streams,
     end: End,
     /// Whether the peer was told why the connection closes, and may not have read that yet.
@@ -179,7 +181,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 return is_looked_at;
             }
             is_looked_at = true;
-            let seen = Seen {
+            let seen = ActivitySample {
                 messages: self.taken,
                 received: self.inbox.received,
                 sent: self.outbox.sent(),

@@ -3,12 +3,12 @@
 
 use crate::{
     Charge,
-    server::connections::{Connected, STRANGER_FRAME_BYTES_MAX, UNCHARGED_BYTES, room},
+    server::connections::{OpenConnection, STRANGER_FRAME_BYTES_MAX, UNCHARGED_BYTES, room},
 };
 use bytes::{Buf, BufMut, BytesMut};
 use kith_wire::{
     REQUEST_BYTES_MAX,
-    frame::{self, Frame, FrameError, Header, Incoming},
+    frame::{self, Frame, FrameError, Header, ReceivedItem},
 };
 use std::{
     io,
@@ -32,7 +32,7 @@ const COPIES: usize = 2;
 
 /// Received bytes of one connection that were not taken out yet.
 pub(super) struct Inbox {
-    connected: Arc<Connected>,
+    connected: Arc<OpenConnection>,
     bytes: BytesMut,
     /// How much the next read takes. It grows when reads fill the buffer.
     read_bytes: usize,
@@ -55,7 +55,7 @@ pub(super) enum Next {
 }
 
 impl Inbox {
-    pub fn new(connected: Arc<Connected>) -> Self {
+    pub fn new(connected: Arc<OpenConnection>) -> Self {
         let (bytes, read_bytes) = (BytesMut::new(), READ_BYTES_MIN);
         Self { connected, bytes, read_bytes, charge: None, refused: 0, received: 0 }
     }
@@ -108,9 +108,9 @@ impl Inbox {
         }
         let body_max = if self.connected.is_known() { REQUEST_BYTES_MAX } else { STRANGER_FRAME_BYTES_MAX };
         match frame::take(&mut self.bytes, body_max)? {
-            Incoming::Frame(frame) => Ok(self.paid(frame)),
-            Incoming::Begun { header, bytes } => Ok(self.make_room(header, bytes)),
-            Incoming::Nothing => Ok(Next::More),
+            ReceivedItem::Frame(frame) => Ok(self.paid(frame)),
+            ReceivedItem::Begun { header, bytes } => Ok(self.make_room(header, bytes)),
+            ReceivedItem::Nothing => Ok(Next::More),
         }
     }
 
@@ -158,7 +158,7 @@ mod tests {
         bytes
     }
 
-    fn inbox(connected: &Arc<Connected>, bytes: BytesMut) -> Inbox {
+    fn inbox(connected: &Arc<OpenConnection>, bytes: BytesMut) -> Inbox {
         Inbox { bytes, ..Inbox::new(Arc::clone(connected)) }
     }
 

@@ -59,14 +59,14 @@ pub trait FrameService: Send + Sync + 'static {
 
 /// An encoded message as consecutive slices: the bytes before the values, the values where they were collected, and the
 /// bytes after them.
-pub type Encoded = [Bytes; 3];
+pub type EncodedMessage = [Bytes; 3];
 
 /// The reply to a request.
 pub enum Reply {
     /// The reply to [`Op::Evaluate`].
     Evaluate(v1::EvaluateReply),
     /// The reply to [`Op::Evaluate`], already encoded.
-    Encoded(Encoded),
+    Encoded(EncodedMessage),
     /// The reply to [`Op::Ping`].
     Ping(v1::PingReply),
     /// The reply to [`Op::Query`], with at least one piece. A piece is encoded when the one before it is nearly sent.

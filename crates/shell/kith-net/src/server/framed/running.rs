@@ -1,7 +1,7 @@
 //! The requests of one connection that are not answered yet.
 
 use super::Reply;
-use crate::{Charge, InFlight, server::connections::Connected};
+use crate::{Charge, InFlight, server::connections::OpenConnection};
 use futures::{
     FutureExt,
     future::{AbortHandle, Abortable, BoxFuture},
@@ -21,16 +21,16 @@ use tonic::Status;
 pub(super) type Answer = Result<(Reply, Charge), Status>;
 
 /// The requests under way, by id.
-pub(super) struct Running {
-    connected: Arc<Connected>,
+pub(super) struct RunningRequests {
+    connected: Arc<OpenConnection>,
     /// Yields a request's header and its answer, or no answer if the request was cancelled.
     futures: InFlight<(Header, Option<Answer>)>,
     cancels: HashMap<u64, AbortHandle>,
 }
 
-impl Running {
+impl RunningRequests {
     /// Returns an empty set. Each reply is charged to `connected` as soon as it exists.
-    pub fn new(connected: Arc<Connected>) -> Self {
+    pub fn new(connected: Arc<OpenConnection>) -> Self {
         Self { connected, futures: InFlight::default(), cancels: HashMap::new() }
     }
 
@@ -94,7 +94,7 @@ impl Running {
     }
 }
 
-fn charged(connected: &Connected, answer: Result<Reply, Status>) -> Answer {
+fn charged(connected: &OpenConnection, answer: Result<Reply, Status>) -> Answer {
     let reply = answer?;
     let charge = connected.charge_reply(reply.bytes())?;
     Ok((reply, charge))

@@ -1,7 +1,7 @@
 //! Replies in several messages, which are sent as their receivers grant credit. A receiver that stops reading occupies only
 //! its own entry here, and the bytes for which it granted credit (`docs/design/0010-streaming.md`).
 
-use super::Encoded;
+use super::EncodedMessage;
 use crate::InFlight;
 use bytes::Bytes;
 use futures::{StreamExt, stream::BoxStream};
@@ -27,7 +27,7 @@ use tonic::Status;
 #[derive(Debug)]
 pub struct Piece {
     /// The encoded message, or a part of it.
-    pub body: Encoded,
+    pub body: EncodedMessage,
     /// The message or reply that ends with this piece.
     pub end: End,
 }

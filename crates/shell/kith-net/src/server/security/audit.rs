@@ -14,7 +14,7 @@ const CHARS_MAX: usize = 200;
 
 /// A call that was refused.
 #[derive(Clone, Copy, Debug)]
-pub struct Refused<'a> {
+pub struct RefusedCall<'a> {
     /// The caller, by its name in the access file or in its certificate.
     pub subject: &'a str,
     /// The method or operation.
@@ -40,8 +40,8 @@ struct Budget {
 static BUDGET: Mutex<Budget> = Mutex::new(Budget { second: 0, lines: 0, left_out: 0 });
 
 /// Writes the line, unless this second already has too many, and counts the call.
-pub fn refused(call: &Refused<'_>) {
-    let Refused { subject, method, store, code, reason, peer } = *call;
+pub fn refused(call: &RefusedCall<'_>) {
+    let RefusedCall { subject, method, store, code, reason, peer } = *call;
     let code = code.name();
     metrics::counter!("kith_server_refused_total", "code" => code).increment(1);
     let second = since_1970().as_secs();

@@ -3,7 +3,7 @@
 
 use super::{
     access::{Access, tls_required},
-    audit::{self, Refused},
+    audit::{self, RefusedCall},
     caller::{Caller, CallerIdentity},
     names::names_of,
     need::Need,
@@ -170,7 +170,7 @@ impl Gate {
             let subject = now.access.as_ref().and_then(|access| access.subject(&caller.identity).ok());
             let subject =
                 subject.map_or_else(|| caller.identity.to_string(), |subject| subject.name.to_string());
-            audit::refused(&Refused {
+            audit::refused(&RefusedCall {
                 subject: &subject,
                 method,
                 store: need.store(),

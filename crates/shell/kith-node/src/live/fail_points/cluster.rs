@@ -5,7 +5,7 @@ use super::{
     GRAPH, NODES, PARTITIONS,
     caller::Caller,
     election::{elect, leaders, succeed},
-    faulty::{Network, Opens, Processes},
+    faulty::{Network, NodeOpener, Processes},
     plan::{FaultAction, Plan},
     rows::{Rows, check_directions},
 };
@@ -94,7 +94,7 @@ impl Cluster {
                     metadata,
                 },
                 transport: Arc::new(network),
-                databases: Arc::new(Opens { node, plan, inner }),
+                databases: Arc::new(NodeOpener { node, plan, inner }),
                 retention: Retention::default(),
                 stop,
             })

@@ -5,12 +5,12 @@ use crate::live::{Databases, LiveGraphs};
 use futures::{FutureExt, future::BoxFuture};
 use kith_database::{
     AssociationPage, BeginTerm, CommitError, Database, DatabaseError, GraphIdentity, LogReply, ObjectPage,
-    Opened, PartitionQueries, Reply, SqliteDatabase, Storage, Trim, Trimmed,
+    OpenResult, PartitionQueries, Reply, SqliteDatabase, Storage, Trim, TrimResult,
 };
 use kith_live::{AssociationKey, Batch, Intent, RowsAt};
 use kith_net::{
-    Unwritten,
-    transport::{Reply as Sent, Transport},
+    SendFailure,
+    transport::{Reply as SentRequest, Transport},
 };
 use kith_types::{LogPoint, PartitionCount, PartitionId};
 use kith_wire::v1;
@@ -89,7 +89,7 @@ impl Database for FaultyDatabase {
         self.inner.scan_associations(partition, after, limit)
     }
 
-    fn trim(&self, partition: PartitionId, trim: Trim) -> Reply<'_, Trimmed> {
+    fn trim(&self, partition: PartitionId, trim: Trim) -> Reply<'_, TrimResult> {
         self.inner.trim(partition, trim)
     }
 
@@ -100,14 +100,14 @@ impl Database for FaultyDatabase {
 }
 
 /// Opens the database for one node.
-pub struct Opens {
+pub struct NodeOpener {
     pub node: usize,
     pub plan: Arc<Plan>,
     pub inner: Arc<SqliteDatabase>,
 }
 
-impl Databases for Opens {
-    fn open<'a>(&'a self, _: &'a str, _: &'a Storage, _: GraphIdentity) -> BoxFuture<'a, Opened> {
+impl Databases for NodeOpener {
+    fn open<'a>(&'a self, _: &'a str, _: &'a Storage, _: GraphIdentity) -> BoxFuture<'a, OpenResult> {
         let (plan, inner) = (Arc::clone(&self.plan), Arc::clone(&self.inner));
         let database: Arc<dyn Database> = Arc::new(FaultyDatabase { node: self.node, plan, inner });
         std::future::ready(Ok(database)).boxed()
@@ -126,11 +126,11 @@ pub struct Network {
 }
 
 impl Transport for Network {
-    fn evaluate<'a>(&'a self, _: &'a str, _: v1::EvaluateRequest) -> Sent<'a, v1::EvaluateReply> {
+    fn evaluate<'a>(&'a self, _: &'a str, _: v1::EvaluateRequest) -> SentRequest<'a, v1::EvaluateReply> {
         std::future::ready(Err(Status::unimplemented("nodes do not evaluate for each other here"))).boxed()
     }
 
-    fn ping<'a>(&'a self, _: &'a str, _: v1::PingRequest) -> Sent<'a, v1::PingReply> {
+    fn ping<'a>(&'a self, _: &'a str, _: v1::PingRequest) -> SentRequest<'a, v1::PingReply> {
         std::future::ready(Err(Status::unimplemented("nodes do not ping each other here"))).boxed()
     }
 
@@ -139,9 +139,9 @@ impl Transport for Network {
         _: &'a str,
         _: v1::GraphWriteRequest,
         _: Duration,
-    ) -> Sent<'a, v1::GraphWriteReply, Unwritten> {
+    ) -> SentRequest<'a, v1::GraphWriteReply, SendFailure> {
         let status = Status::unimplemented("nodes do not write to each other");
-        std::future::ready(Err(Unwritten::Unsent(status))).boxed()
+        std::future::ready(Err(SendFailure::Unsent(status))).boxed()
     }
 
     fn deliver<'a>(
@@ -149,7 +149,7 @@ impl Transport for Network {
         addr: &'a str,
         request: v1::DeliverRequest,
         _: Duration,
-    ) -> Sent<'a, v1::DeliverReply> {
+    ) -> SentRequest<'a, v1::DeliverReply> {
         let intent = Intent::from_bytes(&request.intent).expect("leaders encode intents");
         let partitions = vec![intent.pair.partitions(self.count).0];
         let step = Step { node: self.node, what: "deliver", partitions };

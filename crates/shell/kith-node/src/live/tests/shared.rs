@@ -6,7 +6,7 @@ use futures::{FutureExt, future::BoxFuture};
 use kith_cache::live::{Answer, Query, Start};
 use kith_database::{
     AssociationPage, BeginTerm, CommitError, Database, GraphIdentity, LogReply, ObjectPage, PartitionQueries,
-    Reply, SqliteDatabase, SqliteOptions, Trim, Trimmed,
+    Reply, SqliteDatabase, SqliteOptions, Trim, TrimResult,
 };
 use kith_live::{
     Association, AssociationKey, Batch, BatchPart, Change, ListKey, ListPlace, LoggedChange, RowQuery,
@@ -146,7 +146,7 @@ impl Database for Gated {
         self.inner.scan_associations(partition, after, limit)
     }
 
-    fn trim(&self, partition: PartitionId, trim: Trim) -> Reply<'_, Trimmed> {
+    fn trim(&self, partition: PartitionId, trim: Trim) -> Reply<'_, TrimResult> {
         self.inner.trim(partition, trim)
     }
 

@@ -5,7 +5,7 @@ use super::{State, damage_of};
 use kith_engine::{
     Damage, Fault, FetchError, Manifest, OnVerify, Source, VerifyDepth, prove_pack, read_manifest,
 };
-use kith_files::objects::{ClaimError, Listed, Objects};
+use kith_files::objects::{ClaimError, ListedObject, Objects};
 use kith_types::{ErrorCode, with_causes};
 use kith_wire::{documents::ComponentDocument, v1};
 use std::error::Error;
@@ -138,7 +138,7 @@ impl CopyLocation<'_> {
 const HELP: &str = "check that nodes can reach the object store, and the endpoint and keys in their environment: \
                     docs/operating/object-stores.md";
 
-fn size_of(listed: &[Listed], name: &str) -> Option<u64> {
+fn size_of(listed: &[ListedObject], name: &str) -> Option<u64> {
     let found = listed.binary_search_by(|listed| listed.name.as_str().cmp(name));
     found.ok().map(|index| listed[index].bytes)
 }

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     repair::heal::{fetch_anew, heal},
-    versions::throttle::Throttled,
+    versions::throttle::ThrottledSource,
 };
 use kith_cluster::{FailPoint, PeerSource};
 use kith_engine::{
@@ -161,7 +161,7 @@ fn peers<'a>(
 /// the data of the peers fails its checks. What was copied so far is kept, and verified again before it is used.
 fn copy(
     target: &Path,
-    peers: &[(Throttled<'_>, &BTreeSet<PartitionId>)],
+    peers: &[(ThrottledSource<'_>, &BTreeSet<PartitionId>)],
     rest: &dyn Source,
     partitions: &[PartitionId],
     options: &FetchOptions,

@@ -24,7 +24,7 @@ pub use folders::ComponentFolders;
 pub use open_versions::VersionReader;
 pub use opener::{PrepareOptions, Progress, Supplier};
 pub use origins::{Origins, Replicas};
-pub use owned::Owned;
+pub use owned::PartitionOwnership;
 pub use releaser::ReleaseError;
 
 use copier::PartitionCopier;
@@ -79,7 +79,7 @@ impl HeldStores {
         folders: ComponentFolders,
         origins: Origins,
         partition_count: PartitionCount,
-        owned: Owned,
+        owned: PartitionOwnership,
     ) -> Self {
         let (folders, origins) = (Arc::new(folders), Arc::new(origins));
         let open = Arc::new(OpenVersions::new(partition_count));

@@ -3,7 +3,7 @@
 use super::PrepareError;
 use crate::{
     repair::heal::Take,
-    versions::throttle::{Throttle, Throttled},
+    versions::throttle::{Throttle, ThrottledSource},
 };
 use kith_cluster::metadata::records::holders_of;
 use kith_cluster::{PeerSource, place};
@@ -77,8 +77,8 @@ impl Origins {
     }
 
     /// Returns `source` at the rate of fetches.
-    pub fn throttled<'a>(&'a self, source: &'a dyn Source) -> Throttled<'a> {
-        Throttled::new(source, &self.fetches)
+    pub fn throttled<'a>(&'a self, source: &'a dyn Source) -> ThrottledSource<'a> {
+        ThrottledSource::new(source, &self.fetches)
     }
 
     /// Returns the object store that a component was built in.
@@ -189,7 +189,7 @@ impl Origins {
         take: &mut Take<'_>,
     ) -> (Result<(), FetchError>, BTreeSet<NodeId>) {
         let peers = self.peers(wanted, donors);
-        let throttled: Vec<(Throttled<'_>, &BTreeSet<PartitionId>)> = peers
+        let throttled: Vec<(ThrottledSource<'_>, &BTreeSet<PartitionId>)> = peers
             .iter()
             .map(|(_, peer, partitions)| (self.throttled(peer).until(wanted.given_up), *partitions))
             .collect();

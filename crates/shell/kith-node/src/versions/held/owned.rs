@@ -9,7 +9,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Instant};
 
 /// The partitions that a table assigns to one node.
 #[derive(Clone, Debug)]
-pub struct Owned {
+pub struct PartitionOwnership {
     strategy: Strategy,
     /// Every group of the table, with this node's partitions in it, ascending.
     groups: Vec<(GroupId, GroupRole, Arc<[PartitionId]>)>,
@@ -18,7 +18,7 @@ pub struct Owned {
     settled: Option<Instant>,
 }
 
-impl Owned {
+impl PartitionOwnership {
     /// Returns what a cluster's table assigns to `node`. O(groups × partitions).
     pub fn of(cluster: &ClusterDocument, node: u32) -> Self {
         let groups = cluster.groups.iter().map(|group| {
@@ -63,17 +63,17 @@ impl Owned {
 
 /// The partitions that the routing table assigns to this node; it is written when a table arrives. More may be open: copies
 /// that a later table will assign, and partitions given up that clients with an older table still read.
-pub struct OwnedPartitions(RwLock<Owned>);
+pub struct OwnedPartitions(RwLock<PartitionOwnership>);
 
 impl OwnedPartitions {
     /// Returns what the first table assigns.
-    pub fn new(owned: Owned) -> Self {
+    pub fn new(owned: PartitionOwnership) -> Self {
         Self(RwLock::new(owned))
     }
 
     /// Adopts what a table assigns to this node. The next preparation fetches what is missing.
     pub fn follow(&self, topology: &TopologyDocument, node: u32, now: Instant) {
-        let next = Owned::of(&topology.cluster, node);
+        let next = PartitionOwnership::of(&topology.cluster, node);
         let mut owned = self.0.write();
         *owned = owned.followed_by(next, topology.rebalance.is_none(), now);
     }
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn a_node_owns_of_a_store_what_its_group_holds_of_it() {
         let two = cluster("", &[(0, &[0, 1, 0], ""), (1, &[2, 3, 3], "maintenance")]);
-        let of = |node, store: &ServedDocument| Owned::of(&two, node).of_store(store).to_vec();
+        let of = |node, store: &ServedDocument| PartitionOwnership::of(&two, node).of_store(store).to_vec();
         let ids = |ids: &[u32]| ids.iter().copied().map(PartitionId).collect::<Vec<_>>();
         assert_eq!(of(0, &store("people", None)), ids(&[0, 2]));
         assert_eq!(of(3, &store("people", None)), ids(&[1, 2]), "a group that is taken out holds on");
@@ -139,13 +139,14 @@ mod tests {
             assert_eq!(copies, 3, "{name} lies in one group");
         }
         let joining = cluster("", &[(0, &[0, 1, 0], ""), (1, &[2, 3, 3], "joining")]);
-        assert_eq!(Owned::of(&joining, 3).of_store(&store("people", None)).to_vec(), []);
+        assert_eq!(PartitionOwnership::of(&joining, 3).of_store(&store("people", None)).to_vec(), []);
     }
 
     #[test]
     fn on_a_ring_a_store_has_its_first_ranks() {
         let ring = cluster("ring", &[(0, &[0, 1, 2], ""), (1, &[1, 2, 0], "")]);
-        let of = |node, copies| Owned::of(&ring, node).of_store(&store("people", copies)).to_vec();
+        let of =
+            |node, copies| PartitionOwnership::of(&ring, node).of_store(&store("people", copies)).to_vec();
         assert_eq!(of(0, Some(1)), [PartitionId(0)]);
         assert_eq!(of(0, None), [PartitionId(0), PartitionId(2)]);
     }
@@ -155,10 +156,11 @@ mod tests {
         let (first, other) = (cluster("", &[(0, &[0, 1, 0], "")]), cluster("", &[(0, &[0, 1, 1], "")]));
         let now = Instant::now();
         let later = now + std::time::Duration::from_secs(1);
-        let calm = Owned::of(&first, 0).followed_by(Owned::of(&first, 0), true, now);
+        let calm =
+            PartitionOwnership::of(&first, 0).followed_by(PartitionOwnership::of(&first, 0), true, now);
         assert_eq!(calm.settled(), Some(now));
-        assert_eq!(calm.followed_by(Owned::of(&first, 0), true, later).settled(), Some(now));
-        assert_eq!(calm.followed_by(Owned::of(&first, 0), false, later).settled(), None);
-        assert_eq!(calm.followed_by(Owned::of(&other, 0), true, later).settled(), None);
+        assert_eq!(calm.followed_by(PartitionOwnership::of(&first, 0), true, later).settled(), Some(now));
+        assert_eq!(calm.followed_by(PartitionOwnership::of(&first, 0), false, later).settled(), None);
+        assert_eq!(calm.followed_by(PartitionOwnership::of(&other, 0), true, later).settled(), None);
     }
 }

@@ -1,7 +1,7 @@
 //! Confirms and repairs damage in the files that versions are read from.
 
 use super::{Holdings, PrepareError, Replicas, fetcher::Fetcher};
-use crate::repair::verify::{self, Found};
+use crate::repair::verify::{self, VerifyFindings};
 use kith_engine::{Damage, OpenError};
 use kith_wire::documents::{ComponentDocument, ServedDocument};
 use std::sync::Arc;
@@ -23,9 +23,9 @@ impl FileRepairer {
         &self,
         store: &ServedDocument,
         component: &ComponentDocument,
-        found: Found,
+        found: VerifyFindings,
         waits: bool,
-    ) -> Result<Found, OpenError> {
+    ) -> Result<VerifyFindings, OpenError> {
         let Holdings { folders, owned, turns, .. } = &self.holdings;
         let _one_at_a_time = if waits { Some(turns.take(&store.name)) } else { turns.try_take(&store.name) };
         let folder = folders.path_of(&store.name, component);

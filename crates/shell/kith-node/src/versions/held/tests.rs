@@ -73,7 +73,7 @@ fn held(folder: &Path) -> HeldStores {
             Dialer::default(),
         ),
         partition_count,
-        Owned::of(&topology(1, vec![], vec![]).cluster, 0),
+        PartitionOwnership::of(&topology(1, vec![], vec![]).cluster, 0),
     )
 }
 

@@ -10,9 +10,9 @@ use super::{
         GraphRecords, SHARE_PAUSE_MAX, SHARE_TRIES, bad_schema, changed_meanwhile, no_database, unavailable,
         unreadable,
     },
-    schema::{Applied, SchemaApply},
+    schema::{SchemaApply, SchemaResult},
 };
-use kith_cluster::metadata::{Committed, Condition, Write, keys, records::shares::charged_to, types};
+use kith_cluster::metadata::{CommitReceipt, Condition, Write, keys, records::shares::charged_to, types};
 use kith_database::{DatabaseError, GraphIdentity};
 use kith_live::{DeclaredTypes, GraphTypes};
 use kith_topology::{identity_of, types_text};
@@ -27,7 +27,11 @@ pub(super) struct GraphCreation<'a> {
 }
 
 impl GraphCreation<'_> {
-    pub async fn create(&self, request: &SchemaApply, declared: &DeclaredTypes) -> Result<Applied, Status> {
+    pub async fn create(
+        &self,
+        request: &SchemaApply,
+        declared: &DeclaredTypes,
+    ) -> Result<SchemaResult, Status> {
         self.check_no_store(&request.graph)?;
         let types = GraphTypes::new(rand::random(), declared).map_err(|error| bad_schema(&error))?;
         let (_, changes) = GraphTypes::default().evolve(declared).map_err(|error| bad_schema(&error))?;
@@ -36,7 +40,8 @@ impl GraphCreation<'_> {
             None => self.databases.default_storage(&self.records.cluster.topology.borrow())?,
             Some(storage) => storage.to_string(),
         };
-        let applied = Applied { is_new: true, changes, revision: types.revision, storage: storage.clone() };
+        let applied =
+            SchemaResult { is_new: true, changes, revision: types.revision, storage: storage.clone() };
         let identity = self.records.identity(types.identity)?;
         let (reference, text) = types_text(&types);
         let document = document(request, reference, storage);
@@ -94,7 +99,7 @@ impl GraphCreation<'_> {
             let conditions = only_if_new.into_iter().chain([shares.condition()]).collect();
             let mut writes = types::writes(&document.name, &document.types, text.to_owned());
             writes.extend([Write::put(live.clone(), document.encode()), shares.write()]);
-            if let Committed::At(revision) = self.records.commit(conditions, writes).await? {
+            if let CommitReceipt::At(revision) = self.records.commit(conditions, writes).await? {
                 return Ok(revision);
             }
             for key in [&live, &store] {

@@ -2,8 +2,8 @@
 
 use crate::admin::ClusterHandle;
 use kith_cluster::metadata::{
-    Committed, Condition, MetadataError, Write, keys,
-    records::shares::{Amount, Shared, Shares, SharesError},
+    CommitReceipt, Condition, MetadataError, Write, keys,
+    records::shares::{Amount, SharedAmount, Shares, SharesError},
     types::{self, TypesError as TypesReadError},
 };
 use kith_database::{DatabaseError, GraphIdentity};
@@ -101,7 +101,7 @@ impl GraphRecords {
         let conditions = vec![Condition { key: key.clone(), revision }, shares.condition()];
         let mut writes = types::writes(&document.name, reference, text.to_owned());
         writes.extend([Write::put(key.clone(), next.encode()), shares.write()]);
-        if let Committed::At(revision) = self.commit(conditions, writes).await? {
+        if let CommitReceipt::At(revision) = self.commit(conditions, writes).await? {
             return Ok(TypesWrite::At(revision));
         }
         let snapshot = self.cluster.metadata.read(&key).await.map_err(|error| unavailable(&error))?;
@@ -121,7 +121,7 @@ impl GraphRecords {
         document: &LiveGraphDocument,
         next: Option<&TypesReference>,
     ) -> Result<Shares, Status> {
-        let shares = Shares::read(&*self.cluster.metadata, Shared::Graphs).await;
+        let shares = Shares::read(&*self.cluster.metadata, SharedAmount::Graphs).await;
         let shares = shares.map_err(|error| match error {
             SharesError::Metadata(error) => unavailable(&error),
             SharesError::Document(error) => unreadable(&error),
@@ -143,7 +143,11 @@ impl GraphRecords {
         Ok(GraphIdentity { graph, partitions })
     }
 
-    pub async fn commit(&self, conditions: Vec<Condition>, writes: Vec<Write>) -> Result<Committed, Status> {
+    pub async fn commit(
+        &self,
+        conditions: Vec<Condition>,
+        writes: Vec<Write>,
+    ) -> Result<CommitReceipt, Status> {
         self.cluster.metadata.commit(conditions, writes).await.map_err(|error| unavailable(&error))
     }
 
@@ -158,11 +162,11 @@ impl GraphRecords {
         let dropping = LiveGraphDocument { dropping: true, ..document.clone() };
         let writes = vec![Write::put(live, dropping.encode()), Write::delete(leaders)];
         match self.commit(vec![condition], writes).await? {
-            Committed::At(revision) => {
+            CommitReceipt::At(revision) => {
                 self.cluster.wait_until_visible(revision).await;
                 Ok(revision)
             }
-            Committed::Conflict => {
+            CommitReceipt::Conflict => {
                 let message = format!("graph {:?} was changed at the same time", document.name);
                 Err(kith_wire::status(ErrorCode::Conflict, message, "nothing was changed; try again"))
             }

@@ -50,7 +50,7 @@ pub(super) struct SchemaApply {
 
 /// The result of a [`SchemaApply`], or with `dry_run` the result that it would have.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Applied {
+pub(super) struct SchemaResult {
     /// Whether the graph is new.
     pub is_new: bool,
     /// The changes to the types.
@@ -117,7 +117,7 @@ impl LiveGraphStore {
     /// # Errors
     /// `bad_schema` if the text is invalid or the types cannot be changed in this way, `loaded_graph` or `store_exists` if
     /// the name is taken, and `database_…` if the database cannot be used. The message says whether something has changed.
-    pub(super) async fn apply(&self, request: SchemaApply) -> Result<Applied, Status> {
+    pub(super) async fn apply(&self, request: SchemaApply) -> Result<SchemaResult, Status> {
         check_store_name(&request.graph).map_err(|error| {
             kith_wire::status(ErrorCode::InvalidName, error.to_string(), "choose another name")
         })?;
@@ -147,7 +147,7 @@ impl LiveGraphStore {
         request: &SchemaApply,
         declared: &DeclaredTypes,
         (document, revision, old): (LiveGraphDocument, u64, GraphTypes),
-    ) -> Result<Applied, Status> {
+    ) -> Result<SchemaResult, Status> {
         check_not_dropping(&document)?;
         let is_elsewhere = |storage: &Storage| storage.to_string() != document.storage;
         if request.storage.as_ref().is_some_and(is_elsewhere) {
@@ -157,7 +157,7 @@ impl LiveGraphStore {
         }
         let (types, changes) = old.evolve(declared).map_err(|error| bad_schema(&error))?;
         let storage = document.storage.clone();
-        let applied = Applied { is_new: false, changes, revision: types.revision, storage };
+        let applied = SchemaResult { is_new: false, changes, revision: types.revision, storage };
         let (reference, text) = types_text(&types);
         self.records.check_share(&document, Some(&reference)).await?;
         if request.dry_run {

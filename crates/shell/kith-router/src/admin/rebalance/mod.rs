@@ -18,7 +18,7 @@ use crate::admin::ClusterHandle;
 use document::parts_of;
 use drive::Driver;
 use kith_cluster::metadata::{
-    Committed, Condition, Entry, Write, keys,
+    CommitReceipt, Condition, Entry, Write, keys,
     records::{self, ChangeError},
 };
 use kith_cluster::topology::catch_up;
@@ -33,7 +33,7 @@ use kith_wire::{
     v1::{self, rebalance_request::Command},
 };
 use parking_lot::{Mutex, MutexGuard};
-use plan::{Planned, Planner};
+use plan::{PlannedRebalance, Planner};
 use refused::{begin_status, cannot_continue, no_rebalance, not_heard, not_settled, push_running, running};
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use tonic::Status;
@@ -173,7 +173,7 @@ impl Rebalancer {
                         let absent = Condition { key: keys::REBALANCE_ASKED.to_owned(), revision: 0 };
                         let write = Write::put(keys::REBALANCE_ASKED, value.clone());
                         let committed = self.cluster.metadata.commit(vec![absent], vec![write]).await;
-                        if let Committed::At(revision) = committed.map_err(unavailable)? {
+                        if let CommitReceipt::At(revision) = committed.map_err(unavailable)? {
                             asked = Some(revision);
                         }
                     }
@@ -198,7 +198,7 @@ impl Rebalancer {
             }
             // This is read before the plan is made, so that no push can begin between the plan and the commit.
             let mut conditions = self.no_push_runs().await?;
-            let Planned { plan, cluster, cluster_revision, dead } =
+            let PlannedRebalance { plan, cluster, cluster_revision, dead } =
                 Planner { cluster: &self.cluster }.plan(asked).await?;
             let reclaims_left = match &ended {
                 Some(entry) => decoded(entry)?.reclaims.len(),
@@ -221,7 +221,7 @@ impl Rebalancer {
             }
             let writes =
                 vec![Write::put(keys::REBALANCE, document.encode()), Write::delete(keys::REBALANCE_ASKED)];
-            if let Committed::At(revision) =
+            if let CommitReceipt::At(revision) =
                 self.cluster.metadata.commit(conditions, writes).await.map_err(unavailable)?
             {
                 let reply = status::recorded(&document)?;

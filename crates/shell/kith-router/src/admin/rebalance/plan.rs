@@ -21,7 +21,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use tonic::Status;
 
 /// A plan, and the state that it is based on.
-pub(super) struct Planned {
+pub(super) struct PlannedRebalance {
     pub plan: RebalancePlan,
     pub cluster: ClusterDocument,
     pub cluster_revision: u64,
@@ -35,7 +35,7 @@ pub(super) struct Planner<'a> {
 
 impl Planner<'_> {
     /// Plans the change to a shape.
-    pub async fn plan(&self, asked: &v1::ShapeRequest) -> Result<Planned, Status> {
+    pub async fn plan(&self, asked: &v1::ShapeRequest) -> Result<PlannedRebalance, Status> {
         let snapshot = self.cluster.metadata.read(keys::CLUSTER).await.map_err(unavailable)?;
         let other = |detail: String| records::other_release(detail);
         let entry = snapshot.get(keys::CLUSTER).ok_or_else(|| other("there is no cluster yet".to_owned()))?;
@@ -56,7 +56,7 @@ impl Planner<'_> {
         {
             check_is_current(&self.cluster.dialer, group, &topology).await?;
         }
-        Ok(Planned { plan, cluster, cluster_revision: entry.revision, dead })
+        Ok(PlannedRebalance { plan, cluster, cluster_revision: entry.revision, dead })
     }
 
     /// Returns the nodes of the table that are down. Fails if a node that would receive partitions is down.

@@ -9,11 +9,11 @@ use super::{
     lifetime::StoreRegistry,
     properties::PropertyStores,
     push::{Progress, Push},
-    run::{Pushes, Served},
+    run::{PushResult, Pushes},
 };
 use crate::admin::{ClusterHandle, UploadSettings};
 use kith_cluster::metadata::records::{
-    ChangeCaller, ChangeError, Changed, bounds, change, define, read, unknown_command,
+    ChangeCaller, ChangeError, WrittenChange, bounds, change, define, read, unknown_command,
 };
 use kith_cluster::{FailPoint, place::ReadFrom};
 use kith_topology::versions::{Command, PushId, Trust};
@@ -78,7 +78,7 @@ impl Stores {
     ///
     /// # Errors
     /// Returns the status for the caller. Unless the metadata store failed, the old version stays served.
-    pub(crate) async fn push(&self, push: &Push, progress: &Progress) -> Result<Served, Status> {
+    pub(crate) async fn push(&self, push: &Push, progress: &Progress) -> Result<PushResult, Status> {
         self.pushes.push(push, progress).await
     }
 
@@ -160,7 +160,7 @@ impl Stores {
             PropertyStores { cluster: &self.cluster }.check(store, properties).await?;
         }
         let altered = define(&*self.cluster.metadata, store, caller, |definition| alter(definition, asked));
-        let Changed { before, document, revision, effects } = altered.await?;
+        let WrittenChange { before, document, revision, effects } = altered.await?;
         self.cluster.wait_until_visible(revision).await;
         let reply = reply(&document, 0);
         self.cleaner.clean_dropped(before, document, &effects).await;
@@ -193,7 +193,7 @@ impl Stores {
         let changed = change(&*self.cluster.metadata, store, caller, &[command]).await?;
         FailPoint::ChangeWritten.reach();
         let took = started.elapsed();
-        let Changed { before, document, effects, revision } = changed;
+        let WrittenChange { before, document, effects, revision } = changed;
         let (was, after) = (before.current(), document.current());
         let mut reply = reply(&document, was.map_or(0, |current| current.version));
         if was.map(|current| current.version) != after.map(|current| current.version) {

@@ -5,7 +5,7 @@ use crate::admin::{ClusterHandle, own_status};
 use futures::future::join_all;
 use kith_cluster::freshness::LEASE_TTL;
 use kith_cluster::metadata::keys;
-use kith_topology::versions::{Fence, Followed};
+use kith_topology::versions::{Fence, RouterProgress};
 use kith_wire::{documents::StoreDocument, v1};
 use std::{
     collections::BTreeSet,
@@ -51,7 +51,7 @@ impl RouterFence {
             }
             tokio::time::sleep(FENCE_RETRY).await;
         }
-        for router in fence.routers().iter().filter(|(_, followed)| **followed != Followed::Seen) {
+        for router in fence.routers().iter().filter(|(_, followed)| **followed != RouterProgress::Seen) {
             let (router, state) = (router.0, router.1.name());
             tracing::warn!(router, revision, state, "a router has not followed a change of what is served");
         }

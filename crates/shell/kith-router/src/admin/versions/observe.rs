@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 /// The facts about one store that the metrics show.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Observed {
+pub(crate) struct StoreFacts {
     /// The time since the served version was pushed; `None` if none is served.
     pub version_age: Option<Duration>,
     /// The time since the running push began; `None` if none is running.
@@ -16,9 +16,9 @@ pub(crate) struct Observed {
 }
 
 /// Returns what the metrics show of `store` now.
-pub(crate) fn observed(store: &StoreDocument, now: UnixMillis) -> Observed {
+pub(crate) fn observed(store: &StoreDocument, now: UnixMillis) -> StoreFacts {
     let since = |at: u64| Duration::from_millis(now.0.saturating_sub(at));
-    Observed {
+    StoreFacts {
         version_age: store.current().map(|current| since(current.pushed_at)),
         push_runs: store.running.as_ref().map(|running| since(running.since)),
         is_frozen: store.frozen.is_some(),
@@ -36,11 +36,11 @@ pub(crate) fn last_push(store: &StoreDocument) -> Option<&'static str> {
 }
 
 /// Shows all stores in the metrics. Gauges of stores that are gone are reset.
-pub(super) fn show(stores: &[StoreDocument], shown: &mut BTreeMap<String, Observed>, now: UnixMillis) {
-    let current: BTreeMap<String, Observed> =
+pub(super) fn show(stores: &[StoreDocument], shown: &mut BTreeMap<String, StoreFacts>, now: UnixMillis) {
+    let current: BTreeMap<String, StoreFacts> =
         stores.iter().map(|store| (store.name.clone(), observed(store, now))).collect();
     for name in shown.keys().filter(|name| !current.contains_key(*name)) {
-        gauges(name, &Observed::default());
+        gauges(name, &StoreFacts::default());
     }
     for (name, observed) in &current {
         gauges(name, observed);
@@ -48,7 +48,7 @@ pub(super) fn show(stores: &[StoreDocument], shown: &mut BTreeMap<String, Observ
     *shown = current;
 }
 
-fn gauges(store: &str, observed: &Observed) {
+fn gauges(store: &str, observed: &StoreFacts) {
     let seconds = |time: Option<Duration>| time.map_or(0.0, |time| time.as_secs_f64());
     let gauge =
         |name: &'static str, value: f64| metrics::gauge!(name, "store" => store.to_owned()).set(value);
@@ -79,7 +79,7 @@ mod tests {
             history: vec![],
         };
         let now = UnixMillis(10_000);
-        assert_eq!((observed(&store, now), last_push(&store)), (Observed::default(), None));
+        assert_eq!((observed(&store, now), last_push(&store)), (StoreFacts::default(), None));
         store.versions.push(VersionDocument {
             version: 1,
             state: "current".to_owned(),
@@ -110,7 +110,7 @@ mod tests {
             cancelled: cancelled.map(str::to_owned),
         };
         store.history.extend([entry("push", Some("bob cancelled it")), entry("hold", None)]);
-        let expected = Observed {
+        let expected = StoreFacts {
             version_age: Some(Duration::from_secs(6)),
             push_runs: Some(Duration::ZERO),
             is_frozen: false,

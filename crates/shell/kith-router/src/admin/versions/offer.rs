@@ -7,7 +7,7 @@ use crate::admin::ClusterHandle;
 use kith_cluster::place::{self, PlaceError, ReadFrom, UrlRefused};
 use kith_engine::{FetchError, MANIFEST_NAME, Manifest, ObjectError, OpenError};
 use kith_files::objects::{Location, Objects};
-use kith_net::server::security::audit::{self, Refused};
+use kith_net::server::security::audit::{self, RefusedCall};
 use kith_schema::{Schema, may_follow};
 use kith_types::{ErrorCode, with_causes};
 use kith_wire::documents::{ComponentDocument, StoreDocument};
@@ -114,7 +114,7 @@ impl Offer<'_> {
 
 /// Writes one line to the audit log.
 fn refused(push: &Push, code: ErrorCode, reason: &str) {
-    audit::refused(&Refused {
+    audit::refused(&RefusedCall {
         subject: &push.who,
         method: "push",
         store: &push.store,

@@ -16,8 +16,8 @@ use futures::StreamExt;
 use kith_cluster::metadata::{
     keys,
     records::{
-        ChangeCaller, ChangeError, Changed, Known, New, bounds, change, change_known, conflict, read,
-        state_of,
+        ChangeCaller, ChangeError, New, StoreRecord, WrittenChange, bounds, change, change_known, conflict,
+        read, state_of,
     },
 };
 use kith_cluster::{FailPoint, place::ReadFrom};
@@ -45,7 +45,7 @@ const WATCH_RETRY: Duration = Duration::from_secs(1);
 
 /// The result of a push.
 #[derive(Clone, Debug)]
-pub struct Served {
+pub struct PushResult {
     /// The version that the store serves.
     pub version: StoreVersion,
     /// The duration in microseconds of the one write that made it current; `None` if an earlier call made it current.
@@ -73,7 +73,7 @@ impl Pushes {
     ///
     /// # Errors
     /// Returns the status for the caller. Unless the metadata store failed, the old version stays served.
-    pub async fn push(&self, push: &Push, progress: &Progress) -> Result<Served, Status> {
+    pub async fn push(&self, push: &Push, progress: &Progress) -> Result<PushResult, Status> {
         let ended = self.run(push, progress).await;
         if let Some(outcome) = outcome(&ended) {
             metrics::counter!("kith_router_pushes_total", "store" => push.store.clone(), "outcome" => outcome)
@@ -82,13 +82,13 @@ impl Pushes {
         match ended {
             Ok(served) => Ok(served),
             Err(ChangeError::Refused(Refusal::AlreadyPushed { version, .. })) => {
-                Ok(Served { version, flip_us: None, routers: Vec::new() })
+                Ok(PushResult { version, flip_us: None, routers: Vec::new() })
             }
             Err(error) => Err(error.to_status(&push.store)),
         }
     }
 
-    async fn run(&self, push: &Push, progress: &Progress) -> Result<Served, ChangeError> {
+    async fn run(&self, push: &Push, progress: &Progress) -> Result<PushResult, ChangeError> {
         check_name(&push.store)?;
         let (read_from, hand_over) = (&*self.read_from, self.cleaner.uploads.hand_over);
         let offer = Offer { push, cluster: &self.cluster, read_from, hand_over };
@@ -109,8 +109,8 @@ struct PushRun<'a> {
 }
 
 impl PushRun<'_> {
-    async fn run(&self) -> Result<Served, ChangeError> {
-        let Changed { document, revision, .. } = self.begin().await?;
+    async fn run(&self) -> Result<PushResult, ChangeError> {
+        let WrittenChange { document, revision, .. } = self.begin().await?;
         FailPoint::PushBegun.reach();
         let (cluster, push, progress) = (&self.pushes.cluster, self.push, self.progress);
         let prepare = async {
@@ -158,7 +158,7 @@ impl PushRun<'_> {
         }
     }
 
-    async fn begin(&self) -> Result<Changed, ChangeError> {
+    async fn begin(&self) -> Result<WrittenChange, ChangeError> {
         let (Pushes { cluster: handle, caretaker, .. }, push) = (self.pushes, self.push);
         handle.wait_until_live().await?;
         let (started, mut tries) = (Instant::now(), 0);
@@ -197,12 +197,15 @@ impl PushRun<'_> {
     }
 
     /// Returns the record of a graph that is loaded for the first time. It is written when its first push begins.
-    async fn new_graph(&self, name: &str, caller: ChangeCaller<'_>) -> Result<Known, ChangeError> {
+    async fn new_graph(&self, name: &str, caller: ChangeCaller<'_>) -> Result<StoreRecord, ChangeError> {
         let definition = DefinitionDocument::new(HoldsDocument::Graph);
-        Ok(Known { document: self.pushes.registry.new_store(name, definition, caller).await?, revision: 0 })
+        Ok(StoreRecord {
+            document: self.pushes.registry.new_store(name, definition, caller).await?,
+            revision: 0,
+        })
     }
 
-    async fn flip(&self, outcomes: Vec<Command>) -> Result<Served, ChangeError> {
+    async fn flip(&self, outcomes: Vec<Command>) -> Result<PushResult, ChangeError> {
         let (Pushes { cluster: handle, .. }, push) = (self.pushes, self.push);
         let commands: Vec<Command> =
             outcomes.into_iter().chain([Command::Flip { push: push.push.clone() }]).collect();
@@ -226,7 +229,7 @@ impl PushRun<'_> {
         let version = StoreVersion(changed.document.current().map_or(0, |current| current.version));
         self.pushes.cleaner.clean(changed.before, changed.document).await;
         FailPoint::PushCleaned.reach();
-        Ok(Served { version, flip_us: Some(flip_us), routers })
+        Ok(PushResult { version, flip_us: Some(flip_us), routers })
     }
 
     async fn give_up(&self, error: &ChangeError) {
@@ -258,7 +261,7 @@ impl PushRun<'_> {
 
 /// Returns how a push ended, for the metric. A push of an unknown store is not counted, because callers could invent any
 /// number of names.
-fn outcome(ended: &Result<Served, ChangeError>) -> Option<&'static str> {
+fn outcome(ended: &Result<PushResult, ChangeError>) -> Option<&'static str> {
     match ended {
         Ok(_) => Some("done"),
         Err(ChangeError::Unknown | ChangeError::Refused(Refusal::AlreadyPushed { .. })) => None,

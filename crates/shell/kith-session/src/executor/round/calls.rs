@@ -24,7 +24,7 @@ pub(super) struct Rest {
 }
 
 /// A request to be sent. It ends without an answer when the other end of `cancelled` is dropped.
-pub(super) struct Outgoing {
+pub(super) struct OutgoingRequest {
     pub request: RequestId,
     pub transport: Arc<dyn Transport>,
     pub addr: String,
@@ -32,7 +32,7 @@ pub(super) struct Outgoing {
     pub cancelled: oneshot::Receiver<()>,
 }
 
-impl Outgoing {
+impl OutgoingRequest {
     /// Asks for the answer in one message.
     pub async fn whole(self) -> Call {
         let Self { request, transport, addr, message, cancelled } = self;

@@ -2,8 +2,8 @@
 
 use kith_live::AssociationAnswer;
 use kith_operators::{
-    AssociationsEntry, EdgesEntry, ListEntry, Missing as MissingKeys, ObjectEntry, Part, Record, RecordError,
-    Value, sets::Scratch,
+    AssociationsEntry, EdgesEntry, ListEntry, MissingKeys, ObjectEntry, Part, Record, RecordError, Value,
+    sets::Scratch,
 };
 use kith_query::{FanOut, QueryError};
 use kith_routing::execution::Failure;

@@ -12,7 +12,7 @@ pub(crate) use conclude::DeliveryEnd;
 pub(super) use question::RoundQuestion;
 pub(super) use reached::ReadPoints;
 
-use super::{Asking, Executor, Planned, Reached, RoundOutcome, failure::query_error};
+use super::{Executor, FanOutCall, PlannedFanOut, ReachedPoints, RoundOutcome, failure::query_error};
 use crate::{alarm::Alarm, profile::Trace};
 use calls::Call;
 use conclude::{ids_in, mark_damaged, merged};
@@ -36,7 +36,7 @@ use trace::RoundTrace;
 /// One fan-out under way.
 pub(super) struct Round<'a> {
     question: RoundQuestion<'a>,
-    planned: &'a Planned,
+    planned: &'a PlannedFanOut,
     execution: Execution,
     downs: broadcast::Receiver<NodeId>,
     /// Requests under way. Dropping one cancels it.
@@ -46,7 +46,7 @@ pub(super) struct Round<'a> {
     open: BTreeMap<RequestId, Open>,
     parts: Vec<Part>,
     /// Answers that may still come to count: `Disposition::Held`.
-    held: BTreeMap<RequestId, (Part, Reached)>,
+    held: BTreeMap<RequestId, (Part, ReachedPoints)>,
     trace: RoundTrace<'a>,
     /// Messages of nodes, for errors.
     reasons: Vec<String>,
@@ -80,12 +80,12 @@ struct Open {
 impl<'a> Round<'a> {
     pub(super) fn new(
         executor: &'a Executor,
-        asking: &Asking<'a>,
-        planned: &'a Planned,
+        asking: &FanOutCall<'a>,
+        planned: &'a PlannedFanOut,
         trace: &'a mut Trace,
         in_parts: bool,
     ) -> Self {
-        let &Asking { pinned, fan_out, reached, .. } = asking;
+        let &FanOutCall { pinned, fan_out, reached, .. } = asking;
         let fleet = &executor.fleet;
         let how = execution_options(executor, asking, planned);
         Self {
@@ -293,8 +293,12 @@ impl Drop for Round<'_> {
 }
 
 /// The options of the execution. The operator decides whether nodes may be asked twice.
-fn execution_options(executor: &Executor, asking: &Asking<'_>, planned: &Planned) -> ExecutionOptions {
-    let &Asking { fan_out, options, deadline, .. } = asking;
+fn execution_options(
+    executor: &Executor,
+    asking: &FanOutCall<'_>,
+    planned: &PlannedFanOut,
+) -> ExecutionOptions {
+    let &FanOutCall { fan_out, options, deadline, .. } = asking;
     ExecutionOptions {
         deadline: Some(executor.fleet.at(deadline)),
         partial: options.partial,

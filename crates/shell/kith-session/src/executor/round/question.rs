@@ -1,13 +1,13 @@
 //! The question of a fan-out, and the requests that ask it.
 
-use super::{super::Asking, Executor, reached::ReadPoints};
+use super::{super::FanOutCall, Executor, reached::ReadPoints};
 use kith_live::Ticket;
 use kith_operators::Operator;
 use kith_query::{
     FanOut, QueryOptions, Scope,
     convert::{operator_to_wire, workflow_to_wire},
 };
-use kith_topology::{Pin, Pinned, Topology};
+use kith_topology::{Pin, PinnedGraph, Topology};
 use kith_wire::{body::encode_keys, v1};
 use std::time::Instant;
 
@@ -15,7 +15,7 @@ use std::time::Instant;
 pub(in crate::executor) struct RoundQuestion<'a> {
     pub executor: &'a Executor,
     pub topology: &'a Topology,
-    pub pinned: &'a Pinned,
+    pub pinned: &'a PinnedGraph,
     pub fan_out: &'a FanOut,
     pub options: &'a QueryOptions,
     pub deadline: Instant,
@@ -27,8 +27,8 @@ pub(in crate::executor) struct RoundQuestion<'a> {
 }
 
 impl<'a> RoundQuestion<'a> {
-    pub fn new(executor: &'a Executor, asking: &Asking<'a>, in_parts: bool) -> Self {
-        let &Asking { topology, pinned, fan_out, options, deadline, .. } = asking;
+    pub fn new(executor: &'a Executor, asking: &FanOutCall<'a>, in_parts: bool) -> Self {
+        let &FanOutCall { topology, pinned, fan_out, options, deadline, .. } = asking;
         let plan = operator_to_wire(&fan_out.plan);
         let proofs = matches!(fan_out.plan, Operator::Lookup);
         Self { executor, topology, pinned, fan_out, options, deadline, plan, in_parts, proofs }

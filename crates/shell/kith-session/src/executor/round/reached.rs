@@ -1,7 +1,7 @@
 //! The points of the logs at which nodes read the partitions of a live graph. All answers of a query show each partition at
 //! one point.
 
-use super::Reached;
+use super::ReachedPoints;
 use kith_live::Ticket;
 use kith_topology::Pin;
 use kith_types::PartitionId;
@@ -10,23 +10,23 @@ use kith_wire::v1;
 /// The points of the logs at which the answers that count were read. Only used for live graphs.
 pub(in crate::executor) struct ReadPoints {
     pin: Pin,
-    points: Reached,
+    points: ReachedPoints,
 }
 
 impl ReadPoints {
     /// Begins with the points at which the query has read partitions before.
-    pub fn new(pin: Pin, points: Reached) -> Self {
+    pub fn new(pin: Pin, points: ReachedPoints) -> Self {
         Self { pin, points }
     }
 
     /// The points at which a reply was read; none for a loaded graph or a store. `None` if the reply does not name them, or
     /// is about another state than was asked for.
-    pub fn of_reply(&self, reply: &v1::EvaluateReply) -> Option<Reached> {
+    pub fn of_reply(&self, reply: &v1::EvaluateReply) -> Option<ReachedPoints> {
         points_of(self.pin, &reply.served)
     }
 
     /// The first partition that was read at another point than in the answers that count.
-    pub fn moved(&self, points: &Reached) -> Option<PartitionId> {
+    pub fn moved(&self, points: &ReachedPoints) -> Option<PartitionId> {
         let mut moved = points
             .iter()
             .filter(|(partition, point)| self.points.get(partition).is_some_and(|known| known != *point));
@@ -34,7 +34,7 @@ impl ReadPoints {
     }
 
     /// Notes the points of an answer that counts. Returns `false` if other answers show a partition at another point.
-    pub fn note(&mut self, points: Reached) -> bool {
+    pub fn note(&mut self, points: ReachedPoints) -> bool {
         let is_one_state = self.moved(&points).is_none();
         for (partition, point) in points {
             self.points.entry(partition).or_insert(point);
@@ -53,16 +53,16 @@ impl ReadPoints {
     }
 
     /// Takes out the points.
-    pub fn take(&mut self) -> Reached {
+    pub fn take(&mut self) -> ReachedPoints {
         std::mem::take(&mut self.points)
     }
 }
 
-fn points_of(pin: Pin, served: &[v1::Served]) -> Option<Reached> {
+fn points_of(pin: Pin, served: &[v1::Served]) -> Option<ReachedPoints> {
     match pin {
         Pin::Version(version) => {
             let is_it = |served: &v1::Served| served.version == version && served.ticket.is_empty();
-            served.iter().all(is_it).then(Reached::new)
+            served.iter().all(is_it).then(ReachedPoints::new)
         }
         Pin::Live { identity } => {
             let [served] = served else { return None };
@@ -78,7 +78,7 @@ mod tests {
     use kith_types::LogPoint;
 
     fn ticket(graph: u64) -> Ticket {
-        Ticket { points: Reached::from([(PartitionId(3), LogPoint::new(1, 9))]), ..Ticket::new(graph) }
+        Ticket { points: ReachedPoints::from([(PartitionId(3), LogPoint::new(1, 9))]), ..Ticket::new(graph) }
     }
 
     fn live(ticket: &Ticket) -> v1::Served {
@@ -98,7 +98,7 @@ mod tests {
     fn a_reply_of_a_loaded_graph_is_of_the_version_that_was_asked() {
         let pin = Pin::Version(4);
         let version = |version| v1::Served::of_version("g".to_owned(), version);
-        assert_eq!(points_of(pin, &[version(4)]), Some(Reached::new()));
+        assert_eq!(points_of(pin, &[version(4)]), Some(ReachedPoints::new()));
         assert_eq!(points_of(pin, &[version(5)]), None);
         assert_eq!(points_of(pin, &[live(&ticket(7))]), None);
     }

@@ -1,6 +1,6 @@
 //! Sends the requests of a fan-out.
 
-use super::{Open, Round, calls::Outgoing};
+use super::{Open, Round, calls::OutgoingRequest};
 use kith_routing::execution::{Cause, RequestId};
 use kith_types::NodeId;
 use kith_wire::v1;
@@ -34,7 +34,7 @@ impl Round<'_> {
         self.trace.sent(request, node, group, keys.len(), cause);
         let sent = fleet.now();
         self.open.insert(request, Open { charge, keys, heard: 0, sent, _cancel: cancel });
-        let outgoing = Outgoing { request, transport, addr, message, cancelled };
+        let outgoing = OutgoingRequest { request, transport, addr, message, cancelled };
         match self.question.in_parts {
             true => self.calls.push(outgoing.in_parts()),
             false => self.calls.push(outgoing.whole()),

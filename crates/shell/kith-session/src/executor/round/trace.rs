@@ -1,6 +1,6 @@
 //! Records one fan-out for the profile.
 
-use crate::executor::Planned;
+use crate::executor::PlannedFanOut;
 use crate::profile::Trace;
 use kith_routing::execution::{Cause, RequestId};
 use kith_types::NodeId;
@@ -17,7 +17,7 @@ pub(super) struct RoundTrace<'a> {
 }
 
 impl<'a> RoundTrace<'a> {
-    pub fn new(trace: &'a mut Trace, purpose: &str, planned: &Planned) -> Self {
+    pub fn new(trace: &'a mut Trace, purpose: &str, planned: &PlannedFanOut) -> Self {
         let profile =
             trace.is_wanted().then(|| v1::RoundProfile { name: purpose.to_owned(), ..planned.profile() });
         Self { trace, started: Instant::now(), profile, open: BTreeMap::new() }

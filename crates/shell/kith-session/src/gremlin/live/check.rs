@@ -1,11 +1,11 @@
 //! Checks of a traversal of a live graph that need only the types of the graph, before anything is read or changed.
 
-use super::{fields::Typed, labels};
+use super::{fields::WrittenType, labels};
 use kith_gremlin::value::{Symbol, Token, Value};
 use kith_live::GraphTypes;
 use kith_query::QueryError;
 use kith_schema::Schema;
-use kith_traversal::plan::{Given, Kind, Plan, PropertyGiven};
+use kith_traversal::plan::{Kind, KnownArgument, Plan, PropertyGiven};
 use kith_types::ErrorCode;
 use std::sync::Arc;
 
@@ -17,14 +17,14 @@ pub(in crate::gremlin) fn check(plan: &Plan, types: &Arc<GraphTypes>) -> Result<
         }
         Kind::AddVertex { label, properties } => match text_of(label) {
             Some(label) if !names(properties, Token::Label) => {
-                check_properties(Typed::object(types, label)?, properties)
+                check_properties(WrittenType::object(types, label)?, properties)
             }
             _ => Ok(()),
         },
         Kind::AddEdge { label, properties, .. } => match text_of(label) {
             Some(label) if !names(properties, Token::Label) => {
                 labels::labelled(types, label)?;
-                check_properties(Typed::association(types, label)?, properties)
+                check_properties(WrittenType::association(types, label)?, properties)
             }
             _ => Ok(()),
         },
@@ -36,9 +36,9 @@ pub(in crate::gremlin) fn check(plan: &Plan, types: &Arc<GraphTypes>) -> Result<
     })
 }
 
-fn text_of(given: &Given) -> Option<&Arc<str>> {
+fn text_of(given: &KnownArgument) -> Option<&Arc<str>> {
     match given {
-        Given::Value(Value::String(text)) => Some(text),
+        KnownArgument::Value(Value::String(text)) => Some(text),
         _ => None,
     }
 }
@@ -46,21 +46,21 @@ fn text_of(given: &Given) -> Option<&Arc<str>> {
 /// Whether properties set the id or the label of a new element.
 fn names(properties: &[PropertyGiven], token: Token) -> bool {
     let wanted = Value::Symbol(Symbol::Token(token));
-    properties.iter().any(|property| matches!(&property.key, Given::Value(key) if *key == wanted))
+    properties.iter().any(|property| matches!(&property.key, KnownArgument::Value(key) if *key == wanted))
 }
 
 /// Checks the properties of a new element: all of them together if all are known, otherwise those that are.
-fn check_properties(typed: Typed, properties: &[PropertyGiven]) -> Result<(), QueryError> {
+fn check_properties(typed: WrittenType, properties: &[PropertyGiven]) -> Result<(), QueryError> {
     let mut known = Vec::with_capacity(properties.len());
     let mut are_all_known = true;
     for property in properties {
         match (&property.key, &property.value) {
-            (Given::Value(Value::String(_)), Given::Value(Value::Null)) => {}
-            (Given::Value(Value::String(key)), Given::Value(value)) => {
+            (KnownArgument::Value(Value::String(_)), KnownArgument::Value(Value::Null)) => {}
+            (KnownArgument::Value(Value::String(key)), KnownArgument::Value(value)) => {
                 known.retain(|(other, _)| other != key);
                 known.push((Arc::clone(key), value.clone()));
             }
-            (Given::Value(Value::Symbol(_)), _) => {}
+            (KnownArgument::Value(Value::Symbol(_)), _) => {}
             _ => are_all_known = false,
         }
     }

@@ -9,19 +9,19 @@ use crate::gremlin::{
 use kith_gremlin::value::ElementId;
 use kith_operators::Operator;
 use kith_query::FanOut;
-use kith_traversal::explain::Asks;
+use kith_traversal::explain::StepQuestion;
 use std::collections::BTreeSet;
 
 /// The first fan-out that answers a question about vertices with these ids, as far as it matters for where it goes. `None` if
 /// none of the ids can be that of a vertex.
-pub(in crate::gremlin) fn first(ids: &[ElementId], asks: &Asks) -> Option<FanOut> {
+pub(in crate::gremlin) fn first(ids: &[ElementId], asks: &StepQuestion) -> Option<FanOut> {
     let ids: BTreeSet<u64> = ids.iter().filter_map(number).collect();
     let ids: Vec<u64> = ids.into_iter().collect();
     let (purpose, plan) = match asks {
-        Asks::Vertices { .. } => ("vertices", Operator::Objects { with_data: false }),
-        Asks::Degree { .. } => ("degrees", Operator::Keys),
-        Asks::Hop { .. } => ("edges", Operator::Keys),
-        Asks::Reach { .. } | Asks::CountReached { .. } if !ids.is_empty() => {
+        StepQuestion::Vertices { .. } => ("vertices", Operator::Objects { with_data: false }),
+        StepQuestion::Degree { .. } => ("degrees", Operator::Keys),
+        StepQuestion::Hop { .. } => ("edges", Operator::Keys),
+        StepQuestion::Reach { .. } | StepQuestion::CountReached { .. } if !ids.is_empty() => {
             return Some(union_of_keys("reached vertices", &ids, Operator::Keys));
         }
         _ => return None,
@@ -31,39 +31,39 @@ pub(in crate::gremlin) fn first(ids: &[ElementId], asks: &Asks) -> Option<FanOut
 
 /// Describes how the graph answers a question. `one_or_more` says which kinds of fan-outs ask for one vertex and for
 /// more.
-pub(in crate::gremlin) fn described(asks: &Asks, one_or_more: &str) -> String {
+pub(in crate::gremlin) fn described(asks: &StepQuestion, one_or_more: &str) -> String {
     match asks {
-        Asks::Vertices { .. } => format!("fan-out: {one_or_more}; once"),
-        Asks::AllVertices => format!(
+        StepQuestion::Vertices { .. } => format!("fan-out: {one_or_more}; once"),
+        StepQuestion::AllVertices => format!(
             "fan-out: one broadcast for all ids; then non-union, for every {LOOKED_UP_AT_ONCE} ids, which are vertices if they are objects"
         ),
-        Asks::Sought { .. } => {
+        StepQuestion::Sought { .. } => {
             "fan-out: one broadcast for each type, if all types have an index; otherwise as for all vertices"
                 .to_owned()
         }
-        Asks::Edges { .. } => format!("fan-out: {one_or_more}; once for all labels"),
-        Asks::AllEdges => {
+        StepQuestion::Edges { .. } => format!("fan-out: {one_or_more}; once for all labels"),
+        StepQuestion::AllEdges => {
             format!("fan-out: one broadcast for all ids; then non-union, for every {EXPANDED_AT_ONCE} ids")
         }
-        Asks::Reach { .. } | Asks::CountReached { .. } => {
+        StepQuestion::Reach { .. } | StepQuestion::CountReached { .. } => {
             format!(
                 "fan-out: {UNION_OF_ONE_OR_MORE}; once all have come, for all labels; as for a hop if one of the types has \
                  no adjacency"
             )
         }
-        Asks::LeadsTo { .. } => format!(
+        StepQuestion::LeadsTo { .. } => format!(
             "fan-out: for each batch {UNION_OF_ONE_OR_MORE}; once for all labels; as for a hop if one of the types has no \
              adjacency"
         ),
-        Asks::Path { .. } => format!(
+        StepQuestion::Path { .. } => format!(
             "fan-out: for each hop {one_or_more}; once for all labels, and single-key for the rest of long lists"
         ),
-        Asks::Hop { .. } => format!(
+        StepQuestion::Hop { .. } => format!(
             "fan-out: for each batch {one_or_more}; once for all labels, and single-key for the rest of long lists"
         ),
-        Asks::Degree { .. } => format!("fan-out: for each batch {one_or_more}; once for all labels"),
-        Asks::Properties { .. } => format!("fan-out: for each batch {one_or_more}"),
-        Asks::Write => "one write for each change".to_owned(),
-        Asks::SearchAndWrite => "a search, and one write for each change".to_owned(),
+        StepQuestion::Degree { .. } => format!("fan-out: for each batch {one_or_more}; once for all labels"),
+        StepQuestion::Properties { .. } => format!("fan-out: for each batch {one_or_more}"),
+        StepQuestion::Write => "one write for each change".to_owned(),
+        StepQuestion::SearchAndWrite => "a search, and one write for each change".to_owned(),
     }
 }

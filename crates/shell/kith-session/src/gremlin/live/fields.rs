@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// A type whose fields are written.
 #[derive(Clone, Debug)]
-pub(super) struct Typed {
+pub(super) struct WrittenType {
     types: Arc<GraphTypes>,
     id: TypeId,
     name: String,
@@ -20,7 +20,7 @@ pub(super) struct Typed {
     is_open: bool,
 }
 
-impl Typed {
+impl WrittenType {
     /// The object type with this name, also if the first write adds it to an open graph.
     ///
     /// # Errors

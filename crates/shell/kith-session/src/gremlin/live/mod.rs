@@ -33,7 +33,7 @@ use kith_live::GraphTypes;
 use kith_query::{QueryError, QueryOptions, Served};
 use kith_traversal::{
     evaluate::{Limits, Meter, of_vertices},
-    graph::{Answer, Expansion, Graph, Mutation, Notes, Sought, Wanted, ends},
+    graph::{Answer, Expansion, Graph, Mutation, Notes, VertexSearch, WantedProperties, ends},
 };
 use kith_wire::v1;
 use parking_lot::Mutex;
@@ -112,7 +112,11 @@ impl Graph for LiveGraph<'_> {
         number(id).map(number_id)
     }
 
-    fn vertices(&self, ids: Vec<ElementId>, wanted: Wanted) -> Answer<'_, Vec<Option<Arc<Vertex>>>> {
+    fn vertices(
+        &self,
+        ids: Vec<ElementId>,
+        wanted: WantedProperties,
+    ) -> Answer<'_, Vec<Option<Arc<Vertex>>>> {
         async move { self.reads.found_vertices(&ids, &wanted).await }.boxed()
     }
 
@@ -124,7 +128,7 @@ impl Graph for LiveGraph<'_> {
         async move { self.scan.vertices(&self.reads, after, limit).await }.boxed()
     }
 
-    fn find_vertices(&self, sought: Sought) -> Answer<'_, Option<Vec<Arc<Vertex>>>> {
+    fn find_vertices(&self, sought: VertexSearch) -> Answer<'_, Option<Vec<Arc<Vertex>>>> {
         async move { self.reads.sought_vertices(&sought).await }.boxed()
     }
 

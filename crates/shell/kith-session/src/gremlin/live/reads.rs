@@ -19,7 +19,7 @@ use kith_operators::{ObjectEntry, Operator, Value as Evaluated};
 use kith_query::QueryError;
 use kith_traversal::{
     evaluate::{Meter, of_edges, of_json, of_vertices},
-    graph::{Expansion, Wanted},
+    graph::{Expansion, WantedProperties},
 };
 use parking_lot::Mutex;
 use std::{
@@ -61,13 +61,14 @@ impl LiveReads<'_> {
     pub(super) async fn found_vertices(
         &self,
         ids: &[ElementId],
-        wanted: &Wanted,
+        wanted: &WantedProperties,
     ) -> Result<Vec<Option<Arc<Vertex>>>, GremlinError> {
         let numbers: Vec<Option<u64>> = ids.iter().map(number).collect();
-        let objects = self.objects(numbers.iter().flatten().copied(), *wanted != Wanted::None).await?;
+        let objects =
+            self.objects(numbers.iter().flatten().copied(), *wanted != WantedProperties::None).await?;
         let types = self.types();
         let data = objects.values().map(|object| of_json(&object.data));
-        let data = if *wanted == Wanted::None { 0 } else { data.sum() };
+        let data = if *wanted == WantedProperties::None { 0 } else { data.sum() };
         self.meter.lend(of_vertices(objects.len()).saturating_add(data))?;
         let vertex =
             |number: Option<u64>| objects.get(&number?).map(|object| vertex_of(&types, object, wanted));

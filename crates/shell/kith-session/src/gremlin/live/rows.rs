@@ -9,7 +9,7 @@ use kith_gremlin::{
 };
 use kith_live::{GraphTypes, ListedAssociation, ObjectAnswer};
 use kith_schema::Schema;
-use kith_traversal::graph::{UNKNOWN_LABEL, Wanted};
+use kith_traversal::graph::{UNKNOWN_LABEL, WantedProperties};
 use serde_json::{Map, Value as Json};
 use std::sync::Arc;
 
@@ -24,15 +24,15 @@ pub(super) fn known_vertex(id: u64, kind: Arc<str>) -> Arc<Vertex> {
 }
 
 /// An object as a vertex, with the wanted properties.
-pub(super) fn vertex_of(types: &GraphTypes, object: &ObjectAnswer, wanted: &Wanted) -> Arc<Vertex> {
+pub(super) fn vertex_of(types: &GraphTypes, object: &ObjectAnswer, wanted: &WantedProperties) -> Arc<Vertex> {
     let reference = Arc::new(Vertex::reference(number_id(object.id), object.kind.as_str()));
-    if *wanted == Wanted::None {
+    if *wanted == WantedProperties::None {
         return reference;
     }
     let is_wanted = |key: &str| match wanted {
-        Wanted::None => false,
-        Wanted::All => true,
-        Wanted::Keys(keys) => keys.iter().any(|wanted| &**wanted == key),
+        WantedProperties::None => false,
+        WantedProperties::All => true,
+        WantedProperties::Keys(keys) => keys.iter().any(|wanted| &**wanted == key),
     };
     let kind = types.object(&object.kind).map(|(_, kind)| kind);
     let (schema, is_open) = (kind.and_then(|it| it.schemas.last()), kind.is_none_or(|kind| kind.open));

@@ -12,7 +12,7 @@ use kith_gremlin::{
 };
 use kith_live::{GraphTypes, Inverse};
 use kith_operators::{Operator, Value as Evaluated};
-use kith_traversal::graph::Wanted;
+use kith_traversal::graph::WantedProperties;
 use std::sync::{
     Arc,
     atomic::{AtomicU64, Ordering},
@@ -71,7 +71,7 @@ impl Scan {
         while from < ids.len() && found.len() < limit {
             let upto = ids.len().min(from + LOOKED_UP_AT_ONCE.min(limit));
             let page: Vec<ElementId> = ids[from..upto].iter().map(|id| number_id(*id)).collect();
-            found.extend(reads.found_vertices(&page, &Wanted::None).await?.into_iter().flatten());
+            found.extend(reads.found_vertices(&page, &WantedProperties::None).await?.into_iter().flatten());
             from = upto;
         }
         found.truncate(limit);

@@ -8,7 +8,7 @@ use kith_gremlin::{
 };
 use kith_live::{GraphTypes, ObjectFind, ObjectType};
 use kith_operators::{Operator, Value as Evaluated};
-use kith_traversal::{evaluate::of_vertices, graph::Sought};
+use kith_traversal::{evaluate::of_vertices, graph::VertexSearch};
 use std::sync::Arc;
 
 impl LiveReads<'_> {
@@ -16,7 +16,7 @@ impl LiveReads<'_> {
     /// these types has no index for any of the properties.
     pub(super) async fn sought_vertices(
         &self,
-        sought: &Sought,
+        sought: &VertexSearch,
     ) -> Result<Option<Vec<Arc<Vertex>>>, GremlinError> {
         let Some(finds) = self.finds(sought) else { return Ok(None) };
         let mut found = Vec::new();
@@ -34,7 +34,7 @@ impl LiveReads<'_> {
     }
 
     /// The searches of the indexes that find what is sought; `None` if the indexes do not suffice.
-    fn finds(&self, sought: &Sought) -> Option<Vec<ObjectFind>> {
+    fn finds(&self, sought: &VertexSearch) -> Option<Vec<ObjectFind>> {
         let is_wanted = |kind: &&ObjectType| {
             sought.labels.is_empty() || sought.labels.iter().any(|label| **label == *kind.name)
         };
@@ -53,7 +53,7 @@ impl LiveReads<'_> {
         Some(finds)
     }
 
-    fn find(&self, types: &GraphTypes, kind: &ObjectType, sought: &Sought) -> Option<ObjectFind> {
+    fn find(&self, types: &GraphTypes, kind: &ObjectType, sought: &VertexSearch) -> Option<ObjectFind> {
         let indexed = |(key, value): &(Arc<str>, Value)| {
             let schema = kind.schemas.last()?;
             let field = &schema.fields()[schema.index_of(key)?];

@@ -2,7 +2,7 @@
 
 use super::{
     LiveGraph,
-    fields::{Typed, object_text},
+    fields::{WrittenType, object_text},
     labels,
     reads::named_edge,
     rows::known_vertex,
@@ -212,14 +212,16 @@ impl LiveGraph<'_> {
     }
 
     fn vertex_data(&self, label: &str, properties: &Properties) -> Result<String, GremlinError> {
-        self.reads.checked(Typed::object(&self.reads.types(), label).and_then(|typed| typed.data(properties)))
+        self.reads
+            .checked(WrittenType::object(&self.reads.types(), label).and_then(|typed| typed.data(properties)))
     }
 
     fn edge_data(&self, label: &str, properties: &Properties) -> Result<String, GremlinError> {
         // The name of an inverse type is refused with an error that names the label.
         self.reads.checked(labels::labelled(&self.reads.types(), label).map(drop))?;
-        self.reads
-            .checked(Typed::association(&self.reads.types(), label).and_then(|typed| typed.data(properties)))
+        self.reads.checked(
+            WrittenType::association(&self.reads.types(), label).and_then(|typed| typed.data(properties)),
+        )
     }
 
     fn check_edge_field(&self, edge: &ElementId, key: &str, value: &Value) -> Result<(), GremlinError> {
@@ -236,7 +238,8 @@ impl LiveGraph<'_> {
         value: &Value,
     ) -> Result<String, GremlinError> {
         self.reads.checked(
-            Typed::association(&self.reads.types(), &kind.name).and_then(|typed| typed.json(key, value)),
+            WrittenType::association(&self.reads.types(), &kind.name)
+                .and_then(|typed| typed.json(key, value)),
         )
     }
 
@@ -250,7 +253,7 @@ impl LiveGraph<'_> {
     ) -> Result<Option<(u64, Arc<str>, String)>, GremlinError> {
         let Some(id) = number(vertex) else { return Ok(None) };
         let Some(kind) = self.kinds.lock().get(&id).cloned() else { return Ok(None) };
-        let json = Typed::object(&self.reads.types(), &kind).and_then(|typed| typed.json(key, value));
+        let json = WrittenType::object(&self.reads.types(), &kind).and_then(|typed| typed.json(key, value));
         Ok(Some((id, kind, self.reads.checked(json)?)))
     }
 

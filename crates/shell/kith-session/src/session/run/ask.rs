@@ -2,7 +2,7 @@
 
 use super::Run;
 use crate::{
-    executor::{Asking, DeliveryEnd, Outlook, Planned, Reached, RoundOutcome},
+    executor::{DeliveryEnd, FanOutCall, Outlook, PlannedFanOut, ReachedPoints, RoundOutcome},
     stream::RecordDelivery,
 };
 use futures::future::try_join_all;
@@ -22,9 +22,9 @@ impl Run<'_> {
             ref mut trace,
             ..
         } = self;
-        let anywhere = Reached::new();
+        let anywhere = ReachedPoints::new();
         let reached = if self.is_pinned { reached } else { &anywhere };
-        let asking = Asking { topology, pinned, fan_out, options, operation, deadline, reached };
+        let asking = FanOutCall { topology, pinned, fan_out, options, operation, deadline, reached };
         let outcome = self.session.inner.executor.run(&asking, trace).await?;
         Ok(self.take(outcome))
     }
@@ -47,8 +47,8 @@ impl Run<'_> {
         let asked = fan_outs.iter().map(|fan_out| {
             let mut trace = this.trace.beside();
             async move {
-                let anywhere = Reached::new();
-                let asking = Asking { reached: &anywhere, ..this.asking(fan_out) };
+                let anywhere = ReachedPoints::new();
+                let asking = FanOutCall { reached: &anywhere, ..this.asking(fan_out) };
                 let outcome = this.session.inner.executor.run(&asking, &mut trace).await?;
                 Ok::<_, QueryError>((outcome, trace))
             }
@@ -62,9 +62,9 @@ impl Run<'_> {
         Ok(values)
     }
 
-    fn asking<'s>(&'s self, fan_out: &'s FanOut) -> Asking<'s> {
+    fn asking<'s>(&'s self, fan_out: &'s FanOut) -> FanOutCall<'s> {
         let &Self { ref topology, ref pinned, ref reached, ref options, operation, deadline, .. } = self;
-        Asking { topology, pinned, fan_out, options, operation, deadline, reached }
+        FanOutCall { topology, pinned, fan_out, options, operation, deadline, reached }
     }
 
     /// Sends a fan-out to the nodes, and hands on their answers as they arrive.
@@ -83,12 +83,12 @@ impl Run<'_> {
             ref mut trace,
             ..
         } = self;
-        let asking = Asking { topology, pinned, fan_out, options, operation, deadline, reached };
+        let asking = FanOutCall { topology, pinned, fan_out, options, operation, deadline, reached };
         self.session.inner.executor.run_in_parts(&asking, trace, handing).await
     }
 
     /// Plans a fan-out without asking the nodes.
-    pub(crate) fn plan(&self, fan_out: &FanOut) -> Result<Planned, QueryError> {
+    pub(crate) fn plan(&self, fan_out: &FanOut) -> Result<PlannedFanOut, QueryError> {
         self.session.inner.executor.plan(&self.asking(fan_out))
     }
 
@@ -114,7 +114,7 @@ impl Run<'_> {
             let reached = &self.reached;
             async move {
                 let asking =
-                    Asking { topology, pinned: share, fan_out, options, operation, deadline, reached };
+                    FanOutCall { topology, pinned: share, fan_out, options, operation, deadline, reached };
                 executor.run(&asking, &mut trace).await.map(|outcome| (outcome, trace))
             }
         });

@@ -3,12 +3,12 @@
 use super::Run;
 use crate::{
     Session,
-    cache::{CacheUse, Cached, Keeper, first_known},
+    cache::{CacheLookup, CacheUse, Keeper, first_known},
 };
 use futures::{FutureExt, future::BoxFuture};
 use kith_operators::{Network, NetworkKey, Value};
 use kith_query::{FanOut, GraphAnswer, NetworkQuery, QueryError, QueryMachine};
-use kith_topology::Pinned;
+use kith_topology::PinnedGraph;
 use kith_types::OperationName;
 use std::sync::Arc;
 
@@ -18,11 +18,11 @@ impl Run<'_> {
         let at = CacheUse { pinned: &self.pinned, mode: self.options.cache_mode() };
         let cached = first_known(&self.session.inner.caches, |cache| cache.fan_out(at, fan_out));
         match self.settled(cached).await? {
-            Cached::Whole(value) => {
+            CacheLookup::Whole(value) => {
                 self.trace.cached_keys(fan_out.scope.key_count().unwrap_or(1));
                 Ok(value)
             }
-            Cached::Stale(value, keeper) => {
+            CacheLookup::Stale(value, keeper) => {
                 self.trace.cached_keys(fan_out.scope.key_count().unwrap_or(1));
                 if let Some(keeper) = keeper {
                     let (fan_out, session) = (fan_out.clone(), self.session.clone());
@@ -31,7 +31,7 @@ impl Run<'_> {
                 }
                 Ok(value)
             }
-            Cached::Rest { question, known_keys, keeper } => {
+            CacheLookup::Rest { question, known_keys, keeper } => {
                 self.trace.cached_keys(known_keys);
                 let missing = self.missing.len();
                 let fetched = self.ask(&question).await;
@@ -46,16 +46,16 @@ impl Run<'_> {
         let at = CacheUse { pinned: &self.pinned, mode: self.options.cache_mode() };
         let cached = first_known(&self.session.inner.caches, |cache| cache.network(at, &key));
         match &cached {
-            Cached::Nothing | Cached::Failed(_) => {}
-            Cached::Bypassed => self.trace.cache("bypass"),
-            Cached::Whole(_) => self.trace.cache("hit"),
-            Cached::Stale(..) => self.trace.cache("stale"),
-            Cached::Rest { .. } => self.trace.cache("miss"),
-            Cached::Awaited(_) => self.trace.cache("joined"),
+            CacheLookup::Nothing | CacheLookup::Failed(_) => {}
+            CacheLookup::Bypassed => self.trace.cache("bypass"),
+            CacheLookup::Whole(_) => self.trace.cache("hit"),
+            CacheLookup::Stale(..) => self.trace.cache("stale"),
+            CacheLookup::Rest { .. } => self.trace.cache("miss"),
+            CacheLookup::Awaited(_) => self.trace.cache("joined"),
         }
         match self.settled(cached).await? {
-            Cached::Whole(network) => Ok(network),
-            Cached::Stale(network, keeper) => {
+            CacheLookup::Whole(network) => Ok(network),
+            CacheLookup::Stale(network, keeper) => {
                 if let Some(keeper) = keeper {
                     let session = self.session.clone();
                     let ask: Ask<Arc<Network>> = Box::new(|run| run.fetch_network(key));
@@ -64,7 +64,7 @@ impl Run<'_> {
                 }
                 Ok(network)
             }
-            Cached::Rest { question, keeper, .. } => {
+            CacheLookup::Rest { question, keeper, .. } => {
                 let fetched = self.fetch_network(question).await;
                 kept(keeper, fetched, self.missing.is_empty())
             }
@@ -75,15 +75,15 @@ impl Run<'_> {
     /// Waits for what another query fetches.
     async fn settled<Question, Answer>(
         &self,
-        mut cached: Cached<Question, Answer>,
-    ) -> Result<Cached<Question, Answer>, QueryError> {
+        mut cached: CacheLookup<Question, Answer>,
+    ) -> Result<CacheLookup<Question, Answer>, QueryError> {
         loop {
             cached = match cached {
-                Cached::Awaited(later) => {
+                CacheLookup::Awaited(later) => {
                     let late = |_| QueryError::DeadlineExceeded { deadline_ms: self.allowed_ms() };
                     tokio::time::timeout_at(self.deadline.into(), later).await.map_err(late)?
                 }
-                Cached::Failed(error) => return Err(error),
+                CacheLookup::Failed(error) => return Err(error),
                 settled => return Ok(settled),
             }
         }
@@ -127,7 +127,7 @@ type Ask<Answer> =
 /// another version meanwhile.
 fn refresh_in_background<Answer: Send + 'static>(
     session: Session,
-    pinned: Arc<Pinned>,
+    pinned: Arc<PinnedGraph>,
     operation: OperationName,
     keeper: Box<dyn Keeper<Answer>>,
     ask: Ask<Answer>,

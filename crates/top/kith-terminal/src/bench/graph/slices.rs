@@ -2,11 +2,11 @@
 
 use super::GraphBenchFlags;
 use crate::bench::{
-    open_loop::{Driven, Schedule, drive},
+    open_loop::{LoadOutcome, Schedule, drive},
     setting::Setting,
     tally::Tally,
     twin::fingerprint,
-    workload::{Ask, Kind, Workload},
+    workload::{Kind, PlannedQuery, Workload},
 };
 use kith_client::{Answered, QueryError, QueryOptions, Service};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -87,7 +87,7 @@ impl Slices<'_> {
         self.count(driven, &places)
     }
 
-    fn count(&mut self, driven: Driven<Result<Answered, QueryError>>, places: &[usize]) -> Slice {
+    fn count(&mut self, driven: LoadOutcome<Result<Answered, QueryError>>, places: &[usize]) -> Slice {
         let mut slice = Slice { wall: driven.wall, ..Slice::default() };
         for observation in driven.observations {
             let index = places[observation.index];
@@ -107,7 +107,11 @@ impl Slices<'_> {
     }
 }
 
-async fn answer(service: Arc<dyn Service>, ask: Ask, options: QueryOptions) -> Result<Answered, QueryError> {
+async fn answer(
+    service: Arc<dyn Service>,
+    ask: PlannedQuery,
+    options: QueryOptions,
+) -> Result<Answered, QueryError> {
     service.query(&ask.graph, &ask.query, &options).await
 }
 

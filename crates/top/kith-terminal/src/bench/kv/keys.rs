@@ -18,14 +18,14 @@ const DRAWN_MAX: usize = 4 << 20;
 
 /// The keys that can be requested.
 #[derive(Debug)]
-pub enum Known {
+pub enum KnownKeys {
     /// The ids below a number.
     Below(u64),
     /// The keys of a file.
     Listed(BatchKeys),
 }
 
-impl Known {
+impl KnownKeys {
     /// The keys of a file, or the ids from 0 on, as many as the store has records.
     ///
     /// # Errors
@@ -35,7 +35,7 @@ impl Known {
             Some(file) => {
                 let (store, key_encoding) = (flags.store.clone(), flags.key_encoding);
                 let keys = read_keys(file, LISTED_MAX)?;
-                Known::Listed(StoreKeys { store, keys, key_encoding }.of_type(shape.key)?)
+                KnownKeys::Listed(StoreKeys { store, keys, key_encoding }.of_type(shape.key)?)
             }
             None if shape.key != KeyType::Id => {
                 let message = format!(
@@ -45,7 +45,7 @@ impl Known {
                 );
                 return Err(Failure::usage(message, "name some with --keys-from FILE").into());
             }
-            None => Known::Below(records(topology, &flags.store)),
+            None => KnownKeys::Below(records(topology, &flags.store)),
         };
         if known.count() == 0 {
             let help = "push some rows (`kith store push`), or name a file with keys (--keys-from)";
@@ -57,18 +57,18 @@ impl Known {
     /// The number of keys.
     pub fn count(&self) -> u64 {
         match self {
-            Known::Below(end) => *end,
-            Known::Listed(keys) => keys.len() as u64,
+            KnownKeys::Below(end) => *end,
+            KnownKeys::Listed(keys) => keys.len() as u64,
         }
     }
 
     fn request(&self, indices: &[u64]) -> BatchKeys {
         match self {
-            Known::Below(_) => BatchKeys::Ids(indices.to_vec()),
-            Known::Listed(BatchKeys::Ids(ids)) => {
+            KnownKeys::Below(_) => BatchKeys::Ids(indices.to_vec()),
+            KnownKeys::Listed(BatchKeys::Ids(ids)) => {
                 BatchKeys::Ids(indices.iter().map(|index| ids[*index as usize]).collect())
             }
-            Known::Listed(BatchKeys::Bytes(listed)) => {
+            KnownKeys::Listed(BatchKeys::Bytes(listed)) => {
                 let indices: Vec<u32> = indices.iter().map(|index| *index as u32).collect();
                 BatchKeys::Bytes(listed.select(&indices))
             }
@@ -84,15 +84,15 @@ fn records(topology: &TopologyDocument, store: &str) -> u64 {
 
 /// The requests of a run, in order.
 #[derive(Debug)]
-pub struct Drawn {
-    known: Arc<Known>,
+pub struct DrawnRequests {
+    known: Arc<KnownKeys>,
     indices: Vec<u64>,
     keys: usize,
 }
 
-impl Drawn {
+impl DrawnRequests {
     /// Draws this many requests of `keys` keys each. Equal seeds give equal requests.
-    pub fn new(known: &Arc<Known>, draw: &Draw, requests: usize, keys: usize, seed: u64) -> Self {
+    pub fn new(known: &Arc<KnownKeys>, draw: &Draw, requests: usize, keys: usize, seed: u64) -> Self {
         let mut rng = StdRng::seed_from_u64(seed);
         let distinct = requests.min(DRAWN_MAX / keys).max(1);
         let indices = (0..distinct * keys).map(|_| draw.next(&mut rng)).collect();

@@ -17,7 +17,7 @@ use crate::{
 };
 use anyhow::Context;
 use draw::Draw;
-use keys::Known;
+use keys::KnownKeys;
 use run::Run;
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub async fn run(target: &TargetFlags, format: Format, flags: &KvBenchFlags) -> 
     let topology = connect::router(target).await?.topology().await.context("read the topology")?;
     let service = connect::service(target).await?;
     let shape = service.shape(&flags.store).await?;
-    let known = Arc::new(Known::of(flags, shape, &topology)?);
+    let known = Arc::new(KnownKeys::of(flags, shape, &topology)?);
     let draw = Draw::new(known.count(), flags.distribution, exponent).ok_or_else(|| {
         let message = format!("keys cannot be drawn with an exponent of {exponent}");
         Failure::usage(message, "YCSB uses 0.99")

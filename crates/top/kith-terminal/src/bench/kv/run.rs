@@ -3,12 +3,12 @@
 use super::{
     KvBenchFlags,
     draw::Draw,
-    keys::{Drawn, Known},
+    keys::{DrawnRequests, KnownKeys},
 };
 use crate::bench::{
     cpu,
     latency::Latencies,
-    open_loop::{Driven, Schedule, drive},
+    open_loop::{LoadOutcome, Schedule, drive},
     tally::keep,
 };
 use kith_client::{BatchAnswer, QueryError, QueryOptions, Service};
@@ -27,7 +27,7 @@ const WARM_UP: Duration = Duration::from_millis(500);
 pub struct Run<'a> {
     pub flags: &'a KvBenchFlags,
     pub service: Arc<dyn Service>,
-    pub known: Arc<Known>,
+    pub known: Arc<KnownKeys>,
     pub draw: Draw,
     /// The processes of the cluster; empty if they are not on this machine.
     pub servers: Vec<u32>,
@@ -69,7 +69,7 @@ impl Run<'_> {
     async fn at(&self, rate: f64, length: Duration, seed: u64) -> AtRate {
         let schedule = Schedule::new(rate, length, seed);
         let requests = schedule.due.len();
-        let drawn = Drawn::new(&self.known, &self.draw, requests, self.flags.keys as usize, seed);
+        let drawn = DrawnRequests::new(&self.known, &self.draw, requests, self.flags.keys as usize, seed);
         let (service, store) = (Arc::clone(&self.service), Arc::<str>::from(self.flags.store.as_str()));
         let ask = move |index: usize| {
             let (service, store, keys) = (Arc::clone(&service), Arc::clone(&store), drawn.request(index));
@@ -104,7 +104,7 @@ impl Seen {
     }
 }
 
-fn count(driven: Driven<Result<Seen, QueryError>>) -> AtRate {
+fn count(driven: LoadOutcome<Result<Seen, QueryError>>) -> AtRate {
     let mut at = AtRate { wall: driven.wall, ..AtRate::default() };
     for observation in driven.observations {
         match observation.outcome {
@@ -147,7 +147,7 @@ mod tests {
             lag: ms(1),
             outcome,
         });
-        let at = count(Driven { observations: observations.collect(), wall: ms(9) });
+        let at = count(LoadOutcome { observations: observations.collect(), wall: ms(9) });
         assert_eq!((at.latencies.count(), at.keys.found, at.keys.absent), (2, 5, 1));
         assert_eq!(at.versions, BTreeSet::from([7, 8]));
         assert_eq!(at.errors.values().sum::<u64>(), 2, "{:?}", at.errors);

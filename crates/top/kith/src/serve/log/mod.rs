@@ -10,7 +10,7 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
-use thin::{Repeated, Thinner};
+use thin::{RepeatedMessage, Thinner};
 use tracing::{
     Event, Level, Subscriber,
     field::{Field, Visit},
@@ -75,8 +75,8 @@ pub fn begin(format: LogFormat, filter_default: &str) {
     }
 }
 
-fn tell(repeated: &Repeated) {
-    let Repeated { text, times, seconds, is_over } = repeated;
+fn tell(repeated: &RepeatedMessage) {
+    let RepeatedMessage { text, times, seconds, is_over } = repeated;
     match is_over {
         false => {
             tracing::warn!(target: TARGET, times, seconds, of = text, "a message goes on being repeated")

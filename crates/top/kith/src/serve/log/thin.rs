@@ -37,7 +37,7 @@ struct Entry {
 
 /// A message that was left out.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Repeated {
+pub(super) struct RepeatedMessage {
     pub text: String,
     /// The number of times that it was left out: since it was last reported, or in all if it is over.
     pub times: u64,
@@ -66,7 +66,7 @@ impl Thinner {
     }
 
     /// Returns the messages that are due for a report now.
-    pub fn due(&mut self, now: Instant) -> Vec<Repeated> {
+    pub fn due(&mut self, now: Instant) -> Vec<RepeatedMessage> {
         let mut due = Vec::new();
         for entries in self.places.values_mut() {
             entries.retain(|_, entry| entry.is_current(now, &mut due));
@@ -77,15 +77,15 @@ impl Thinner {
 }
 
 impl Entry {
-    fn is_current(&mut self, now: Instant, due: &mut Vec<Repeated>) -> bool {
+    fn is_current(&mut self, now: Instant, due: &mut Vec<RepeatedMessage>) -> bool {
         let since = |then: Instant| now.saturating_duration_since(then);
         let is_over = INTERVAL <= since(self.last);
         if is_over && 0 < self.all {
             let seconds = self.last.saturating_duration_since(self.first).as_secs();
-            due.push(Repeated { text: self.text.clone(), times: self.all, seconds, is_over });
+            due.push(RepeatedMessage { text: self.text.clone(), times: self.all, seconds, is_over });
         } else if 0 < self.unreported && INTERVAL <= since(self.reported) {
             let seconds = since(self.reported).as_secs();
-            due.push(Repeated { text: self.text.clone(), times: self.unreported, seconds, is_over });
+            due.push(RepeatedMessage { text: self.text.clone(), times: self.unreported, seconds, is_over });
             (self.reported, self.unreported) = (now, 0);
         }
         !is_over
@@ -111,8 +111,12 @@ mod tests {
             .filter(|half| thinner.admit(HERE, "it is away graph=a", at(*half as f64 / 2.0)))
             .collect();
         assert_eq!(written, [0]);
-        let repeated =
-            |text: &str, times, seconds, is_over| Repeated { text: text.to_owned(), times, seconds, is_over };
+        let repeated = |text: &str, times, seconds, is_over| RepeatedMessage {
+            text: text.to_owned(),
+            times,
+            seconds,
+            is_over,
+        };
         assert_eq!(thinner.due(at(150.0)), [repeated("it is away graph=a", 299, 150, false)]);
         assert_eq!(thinner.due(at(170.0)), []);
         assert_eq!(thinner.due(at(210.0)), [repeated("it is away graph=a", 299, 149, true)]);

@@ -10,7 +10,7 @@ use crate::{
 };
 use clap::Args;
 use kith_build::rows::{RowReport, ValueType};
-use kith_build::{Built, Location, SchemaFrom, open_objects, refused, version_dir};
+use kith_build::{BuiltVersion, Location, SchemaFrom, open_objects, refused, version_dir};
 use serde::Serialize;
 use std::{path::PathBuf, time::Instant};
 
@@ -62,7 +62,7 @@ pub fn assemble_version(format: Format, flags: &AssembleFlags) -> anyhow::Result
         Some(out) => version_dir(out, target.version).display().to_string(),
         None => out.join(&target.version.0.to_string()).location().to_string(),
     };
-    let built = Built { manifest, duplicates: 0, report: RowReport::default(), changes: None };
+    let built = BuiltVersion { manifest, duplicates: 0, report: RowReport::default(), changes: None };
     let reply = BuildReply::built(&flags.version.store, &built, folder, started.elapsed());
     output::print(format, &reply, table::push::built)
 }

@@ -1,8 +1,8 @@
 //! The result of a build, as JSON. The field names are a contract: see `docs/loading.md`.
 
-use crate::publish::Dropped;
+use crate::publish::DroppedLines;
 use kith_build::rows::{RowErrors, RowReport};
-use kith_build::{Built, DeltaSummary};
+use kith_build::{BuiltVersion, DeltaSummary};
 use serde::Serialize;
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ pub struct BuildReply {
     /// Rows that were dropped because another row with the same key was kept.
     pub duplicates: u64,
     /// Invalid rows that were dropped, by reason.
-    pub dropped: Vec<Dropped>,
+    pub dropped: Vec<DroppedLines>,
     /// The differences from the previous schema of records, and the fields that the rows lack.
     pub schema_changes: Vec<String>,
     /// A time that is probably in another unit than milliseconds.
@@ -60,7 +60,7 @@ impl From<DeltaSummary> for ChangesReply {
 
 impl BuildReply {
     /// Returns the reply for a version in `folder`.
-    pub fn built(store: &str, built: &Built, folder: String, took: Duration) -> Self {
+    pub fn built(store: &str, built: &BuiltVersion, folder: String, took: Duration) -> Self {
         Self {
             store: store.to_owned(),
             version: Some(built.manifest.version.0),
@@ -97,8 +97,8 @@ impl BuildReply {
 }
 
 /// Returns the counts of invalid rows by reason, each with those of its rows that are among the first ten.
-pub fn dropped(errors: &RowErrors) -> Vec<Dropped> {
-    Dropped::all(kith_build::Dropped::of_rows(errors))
+pub fn dropped(errors: &RowErrors) -> Vec<DroppedLines> {
+    DroppedLines::all(kith_build::DroppedRows::of_rows(errors))
 }
 
 /// Returns a duration in seconds, rounded to the millisecond.

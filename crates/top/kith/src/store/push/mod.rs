@@ -19,7 +19,7 @@ use crate::{
     connect::{self, TargetFlags},
     failure::Failure,
     output::{self, Format},
-    publish::{Served, Unpublished, check_thawed, hand_over, lock},
+    publish::{PublishFailure, PublishResult, check_thawed, hand_over, lock},
     store::{described, shape_of},
     table,
     who::who,
@@ -100,9 +100,9 @@ async fn replied(
     attempt: Attempt,
     before: &StoreDocument,
     offer: Offer,
-    served: Served,
+    served: PublishResult,
 ) -> PushReply {
-    let Served { version, flip_us, routers } = served;
+    let PublishResult { version, flip_us, routers } = served;
     let store = before.name.clone();
     let before = before.current().map(|current| current.version);
     PushReply {
@@ -151,7 +151,7 @@ async fn serve(
     offer: &Offer,
     schema: Option<String>,
     flags: &PushFlags,
-) -> Result<Served, Unpublished> {
+) -> Result<PublishResult, PublishFailure> {
     let components =
         serde_json::to_vec(&[component(offer, schema)]).expect("documents hold only strings and numbers");
     let request = v1::PushRequest {

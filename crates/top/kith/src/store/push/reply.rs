@@ -1,7 +1,7 @@
 //! The result of a push, as JSON. The field names are a contract: see `docs/loading.md`.
 
 use crate::{
-    publish::Dropped,
+    publish::DroppedLines,
     store::{FollowedReply, build::ChangesReply},
 };
 use serde::Serialize;
@@ -27,7 +27,7 @@ pub struct PushReply {
     /// Rows that were dropped because another row with the same key was kept.
     pub duplicates: u64,
     /// Invalid rows that were dropped, by reason.
-    pub dropped: Vec<Dropped>,
+    pub dropped: Vec<DroppedLines>,
     /// The differences from the previous schema of records, and the fields that the rows lack.
     pub schema_changes: Vec<String>,
     /// A time that is probably in another unit than milliseconds.

@@ -2,7 +2,7 @@
 
 use super::{MIB, PATIENCE, files_of, header, http2, resident};
 use super::{
-    secured::{Secured, access, fill, must, with},
+    secured::{SecuredCluster, access, fill, must, with},
     support::words::mget,
 };
 use kith_wire::frame::Preface;
@@ -21,8 +21,8 @@ use std::{
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// A cluster with a file of who may do what, started with `flags` beside.
-fn with_access(flags: &[&str]) -> Secured {
-    Secured::start(|folder| {
+fn with_access(flags: &[&str]) -> SecuredCluster {
+    SecuredCluster::start(|folder| {
         let file = folder.join("access.toml");
         fs::write(&file, access(&[("other", "some-token", "read = [\"*\"]")])).expect("written");
         let all = [flags, &["--access", file.to_str().expect("UTF-8")]].concat();
@@ -153,7 +153,7 @@ impl Drop for Connected {
 }
 
 /// Shakes hands with a cluster, without a certificate.
-fn connector(cluster: &Secured) -> tokio_rustls::TlsConnector {
+fn connector(cluster: &SecuredCluster) -> tokio_rustls::TlsConnector {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_file(&cluster.authority.pem).expect("PEM")).expect("an authority");
     let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
@@ -166,7 +166,7 @@ fn connector(cluster: &Secured) -> tokio_rustls::TlsConnector {
 
 /// A router to which strangers come.
 struct Siege<'a> {
-    cluster: &'a Secured,
+    cluster: &'a SecuredCluster,
     ports: Ports,
     /// The router's process, and how many files and sockets it had open before.
     pid: u32,
@@ -265,7 +265,7 @@ fn a_stranger_that_asks_and_does_not_read_is_hung_up_on_after_a_few_requests() {
 #[test]
 fn peers_of_the_port_for_health_and_metrics_take_no_place_of_readers() {
     const OPEN_MAX: usize = 40;
-    let cluster = Secured::start(|_| vec!["--connections-max".to_owned(), OPEN_MAX.to_string()]);
+    let cluster = SecuredCluster::start(|_| vec!["--connections-max".to_owned(), OPEN_MAX.to_string()]);
     let reader = cluster.authority.papers("writer");
     fill(&cluster, "pages", 10, &reader);
     let http = cluster.http();

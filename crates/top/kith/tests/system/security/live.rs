@@ -2,7 +2,7 @@
 
 use super::{bearing, rights, token_file};
 use super::{
-    secured::{Papers, Secured, must, refused, with},
+    secured::{Papers, SecuredCluster, must, refused, with},
     support::cluster::{http_get, metric_at, run_lines},
 };
 use kith_client::security::{Dialer, SecurityOptions};
@@ -18,7 +18,7 @@ use tokio::runtime::Runtime;
 const TYPES: &str = "open = true\n\n[object.person]\nfields = { name = \"text\" }\n\n[association.friend]\nsymmetric = true\n";
 
 /// Opens the graph in the database process at `addr` with these papers, or without any. Returns the error of the process.
-fn open(cluster: &Secured, addr: &str, papers: Option<&Papers>) -> DatabaseError {
+fn open(cluster: &SecuredCluster, addr: &str, papers: Option<&Papers>) -> DatabaseError {
     let options = SecurityOptions {
         ca: Some(cluster.authority.pem.clone()),
         cert: papers.map(|papers| papers.cert.clone()),
@@ -41,7 +41,7 @@ fn open(cluster: &Secured, addr: &str, papers: Option<&Papers>) -> DatabaseError
 }
 
 /// Creates the graph, writes objects and associations, and reads some of them.
-fn use_graph(cluster: &Secured, ops: &Papers) {
+fn use_graph(cluster: &SecuredCluster, ops: &Papers) {
     let types = cluster.folder.path().join("types.toml");
     fs::write(&types, TYPES).expect("written");
     let types = types.to_str().expect("UTF-8");
@@ -63,7 +63,7 @@ fn use_graph(cluster: &Secured, ops: &Papers) {
 }
 
 /// Writes objects of types that do not exist, through a router and directly. The right to write suffices, and is needed.
-fn add_types(cluster: &Secured) {
+fn add_types(cluster: &SecuredCluster) {
     let (writer, reader) =
         (token_file(cluster, "typist", "may-write"), token_file(cluster, "viewer", "may-read"));
     for (label, way) in [("cat", &[][..]), ("dog", &["--direct"])] {
@@ -77,7 +77,7 @@ fn add_types(cluster: &Secured) {
 }
 
 /// A traversal that changes the graph needs the right to write, also if its caller does not say that it writes.
-fn traverse(cluster: &Secured, ops: &Papers) {
+fn traverse(cluster: &SecuredCluster, ops: &Papers) {
     let token = token_file(cluster, "viewer", "may-read");
     let reading = |arguments: &[&str]| bearing(cluster.kith(arguments), &token);
     let gremlin = |text: &'static str| ["gremlin", text, "--graph", "social"];
@@ -97,7 +97,7 @@ fn traverse(cluster: &Secured, ops: &Papers) {
 fn a_database_process_serves_its_cluster_over_tls_and_counts_what_it_does() {
     let subjects =
         [("typist", "may-write", "write = [\"social\"]"), ("viewer", "may-read", "read = [\"social\"]")];
-    let mut cluster = Secured::start(|folder| rights(folder, &subjects));
+    let mut cluster = SecuredCluster::start(|folder| rights(folder, &subjects));
     let papers = cluster.papers.clone();
     cluster.spawn(&["database", "--id", "0"], &papers);
     let [addr, http] = cluster.database(0);
@@ -144,7 +144,7 @@ fn a_database_process_serves_its_cluster_over_tls_and_counts_what_it_does() {
 }
 
 /// Types that take about 900 KB.
-fn large_types(cluster: &Secured) -> String {
+fn large_types(cluster: &SecuredCluster) -> String {
     let fields: String =
         (0..200).map(|field| format!("a_field_with_a_long_name_{field} = \"text\"\n")).collect();
     let types: String = (0..60).map(|number| format!("[object.type_{number}.fields]\n{fields}")).collect();
@@ -160,7 +160,7 @@ fn types_of_one_subject_are_bounded_and_disturb_nobody_else() {
         ("ada", "may-write", "read = [\"social\"]\nwrite = [\"social\"]"),
         ("bob", "may-write-too", "read = [\"social\"]\nwrite = [\"social\"]"),
     ];
-    let mut cluster = Secured::start(|folder| rights(folder, &subjects));
+    let mut cluster = SecuredCluster::start(|folder| rights(folder, &subjects));
     let papers = cluster.papers.clone();
     cluster.spawn(&["database", "--id", "0"], &papers);
     cluster.database(0);
@@ -205,7 +205,7 @@ fn types_of_one_subject_are_bounded_and_disturb_nobody_else() {
 
 /// Two subjects use the same `write_id`, through a router and directly: each gets its own write done, and a repeat its own
 /// outcome.
-fn each_writes_under_its_own_names(cluster: &Secured, subjects: [&std::path::Path; 2]) {
+fn each_writes_under_its_own_names(cluster: &SecuredCluster, subjects: [&std::path::Path; 2]) {
     for (way, name) in [(&[][..], "w-1"), (&["--direct"][..], "w-2")] {
         let write = |subject: &std::path::Path, line: serde_json::Value| {
             let run = [&["run", "--input", "-"], way].concat();

@@ -7,7 +7,7 @@ mod writers;
 
 use crate::support::{self, offers, secured};
 use kith_net::security::secret;
-use secured::{Authority, Papers, Secured, access, fill, must, refused, with};
+use secured::{Authority, Papers, SecuredCluster, access, fill, must, refused, with};
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -26,7 +26,7 @@ fn rights(folder: &Path, subjects: &[(&str, &str, &str)]) -> Vec<String> {
 }
 
 /// A file with a token.
-fn token_file(cluster: &Secured, name: &str, token: &str) -> PathBuf {
+fn token_file(cluster: &SecuredCluster, name: &str, token: &str) -> PathBuf {
     let path = cluster.folder.path().join(format!("{name}.token"));
     secret::testing::write(&path, format!("{token}\n"));
     path
@@ -55,7 +55,7 @@ fn streamed<'a>(store: &'a str, keys: &'a str) -> [&'a str; 5] {
 }
 
 /// A file with the key 7.
-fn seven(cluster: &Secured) -> String {
+fn seven(cluster: &SecuredCluster) -> String {
     let path = cluster.folder.path().join("seven");
     fs::write(&path, "7\n").expect("written");
     path.to_str().expect("UTF-8").to_owned()
@@ -135,7 +135,7 @@ fn a_process_does_not_start_with_open_secrets_or_without_the_right_of_the_cluste
 
 #[test]
 fn a_cluster_over_tls_answers_who_shows_a_certificate_and_tells_the_others_why_not() {
-    let mut cluster = Secured::start(|_| Vec::new());
+    let mut cluster = SecuredCluster::start(|_| Vec::new());
     let own = cluster.authority.papers("ada");
     fill(&cluster, "pages", 3_000, &own);
     assert_reads(|arguments| with(cluster.kith(arguments), &own), "pages", &seven(&cluster));
@@ -164,7 +164,7 @@ fn a_cluster_over_tls_answers_who_shows_a_certificate_and_tells_the_others_why_n
 
 /// Whoever shows no certificate, an expired one or that of another authority is told so, and so is whoever does not believe the
 /// cluster, or speaks no TLS.
-fn assert_tells_strangers_why(cluster: &Secured, own: &Papers, read: &[&str]) {
+fn assert_tells_strangers_why(cluster: &SecuredCluster, own: &Papers, read: &[&str]) {
     let (code, message, help) = refused(cluster.kith(read));
     assert_eq!(code, "tls_failed");
     assert!(message.contains("asks for a certificate") && help.contains("--tls-cert"), "{message}; {help}");
@@ -195,7 +195,7 @@ fn assert_tells_strangers_why(cluster: &Secured, own: &Papers, read: &[&str]) {
 }
 
 /// A store of records that `reader` may not read: whoever asks nodes about it asks them for its schema first.
-fn assert_hides_records(cluster: &Secured, ops: &Papers, reader: &Path, seven: &str) {
+fn assert_hides_records(cluster: &SecuredCluster, ops: &Papers, reader: &Path, seven: &str) {
     let records = cluster.folder.path().join("records.jsonl");
     fs::write(&records, "{\"key\":7,\"name\":\"seven\"}\n").expect("written");
     let records = records.to_str().expect("UTF-8");
@@ -211,7 +211,7 @@ fn assert_hides_records(cluster: &Secured, ops: &Papers, reader: &Path, seven: &
 }
 
 /// Every way in refuses `reader` of `pages` another store, and strangers everything.
-fn assert_refuses_secrets_and_strangers(cluster: &Secured, reader: &Path, seven: &str) {
+fn assert_refuses_secrets_and_strangers(cluster: &SecuredCluster, reader: &Path, seven: &str) {
     for way in WAYS {
         let read = |store| [&["get", store, "7"], way].concat();
         let (code, message, help) = refused(bearing(cluster.kith(&read("secrets")), reader));
@@ -235,7 +235,7 @@ fn assert_refuses_secrets_and_strangers(cluster: &Secured, reader: &Path, seven:
 }
 
 /// A call that needs a right that `reader` of `pages` does not have is refused by the right's name.
-fn assert_only_reads_pages(cluster: &Secured, reader: &Path, push: &[&str]) {
+fn assert_only_reads_pages(cluster: &SecuredCluster, reader: &Path, push: &[&str]) {
     for (arguments, expected) in [
         (&["store", "verify", "secrets"][..], "read store \"secrets\""),
         (&["store", "where", "secrets", "7"], "read store \"secrets\""),
@@ -255,7 +255,8 @@ fn assert_only_reads_pages(cluster: &Secured, reader: &Path, push: &[&str]) {
 
 #[test]
 fn tokens_and_certificates_have_the_rights_that_the_file_gives_them() {
-    let cluster = Secured::start(|folder| rights(folder, &[("reader", "reader", "read = [\"pages*\"]")]));
+    let cluster =
+        SecuredCluster::start(|folder| rights(folder, &[("reader", "reader", "read = [\"pages*\"]")]));
     let ops = cluster.authority.papers("ops");
     fill(&cluster, "pages", 100, &ops);
     fill(&cluster, "secrets", 100, &ops);

@@ -1,11 +1,11 @@
 //! A store's definition is changed by its owner and administrators, and by nobody else.
 
-use super::secured::{Secured, fill, must, refused, with};
+use super::secured::{SecuredCluster, fill, must, refused, with};
 use super::{bearing, rights, token_file};
 use std::path::Path;
 
 /// Refuses each command of `bob` on a store of `ada`, and audits that.
-fn assert_for_ada_alone(cluster: &Secured, bob: &Path, commands: &[&[&str]]) {
+fn assert_for_ada_alone(cluster: &SecuredCluster, bob: &Path, commands: &[&[&str]]) {
     for arguments in commands {
         let mut command = bearing(cluster.kith(arguments), bob);
         // A name that somebody gives is not theirs.
@@ -27,7 +27,7 @@ fn assert_for_ada_alone(cluster: &Secured, bob: &Path, commands: &[&[&str]]) {
 }
 
 /// The number of the oldest version of a store.
-fn oldest_version(cluster: &Secured, store: &str, token: &Path) -> String {
+fn oldest_version(cluster: &SecuredCluster, store: &str, token: &Path) -> String {
     let versions = must(bearing(cluster.kith(&["store", "versions", store, "-o", "json"]), token));
     let versions: serde_json::Value = serde_json::from_str(&versions).expect("JSON");
     let numbers = versions.as_array().expect("a list").iter().map(|entry| entry["version"].as_u64());
@@ -38,7 +38,7 @@ fn oldest_version(cluster: &Secured, store: &str, token: &Path) -> String {
 fn what_a_store_is_is_for_its_owner_and_administrators_to_change() {
     let admin = "admin = [\"pages\"]";
     let cluster =
-        Secured::start(|folder| rights(folder, &[("ada", "ada's", admin), ("bob", "bob's", admin)]));
+        SecuredCluster::start(|folder| rights(folder, &[("ada", "ada's", admin), ("bob", "bob's", admin)]));
     let ops = cluster.authority.papers("ops");
     fill(&cluster, "pages", 100, &ops);
     let rows = cluster.folder.path().join("pages.csv");
@@ -68,7 +68,7 @@ fn what_a_store_is_is_for_its_owner_and_administrators_to_change() {
 fn owners_and_administrators_change_a_store_and_give_it_away() {
     let admin = "admin = [\"pages\"]";
     let cluster =
-        Secured::start(|folder| rights(folder, &[("ada", "ada's", admin), ("bob", "bob's", admin)]));
+        SecuredCluster::start(|folder| rights(folder, &[("ada", "ada's", admin), ("bob", "bob's", admin)]));
     let ops = cluster.authority.papers("ops");
     fill(&cluster, "pages", 100, &ops);
     let rows = cluster.folder.path().join("pages.csv");

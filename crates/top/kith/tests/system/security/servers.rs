@@ -1,6 +1,6 @@
 //! Database servers: callers name only those that the configuration lists, and get no credentials but theirs.
 
-use super::secured::{Secured, must, refused, with};
+use super::secured::{SecuredCluster, must, refused, with};
 use super::{bearing, rights, token_file};
 use kith_net::security::secret;
 use std::{
@@ -60,7 +60,7 @@ fn greet(stream: &mut TcpStream) -> Vec<u8> {
 #[test]
 fn only_listed_database_servers_are_contacted_and_with_their_own_credentials() {
     let ((unlisted, there), (listed, here)) = (listener(), listener());
-    let cluster = Secured::start(|folder| {
+    let cluster = SecuredCluster::start(|folder| {
         let subjects = [("mallory", "mallory", "admin = [\"ads-*\", \"web\"]")];
         [rights(folder, &subjects), config(folder, here)].concat()
     });

@@ -3,7 +3,7 @@
 use super::{bearing, rights, token_file};
 use super::{
     offers::Attacker,
-    secured::{Secured, fill, must, with},
+    secured::{SecuredCluster, fill, must, with},
 };
 use kith_schema::Schema;
 use kith_types::ErrorCode;
@@ -68,7 +68,7 @@ fn ways_to_another_store(
 #[test]
 fn the_right_to_write_one_store_reaches_no_other() {
     let mut builds = PathBuf::new();
-    let cluster = Secured::start(|folder| {
+    let cluster = SecuredCluster::start(|folder| {
         builds = folder.join("builds");
         rights(folder, &[("ads", "ads", "read = [\"pages\", \"scores\"]\nwrite = [\"scores\"]")])
     });
@@ -103,7 +103,7 @@ fn the_right_to_write_one_store_reaches_no_other() {
 }
 
 /// The audit log says why pushes of `scores` by `ads` were refused.
-fn assert_audited(cluster: &Secured, reasons: &[&str]) {
+fn assert_audited(cluster: &SecuredCluster, reasons: &[&str]) {
     let log = cluster.router_log();
     for reason in reasons {
         let is_logged = log.lines().any(|line| {
@@ -115,7 +115,7 @@ fn assert_audited(cluster: &Secured, reasons: &[&str]) {
 
 #[test]
 fn a_version_of_another_store_is_refused_also_in_a_place_that_is_listed() {
-    let cluster = Secured::start(|folder| {
+    let cluster = SecuredCluster::start(|folder| {
         let builds = folder.join("builds");
         fs::write(folder.join("listed"), format!("scores,pages={}", builds.display())).expect("written");
         rights(folder, &[])
@@ -144,7 +144,7 @@ fn a_version_of_another_store_is_refused_also_in_a_place_that_is_listed() {
 
 #[test]
 fn a_version_that_lacks_fields_of_the_served_one_is_refused_unless_it_may() {
-    let cluster = Secured::start(|folder| rights(folder, &[]));
+    let cluster = SecuredCluster::start(|folder| rights(folder, &[]));
     let ops = cluster.authority.papers("ops");
     let written = |name: &str, text: &str| {
         let file = cluster.folder.path().join(name);

@@ -5,7 +5,7 @@ use super::raw::{Name, string};
 use crate::rows::error::RowsError;
 use crate::rows::fault::RowFault;
 use crate::rows::field::{EachRow, Field};
-use crate::rows::unpack::{Unpacked, unmarked};
+use crate::rows::unpack::{UnpackedSource, unmarked};
 use crate::rows::value::json_fault;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
@@ -22,7 +22,7 @@ pub(crate) struct FieldLines {
 
 impl FieldLines {
     /// Opens the lines. The names are the members of the lines in the first bytes of the file.
-    pub(crate) fn new(unpacked: Unpacked) -> Self {
+    pub(crate) fn new(unpacked: UnpackedSource) -> Self {
         let mut names: Vec<String> = Vec::new();
         let head = unmarked(&unpacked.head);
         // The last line of the head may be cut off; other lines have the members that it lacks.

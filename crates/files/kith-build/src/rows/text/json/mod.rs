@@ -9,9 +9,9 @@ use crate::rows::error::RowsError;
 use crate::rows::fault::RowFault;
 use crate::rows::key::{RawKey, put_key};
 use crate::rows::options::{RowOptions, ValueShape};
-use crate::rows::seen::Seen;
+use crate::rows::seen::SeenRows;
 use crate::rows::sink::{Halt, Row, RowSink};
-use crate::rows::unpack::Unpacked;
+use crate::rows::unpack::UnpackedSource;
 use crate::rows::value::{put_base64, put_compact};
 use kith_schema::{InferError, JsonFault};
 use lines::Lines;
@@ -22,7 +22,11 @@ use std::borrow::Cow;
 pub(crate) use fields::FieldLines;
 
 /// Reads the rows of one file.
-pub(crate) fn read(unpacked: Unpacked, options: &RowOptions, sink: &mut RowSink<'_>) -> Result<(), Halt> {
+pub(crate) fn read(
+    unpacked: UnpackedSource,
+    options: &RowOptions,
+    sink: &mut RowSink<'_>,
+) -> Result<(), Halt> {
     let (errors, bytes) = unpacked.into_text();
     let mut lines = Lines::new(bytes, errors);
     sink.begin_objects();
@@ -34,7 +38,11 @@ pub(crate) fn read(unpacked: Unpacked, options: &RowOptions, sink: &mut RowSink<
 }
 
 /// Adds the rows of one file to the inference.
-pub(crate) fn infer(unpacked: Unpacked, options: &RowOptions, seen: &mut Seen) -> Result<(), RowsError> {
+pub(crate) fn infer(
+    unpacked: UnpackedSource,
+    options: &RowOptions,
+    seen: &mut SeenRows,
+) -> Result<(), RowsError> {
     let (errors, bytes) = unpacked.into_text();
     let mut lines = Lines::new(bytes, errors);
     while !seen.is_enough() && lines.advance()? {

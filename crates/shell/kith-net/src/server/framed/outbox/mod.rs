@@ -4,7 +4,7 @@ mod long;
 #[cfg(test)]
 mod tests;
 
-use super::{Encoded, End, Piece, Reply, running::Answer};
+use super::{EncodedMessage, End, Piece, Reply, running::Answer};
 use crate::{Charge, frames::ReplyMemory};
 use bytes::{Buf, Bytes, BytesMut};
 use kith_types::ErrorCode;
@@ -184,7 +184,7 @@ impl Outbox {
     }
 
     /// Adds an encoded message that lies in several slices.
-    fn slices(&mut self, request: &Header, body: Encoded, end: End, charge: Charge) {
+    fn slices(&mut self, request: &Header, body: EncodedMessage, end: End, charge: Charge) {
         match body.iter().map(Bytes::len).sum() {
             COPIED_BYTES_MAX..=MESSAGE_BYTES_MAX => {
                 self.long.push_back(Long::of(request, body, end, charge));
