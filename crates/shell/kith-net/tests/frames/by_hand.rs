@@ -174,6 +174,30 @@ async fn one_who_does_not_read_is_not_worked_for_and_holds_up_nobody() {
 }
 
 #[tokio::test]
+async fn work_of_one_who_does_not_read_goes_on() {
+    let server = Server::start();
+    let mut slow = Raw::connect(&server.addr).await;
+    slow.send(Header::request(1, Op::Evaluate), &asking(WAIT, 1)).await;
+    for id in 2..=100 {
+        slow.send(Header::request(id, Op::Evaluate), &asking(LONG, 1)).await;
+    }
+    // These replies are longer than the sockets and the outbox hold.
+    while server.node.started.load(Ordering::Relaxed) < 100 {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    server.node.gate.send_replace(true);
+    let mut waiting = server.node.waiting.subscribe();
+    let ended = tokio::time::timeout(Duration::from_secs(20), waiting.wait_for(|waiting| *waiting == 0));
+    ended.await.expect("the request goes on").expect("the node is there");
+    let mut ids: Vec<u64> = vec![];
+    while ids.len() < 100 {
+        ids.push(slow.receive().await.unwrap().header.id);
+    }
+    assert!(ids.contains(&1));
+}
+
+#[tokio::test]
 async fn a_huge_reply_holds_up_no_small_ones_behind_it() {
     const SMALL: u64 = 200;
     let server = Server::start();

@@ -5,11 +5,17 @@ use futures::{FutureExt, StreamExt, future::BoxFuture};
 use kith_net::{Share, in_turns, in_turns_once_long};
 use kith_query::{BatchStream, Operation, QueryError, Question, Reply, Request, Service};
 use kith_session::{Session, carried_out};
-use std::sync::Arc;
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 use tokio_util::sync::CancellationToken;
 
 /// Requests for more keys take turns in computing. A few of the longest would otherwise keep all others waiting.
 const KEYS_WITHOUT_TURNS_MAX: usize = 4_096;
+
+/// The time after its deadline in which work that has a turn ends by itself.
+const DEADLINE_GRACE: Duration = Duration::from_millis(50);
 
 /// Answers requests: from its caches, from the nodes, or through the router that owns the member.
 #[derive(Clone)]
@@ -51,16 +57,30 @@ impl GraphServer {
         if let Some(reply) = self.forwarder.forward(&request).await {
             return reply;
         }
+        let allowed = self.session.patience(&request.options);
         let work = self.session.call(Arc::clone(&request));
         let answered = match &request.question {
-            _ if is_long(&request) => in_turns(work).await,
+            _ if is_long(&request) => until(passage.started(), allowed, in_turns(work)).await,
             // How much it computes is known only once nodes have answered.
-            Question::Graph { .. } => in_turns_once_long(work).await,
+            Question::Graph { .. } => until(passage.started(), allowed, in_turns_once_long(work)).await,
             // Traversals take turns by themselves.
             _ => work.await,
         };
         passage.end(answered)
     }
+}
+
+/// Ends work that takes turns when its time has passed. It observes its deadline itself, and may answer with what it has by then,
+/// but not while it waits for a turn.
+async fn until(
+    started: Instant,
+    allowed: Duration,
+    work: impl Future<Output = Result<Reply, QueryError>>,
+) -> Result<Reply, QueryError> {
+    let end = started + allowed + DEADLINE_GRACE;
+    tokio::time::timeout_at(end.into(), work).await.unwrap_or_else(|_| {
+        Err(QueryError::DeadlineExceeded { deadline_ms: allowed.as_millis().try_into().unwrap_or(u64::MAX) })
+    })
 }
 
 /// Whether a request is likely to compute for long without waiting for nodes: one for many keys, and suggestions, which weigh all
@@ -82,5 +102,17 @@ impl Service for GraphServer {
             Ok(items) => items.boxed(),
             Err(error) => futures::stream::once(futures::future::ready(Err(error))).boxed(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn work_that_never_gets_a_turn_ends_after_its_deadline() {
+        let allowed = Duration::from_millis(7);
+        let ended = until(Instant::now(), allowed, std::future::pending()).await;
+        assert!(matches!(ended, Err(QueryError::DeadlineExceeded { deadline_ms: 7 })), "{ended:?}");
     }
 }

@@ -365,11 +365,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         self.end = End::Closing(Box::pin(sleep(STOP_PATIENCE)));
     }
 
-    /// Passes finished answers to the outbox, as long as the peer reads the ones before. Returns whether there were any.
+    /// Lets requests go on, and passes answers to the outbox as long as the peer reads the ones before. Returns whether any
+    /// were passed.
     fn poll_running(&mut self, cx: &mut Context<'_>) -> bool {
+        self.running.poll(cx);
         let mut answered = false;
         while !self.is_full()
-            && let Poll::Ready((header, answer)) = self.running.poll_next(cx)
+            && let Some((header, answer)) = self.running.take_answer()
         {
             self.answer(&header, answer);
             answered = true;

@@ -9,7 +9,7 @@ use futures::{
 use kith_types::ErrorCode;
 use kith_wire::frame::Header;
 use std::{
-    collections::HashMap,
+    collections::{HashMap, VecDeque},
     sync::Arc,
     task::{Context, Poll},
     time::Duration,
@@ -25,13 +25,15 @@ pub(super) struct RunningRequests {
     connected: Arc<OpenConnection>,
     /// Yields a request's header and its answer, or no answer if the request was cancelled.
     futures: InFlight<(Header, Option<Answer>)>,
+    /// Answers that the peer has no room for yet.
+    ready: VecDeque<(Header, Answer)>,
     cancels: HashMap<u64, AbortHandle>,
 }
 
 impl RunningRequests {
     /// Returns an empty set. Each reply is charged to `connected` as soon as it exists.
     pub fn new(connected: Arc<OpenConnection>) -> Self {
-        Self { connected, futures: InFlight::default(), cancels: HashMap::new() }
+        Self { connected, futures: InFlight::default(), ready: VecDeque::new(), cancels: HashMap::new() }
     }
 
     /// Drops all requests.
@@ -39,12 +41,12 @@ impl RunningRequests {
         *self = Self::new(Arc::clone(&self.connected));
     }
 
-    /// The number of requests under way.
+    /// The number of requests whose answers have not been taken.
     pub fn len(&self) -> usize {
         self.cancels.len()
     }
 
-    /// Whether a request with this id is under way.
+    /// Whether a request with this id has an answer to come.
     pub fn has(&self, id: u64) -> bool {
         self.cancels.contains_key(&id)
     }
@@ -80,17 +82,30 @@ impl RunningRequests {
         if let Some(cancel) = self.cancels.get(&id) {
             cancel.abort();
         }
+        if let Some(index) = self.ready.iter().position(|(header, _)| header.id == id) {
+            self.ready.remove(index);
+            self.cancels.remove(&id);
+        }
     }
 
-    /// Returns the next answer; pending while there is none. Cancelled requests are removed here.
-    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<(Header, Answer)> {
-        loop {
-            let (header, answer) = std::task::ready!(self.futures.poll_next(cx));
-            self.cancels.remove(&header.id);
-            if let Some(answer) = answer {
-                return Poll::Ready((header, answer));
+    /// Lets all requests go on, and removes those that were cancelled.
+    ///
+    /// A peer that reads slowly delays its answers, but never the work: a request may hold a turn that requests of other
+    /// peers wait for.
+    pub fn poll(&mut self, cx: &mut Context<'_>) {
+        while let Poll::Ready((header, answer)) = self.futures.poll_next(cx) {
+            match answer {
+                Some(answer) => self.ready.push_back((header, answer)),
+                None => drop(self.cancels.remove(&header.id)),
             }
         }
+    }
+
+    /// Takes the answer of the request that ended first.
+    pub fn take_answer(&mut self) -> Option<(Header, Answer)> {
+        let (header, answer) = self.ready.pop_front()?;
+        self.cancels.remove(&header.id);
+        Some((header, answer))
     }
 }
 
