@@ -1,7 +1,7 @@
 //! Simulated clusters that run Kith's production decisions, the figures of Moolle, and scripts of decisions. `kith sim`
 //! draws the figures, and tests search for histories that break a promise. Nothing here touches a real cluster.
 //!
-//! - [`cluster`]: clients and nodes as discrete events. `kith-routing` decides, as in `kith-client`; the paper's 200
+//! - [`cluster`]: clients and nodes as discrete events. `kith-routing` decides, as in `kith-session`; the paper's 200
 //!   machines are queues, a heavy-tailed network, and costs for each request and key, which [`cluster::ClusterConfig`]
 //!   explains.
 //! - [`live`]: live graphs with the production leaders, caches and assignment of leaders, under faults. `truth`
@@ -9,7 +9,8 @@
 //! - [`workload`], `strategy`, [`tail_latency`]: queries, the strategies that the paper compares, and slow requests.
 //! - `agenda`, `station`: future events in order, and a queue with workers.
 //! - [`figures`]: the paper's figures (`docs/figures.md`).
-//! - [`scenario`]: pages of commands with their expected output, which tests of deciding crates play.
+//! - [`scenario`]: pages of commands with their expected output, which tests of deciding crates play
+//!   (`kith-routing/tests/scenarios` has commands).
 //!
 //! ```
 //! use kith_sim::cluster::{ClusterConfig, Strategy, simulate};

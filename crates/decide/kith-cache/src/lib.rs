@@ -6,7 +6,8 @@
 //!   Algorithms 1 and 2).
 //! - [`ListCache`] (`list_cache`, `lists`): whole neighbour lists of immutable versions.
 //! - [`owner_of`]: which of several routers caches a member, so that they hold one cache together.
-//! - [`live`]: follows the log of a partition, and answers reads of objects and associations.
+//! - [`live`]: follows the log of a partition, and answers reads of objects and associations. `partition` decides which
+//!   rows that were read may still be used.
 //! - [`adjacency`]: follows the same log, and keeps the sorted lists that graph queries read.
 //!
 //! An entry serves only the version that it was read from ([`Origin`]). A live cache answers from memory only while a

@@ -11,7 +11,7 @@
 //! - `types`: types of objects and associations, their fields and indexes, and which changes of them are allowed.
 //! - [`kith_schema::live`]: requests as callers state them, their outcomes, and the log points that a read must have seen.
 //! - `resolve`, `decide`: pure functions from a write to its changes.
-//! - `leader`: the state machine of the partitions that one node leads in one database. `hand_over` gives them away.
+//! - `leader`: the state machine of the partitions that one node leads in one database. `terms` takes them and gives them away; `limits` has the bounds.
 //! - `intent`: writes to a pair of partitions, from the decision until both ends have them.
 //! - `rows`, `batch`, `change`, `coding`: rows, transactions, log records, and their bytes.
 //! - `guards`: the rules that keep pairs and logs correct, each with a test that shows the harm without it.

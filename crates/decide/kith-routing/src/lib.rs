@@ -1,4 +1,4 @@
-//! Routing decisions: which nodes serve what, which of them are asked, and what happens when one fails. `kith-client`
+//! Routing decisions: which nodes serve what, which of them are asked, and what happens when one fails. `kith-session`
 //! carries them out for real clusters, and `kith-sim` for simulated ones. Nothing here does I/O, reads a clock, draws
 //! entropy or logs: time and randomness are arguments.
 //!

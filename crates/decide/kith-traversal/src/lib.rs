@@ -1,4 +1,4 @@
-//! Evaluates traversals in Gremlin over any graph (`docs/design/0020-gremlin.md`). `kith-client` calls it and
+//! Evaluates traversals in Gremlin over any graph (`docs/design/0020-gremlin.md`). `kith-session` calls it and
 //! implements [`graph::Graph`] for loaded and live graphs. It sends nothing, reads no clock, and observes no deadline:
 //! the caller drops the evaluation, which yields often enough.
 //!
@@ -13,7 +13,7 @@
 //! - [`evaluate`]: one file for each family of steps. `chain` pulls batches from step to step, `nested` evaluates
 //!   nested traversals for a whole batch, `meter` charges memory, and `context` has the limits.
 //! - [`graph`]: what a traversal asks of a graph.
-//! - [`semantics`], [`functions`]: equality, order and arithmetic of values; text, dates and truth.
+//! - [`semantics`], [`functions`]: equality, order, arithmetic and predicates of values; text, dates and truth.
 //! - [`explain`]: what a plan will do.
 //!
 //! A batch asks the graph once, however many traversers it has. Memory is charged before it is taken. A rule never

@@ -8,7 +8,8 @@
 //! ```
 //!
 //! - `manifest`, `files`, `pack`: which logical files a version has, and the few physical ones that hold them.
-//! - `sealed`, `proof`: the frame of each file, and the checksums of its blocks.
+//! - `sealed`: the frame of each file, how many bytes one checksum covers (`header`), and the check of a block
+//!   (`reader`). `proof`: the check of whole files.
 //! - `chunk`, `adjacency`, `postings`, `members`, `values`: the formats inside, which `docs/formats` draws.
 //! - `graph`, `component`: the readers that operators use.
 //! - `fetch`, `source`, `patch`: bringing a version to this disk, also as changes of another version.

@@ -7,7 +7,8 @@
 //! - [`PartitionBuilder`] and [`assemble`]: single partitions that tasks build apart, as in Spark, and the version of
 //!   all.
 //! - [`DeltaBuilder`] (`values/delta`): a version from another version and a set of changes.
-//! - [`ExternalSorter`] (`sort`), and `rows` for rows of any length: sorting more than fits into memory.
+//! - [`ExternalSorter`] (`sort`), and `rows` for rows of any length: sorting more than fits into memory. `spill`
+//!   writes a full buffer, and `merge` joins the runs.
 //! - [`Stop`]: ends a build on another thread.
 //!
 //! If no key occurs twice, the same rows give the same bytes in whatever order they come. A folder gets its final name

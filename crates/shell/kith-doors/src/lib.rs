@@ -15,7 +15,7 @@
 //! - [`resp`]: the Redis protocol. `commands` lists the commands, `dialogue` interprets them, `reads` and `gather` join
 //!   reads.
 //! - [`gremlin`]: the WebSocket protocol and the HTTP requests of Gremlin drivers; `inlet` charges what arrives, and
-//!   `answer` runs a request.
+//!   `answer` runs a request and bounds its messages.
 //!
 //! A backend that does not know never answers "none".
 //!

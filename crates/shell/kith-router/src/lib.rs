@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! gRPC, frames, doors ─► service ─► pipeline: admit, record, run, count, charge
-//!                                       └─► forward to the owner, or Session (kith-client) ─► caches ─► nodes
+//!                                       └─► forward to the owner, or Session (kith-session) ─► caches ─► nodes
 //! ```
 //!
 //! - `serve`: requests in, replies out. Every request takes the steps of the pipeline once, whichever protocol it came in.

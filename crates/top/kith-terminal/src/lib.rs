@@ -21,7 +21,8 @@
 //! The fields of JSON, error codes and exit codes are contracts (`docs/queries.md`, `docs/errors.md`). Standard output
 //! has only answers, so that it can be piped.
 //!
-//! To print a new kind of answer, add its JSON in `reply` and its text in `table`.
+//! To print a new kind of answer, add its JSON in `reply` and its text in `table`; tables of what operates
+//! clusters are in `kith/src/table`.
 
 #[cfg(feature = "bench")]
 pub mod bench;

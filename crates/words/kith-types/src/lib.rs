@@ -21,8 +21,8 @@
 //! The partition function never changes, because files and databases depend on it; `docs/formats/partition-function.md`
 //! has test vectors. `docs/errors.md` explains each code.
 //!
-//! To add an error code, add a variant of [`ErrorCode`] and its section in `docs/errors.md`. To add an operation, begin
-//! with [`OperationName`].
+//! To add an error code, add a variant of [`ErrorCode`] and its section in `docs/errors.md`. The operations
+//! themselves are in `kith-query`.
 
 mod causes;
 mod checksum;

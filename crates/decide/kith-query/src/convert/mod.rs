@@ -1,4 +1,4 @@
-//! Conversions between inner types and wire messages. Only this module knows both.
+//! Conversions between inner types and wire messages that are of no single operation.
 
 mod batch;
 mod compute;

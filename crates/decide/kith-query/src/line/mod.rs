@@ -12,7 +12,7 @@
 //! - `mutation`: writes of objects and associations.
 //! - `store`, `compute`, `gremlin`: requests about keys, about records, and traversals.
 //! - `options`: fields that several operations have.
-//! - `parse`, `json`, `error`, `names`: parsing, and errors that name the nearest known word.
+//! - `parse`, `json`, `error`: parsing, and errors that name the nearest known word.
 //! - `command`: operations as subcommands. `write`: a request as a line.
 //!
 //! Every field is described once, for JSON and for flags, and its name is a contract (`docs/queries.md`). An unknown or
