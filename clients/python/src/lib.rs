@@ -1,6 +1,5 @@
-//! The Rust half of Kith's Python client: `kith-client` behind the stable ABI of Python 3.11
-//! (`docs/design/0013-python-client.md`). Names, defaults and builders are in `python/kith`; all decisions are in
-//! `kith-client`.
+//! The Rust half of Kith's Python client: `kith-client` and `kith-session` behind the stable ABI of Python 3.11
+//! (`docs/design/0013-python-client.md`). Names, defaults and builders are in `python/kith`; nothing is decided here.
 
 #[cfg(target_endian = "big")]
 compile_error!("records are little-endian, and Python sees their vectors without conversion");

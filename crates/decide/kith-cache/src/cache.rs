@@ -5,7 +5,7 @@
 //! answer mixes two versions, and a load of another component leaves the entry in place. The operator sets the lifetime
 //! of entries. By default they do not expire, because a version never changes.
 
-use crate::flights::{FailedFlight, Failure, FlightId, Flights};
+use crate::flights::{AfterFailure, Failure, FlightId, Flights};
 use crate::origin::Source;
 use crate::queues::Queues;
 use crate::{Basis, CacheCounters, Origin};
@@ -147,7 +147,7 @@ impl<K: Clone + Ord, V: Clone, W> NetworkCache<K, V, W> {
     }
 
     /// Ends a flight without a value. An existing entry of the key stays until it expires.
-    pub fn failed(&mut self, flight: FlightId, failure: Failure) -> FailedFlight<W> {
+    pub fn failed(&mut self, flight: FlightId, failure: Failure) -> AfterFailure<W> {
         self.counters.failures += 1;
         self.flights.fail(flight, failure)
     }

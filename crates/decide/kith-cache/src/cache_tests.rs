@@ -59,10 +59,10 @@ fn a_leader_that_goes_hands_over_to_who_waits_longest() {
     let flight = fetch(&mut cache, 7, V1);
     cache.join(flight, 1).unwrap();
     cache.join(flight, 2).unwrap();
-    assert_eq!(cache.failed(flight, Failure::Leader), FailedFlight::Promote(1));
+    assert_eq!(cache.failed(flight, Failure::Leader), AfterFailure::Promote(1));
     assert_eq!(get(&mut cache, 7, V1), Lookup::Join(flight), "the flight goes on");
-    assert_eq!(cache.failed(flight, Failure::Leader), FailedFlight::Promote(2));
-    assert_eq!(cache.failed(flight, Failure::Leader), FailedFlight::Wake(vec![]), "nobody is left");
+    assert_eq!(cache.failed(flight, Failure::Leader), AfterFailure::Promote(2));
+    assert_eq!(cache.failed(flight, Failure::Leader), AfterFailure::Wake(vec![]), "nobody is left");
     assert_ne!(fetch(&mut cache, 7, V1), flight);
 }
 
@@ -71,7 +71,7 @@ fn a_failure_that_is_everyones_wakes_all_and_is_not_kept() {
     let mut cache = cache();
     let flight = fetch(&mut cache, 7, V1);
     cache.join(flight, 1).unwrap();
-    assert_eq!(cache.failed(flight, Failure::Everyone), FailedFlight::Wake(vec![1]));
+    assert_eq!(cache.failed(flight, Failure::Everyone), AfterFailure::Wake(vec![1]));
     fetch(&mut cache, 7, V1);
 }
 
@@ -91,7 +91,7 @@ fn a_failed_refresh_leaves_the_stale_entry_until_its_time_is_over() {
     let mut cache = cache();
     fill(&mut cache, 7, V1, 'a');
     let Lookup::Stale(_, Some(flight)) = cache.get(&7, V1, at(11), Mode::Use) else { panic!("no refresh") };
-    assert_eq!(cache.failed(flight, Failure::Everyone), FailedFlight::Wake(vec![]));
+    assert_eq!(cache.failed(flight, Failure::Everyone), AfterFailure::Wake(vec![]));
     assert!(matches!(cache.get(&7, V1, at(15), Mode::Use), Lookup::Stale('a', Some(_))));
     assert!(matches!(cache.get(&7, V1, at(16), Mode::Use), Lookup::Join(_)), "beyond: wait for the refresh");
 }

@@ -19,7 +19,7 @@ pub enum Failure {
 
 /// The consequence of a failure for the waiters.
 #[derive(Debug, PartialEq, Eq)]
-pub enum FailedFlight<W> {
+pub enum AfterFailure<W> {
     /// This waiter fetches now, under the same flight. If it is gone too, report another [`Failure::Leader`].
     Promote(W),
     /// All of these waiters, possibly none, get the error.
@@ -82,13 +82,13 @@ impl<K: Clone + Ord, W> Flights<K, W> {
         Some((flight, waiters))
     }
 
-    pub(crate) fn fail(&mut self, id: FlightId, failure: Failure) -> FailedFlight<W> {
+    pub(crate) fn fail(&mut self, id: FlightId, failure: Failure) -> AfterFailure<W> {
         if failure == Failure::Leader
             && let Some(next) = self.flights.get_mut(&id).and_then(|flight| flight.waiters.pop_front())
         {
-            return FailedFlight::Promote(next);
+            return AfterFailure::Promote(next);
         }
-        FailedFlight::Wake(self.end(id).map_or(Vec::new(), |(_, waiters)| waiters))
+        AfterFailure::Wake(self.end(id).map_or(Vec::new(), |(_, waiters)| waiters))
     }
 
     /// Marks flights so that their values are not kept and nobody else joins them.

@@ -42,7 +42,7 @@ mod queues;
 
 pub use cache::{CacheOptions, Lookup, Mode, NetworkCache};
 pub use counters::CacheCounters;
-pub use flights::{FailedFlight, Failure, FlightId};
+pub use flights::{AfterFailure, Failure, FlightId};
 pub use list_cache::ListCache;
 pub use origin::{Basis, Origin};
 pub use owner::owner_of;

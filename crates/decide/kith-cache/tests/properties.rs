@@ -4,7 +4,7 @@
 
 #![expect(clippy::unwrap_used, reason = "the twin fails by panicking")]
 
-use kith_cache::{Basis, CacheOptions, FailedFlight, Failure, FlightId, Lookup, Mode, NetworkCache, Origin};
+use kith_cache::{AfterFailure, Basis, CacheOptions, Failure, FlightId, Lookup, Mode, NetworkCache, Origin};
 use kith_types::{StoreVersion, Timestamp};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -207,11 +207,11 @@ impl Run {
         let Some(id) = self.flight(index) else { return };
         let flight = self.twin.flights.get_mut(&id).unwrap();
         match self.cache.failed(id, failure) {
-            FailedFlight::Promote(waiter) => {
+            AfterFailure::Promote(waiter) => {
                 assert_eq!(failure, Failure::Leader);
                 assert_eq!(waiter, flight.waiters.remove(0), "the one who waits longest");
             }
-            FailedFlight::Wake(waiters) => {
+            AfterFailure::Wake(waiters) => {
                 assert!(failure == Failure::Everyone || flight.waiters.is_empty());
                 assert_eq!(waiters, flight.waiters);
                 self.twin.flights.remove(&id);

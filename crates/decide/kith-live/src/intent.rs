@@ -1,6 +1,6 @@
 //! Intents: writes that the leader of a pair has decided and must apply at both ends.
 
-use crate::{AssociationKey, Data, Pair, WriteEffect, WriteName};
+use crate::{AssociationKey, CompletedWrite, Data, Pair, WriteName};
 use kith_types::LogPoint;
 
 /// The new state of a two-sided association. Its two rows, one at each end, must show this state.
@@ -34,7 +34,7 @@ pub struct Intent {
     /// The edges that change: one, or two if an association changes its type.
     pub edges: Vec<Edge>,
     /// The outcome that is reported to the caller when the intent is complete.
-    pub done: WriteEffect,
+    pub done: CompletedWrite,
     /// The write id under which the outcome is recorded, and the checksum of the write; `None` if the write has no write id.
     pub name: Option<WriteName>,
 }

@@ -53,10 +53,10 @@ pub use decide::{
 pub use guards::Guards;
 pub use intent::{Edge, EdgeContent, Intent};
 pub use kith_schema::live::{
-    ASSOCIATION_BYTES_MAX, AssociationAnswer, AssociationRead, CAP_MAX, Conditions, FieldsFault, INDEX_MAX,
-    ListPlace, ListedAssociation, Mutation, NotATicket, NotAWriteId, OBJECT_BYTES_MAX, ObjectAnswer,
-    ObjectFind, Outcome, Refusal, STALE_MAX, Select, Start, Ticket, TypeId, UnknownType, VISIBLE_AFTER,
-    WRITE_ID_BYTES_MAX, Write, WriteEffect, WriteFault, WriteId,
+    ASSOCIATION_BYTES_MAX, AssociationAnswer, AssociationRead, CAP_MAX, CompletedWrite, Conditions,
+    FieldsFault, INDEX_MAX, ListPlace, ListedAssociation, Mutation, NotATicket, NotAWriteId,
+    OBJECT_BYTES_MAX, ObjectAnswer, ObjectFind, Outcome, Refusal, STALE_MAX, Select, Start, Ticket, TypeId,
+    UnknownType, VISIBLE_AFTER, WRITE_ID_BYTES_MAX, Write, WriteFault, WriteId,
 };
 pub use leader::{
     Action, CallerId, CommitId, CommitResult, Delivery, DeliveryError, Duties, DutyChange, Event, Leader,

@@ -7,8 +7,8 @@
 mod golden;
 
 use kith_live::{
-    Association, Change, Data, Edge, EdgeContent, Effect, Intent, ListKey, Object, Outcome, Pair,
-    RecordedOutcome, Refusal, Ticket, TypeId, WriteEffect, WriteName,
+    Association, Change, CompletedWrite, Data, Edge, EdgeContent, Effect, Intent, ListKey, Object, Outcome,
+    Pair, RecordedOutcome, Refusal, Ticket, TypeId, WriteName,
 };
 use kith_types::{LogPoint, PartitionId};
 
@@ -49,7 +49,7 @@ fn intents() -> Vec<(String, Intent)> {
         pair: Pair::of(300, 5).unwrap(),
         stamp: LogPoint::new(4, 1_002),
         edges,
-        done: WriteEffect { id: 300, version: 1_002, existed: true },
+        done: CompletedWrite { id: 300, version: 1_002, existed: true },
         name: name.map(|id| WriteName { id: id.parse().unwrap(), checksum: u64::MAX }),
     };
     let change = vec![edge(FRIEND, None), edge(TypeId(4), Some(content))];
@@ -66,7 +66,7 @@ fn outcomes() -> Vec<(String, RecordedOutcome)> {
         (what.to_owned(), record)
     };
     let refused = |what, refusal| record(what, Outcome::Refused(refusal), None);
-    let done = Outcome::Done(WriteEffect { id: 300, version: 1_000, existed: false });
+    let done = Outcome::Done(CompletedWrite { id: 300, version: 1_000, existed: false });
     vec![
         record("done", done.clone(), None),
         record("done in two partitions", done, Some((PartitionId(1_535), LogPoint::new(3, 77)))),

@@ -44,7 +44,7 @@ pub use evaluate::{
 };
 pub use groups::Groups;
 pub use live::{AssociationsEntry, ObjectEntry};
-pub use merge::MissingKeys;
+pub use merge::MissingKeyRule;
 pub use network::{Network, NetworkKey, NetworkSizes};
 pub use operator::Operator;
 pub use records::{Record, RecordCounts, RecordError, Records, RecordsBuilder, RecordsOver};

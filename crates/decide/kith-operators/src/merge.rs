@@ -13,7 +13,7 @@ use kith_schema::compute::GroupBy;
 
 /// The treatment of a key without an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum MissingKeys {
+pub enum MissingKeyRule {
     /// The merge fails.
     #[default]
     Refuse,
@@ -31,7 +31,7 @@ impl Value {
         plan: &Operator,
         key_count: usize,
         mut parts: Vec<Part>,
-        missing: MissingKeys,
+        missing: MissingKeyRule,
         scratch: &mut Scratch,
     ) -> Result<Value, MergeError> {
         let kind = plan.check()?;
@@ -39,7 +39,7 @@ impl Value {
             return Err(MergeError::WrongValue { expected: kind.name(), got: part.value.kind().name() });
         }
         let proven = parts.iter().any(|part| part.value == Value::Exists(true));
-        account(key_count, &parts, if proven { MissingKeys::Allow } else { missing })?;
+        account(key_count, &parts, if proven { MissingKeyRule::Allow } else { missing })?;
         if kind == ValueKind::Count && 1 < parts.len() && !disjoint_count(plan) {
             return Err(MergeError::Overlapping);
         }
@@ -74,7 +74,7 @@ impl Value {
 }
 
 /// Checks that each position is answered exactly once.
-fn account(key_count: usize, parts: &[Part], missing: MissingKeys) -> Result<(), MergeError> {
+fn account(key_count: usize, parts: &[Part], missing: MissingKeyRule) -> Result<(), MergeError> {
     let mut answered = vec![false; key_count];
     let mut left = key_count;
     for &position in parts.iter().flat_map(|part| &part.positions) {
@@ -84,7 +84,7 @@ fn account(key_count: usize, parts: &[Part], missing: MissingKeys) -> Result<(),
         }
         left -= 1;
     }
-    if 0 < left && missing == MissingKeys::Refuse {
+    if 0 < left && missing == MissingKeyRule::Refuse {
         return Err(MergeError::Missing { missing: left, expected: key_count });
     }
     Ok(())

@@ -11,14 +11,14 @@ pub const FIND_VALUES_MAX: usize = 1_000;
 pub const ASSOCIATION_IDS_MAX: usize = kith_schema::live::CAP_MAX as usize;
 
 impl Operator {
-    /// The greatest depth of a plan. Operations of this crate need 4; the rest is room for a query language. It bounds the
+    /// The greatest depth of a plan. Operations of graphs need 4; the rest is room for a query language. It bounds the
     /// stack of code that walks a plan.
     pub const DEPTH_MAX: usize = 16;
 
-    /// The most operators of a plan. Operations of this crate need 5.
+    /// The most operators of a plan. Operations of graphs need 5.
     pub const COUNT_MAX: usize = 64;
 
-    /// The most fixed ids of all operators of a plan together. Operations of this crate send 4,096.
+    /// The most fixed ids of all operators of a plan together. Operations of graphs send 4,096.
     pub const IDS_MAX: usize = 1 << 16;
 
     /// The most association lists that a plan reads of each key.

@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "test helpers fail by panicking")]
 
 use kith_operators::{
-    BatchRead, Groups, MissingKeys, Operator, Part, Record, RecordError, Records, Room, Value, aggregate,
+    BatchRead, Groups, MissingKeyRule, Operator, Part, Record, RecordError, Records, Room, Value, aggregate,
     aggregate_fetched, best, compute, compute_fetched, lookup, sets::Scratch,
 };
 use kith_schema::compute::{
@@ -136,7 +136,7 @@ fn over_nodes(ids: &[u64], shares: &[Vec<u32>], source: &Node, plan: &ComputePla
     });
     let operator = Operator::Compute(Arc::new(plan.clone()));
     let merged =
-        Value::merge(&operator, ids.len(), parts.collect(), MissingKeys::Refuse, &mut Scratch::new());
+        Value::merge(&operator, ids.len(), parts.collect(), MissingKeyRule::Refuse, &mut Scratch::new());
     let Ok(Value::Records(mut records)) = merged else { panic!("{merged:?}") };
     let best = if plan.top_k.is_some() {
         best(LookupKeys::Ids(ids), &mut records, &computation).unwrap()
@@ -281,7 +281,7 @@ fn counted(ids: &[u64], nodes: usize, source: &Node, plan: &AggregatePlan) -> (G
     });
     let operator = Operator::Aggregate(Arc::new(plan.clone()));
     let merged =
-        Value::merge(&operator, ids.len(), parts.collect(), MissingKeys::Refuse, &mut Scratch::new())
+        Value::merge(&operator, ids.len(), parts.collect(), MissingKeyRule::Refuse, &mut Scratch::new())
             .unwrap();
     let Value::Groups(merged) = merged else { panic!("{merged:?}") };
     let fetched = lookup(&whole(ids), source, &|| false).unwrap();
@@ -389,7 +389,7 @@ fn a_node_that_sends_groups_of_another_plan_is_refused() {
         let part = Value::Groups(Groups { records: Records::default(), values, counts, truncated: false });
         let operator = Operator::Aggregate(Arc::new(plan.clone()));
         let parts = vec![Part { positions: vec![], value: part }];
-        Value::merge(&operator, 0, parts, MissingKeys::Refuse, &mut Scratch::new()).map(|_| ())
+        Value::merge(&operator, 0, parts, MissingKeyRule::Refuse, &mut Scratch::new()).map(|_| ())
     };
     assert_eq!(groups(&[b"a", b"b"], vec![1, 2]), Ok(()));
     assert!(groups(&[b"b", b"a"], vec![1, 2]).is_err());

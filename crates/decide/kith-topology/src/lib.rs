@@ -10,7 +10,6 @@
 //! - `table`: the routing table of a cluster document. `holding`: the versions that nodes hold, and the groups that
 //!   hold a store.
 //! - `live`, `types`: live graphs, their leaders, and their types as texts of their own.
-//! - `lookup`: why a name leads to nothing that can be read.
 //! - [`versions`]: what may become of the versions of a store.
 //!
 //! To add a property of graphs or stores, add it to the document in `kith-wire`, and to [`Graph`] or [`ValueStore`].
@@ -46,7 +45,7 @@ pub struct Topology {
     /// Graphs by name.
     pub graphs: BTreeMap<String, Arc<Graph>>,
     /// Live graphs whose types this process has not read, by name. [`Topology::graph`] refuses them.
-    pub unread: BTreeMap<String, UnreadTypes>,
+    pub unread: BTreeMap<String, UnreadReason>,
     /// Stores of values by name, including those without a version yet.
     pub stores: BTreeMap<String, Arc<ValueStore>>,
     /// Routers' gRPC addresses, in the order of their ids.
@@ -57,7 +56,7 @@ pub struct Topology {
 
 /// The graph or store that a query reads, in one state from start to end.
 #[derive(Debug)]
-pub struct PinnedGraph {
+pub struct PinnedState {
     /// The name of the graph or store.
     pub name: String,
     /// Its state.
@@ -92,7 +91,7 @@ impl Pin {
     }
 }
 
-impl PinnedGraph {
+impl PinnedState {
     /// The version for requests to nodes, schemas and messages; 0 for a live graph, and for a store without versions.
     pub fn version(&self) -> u64 {
         self.pin.version().unwrap_or_default()
@@ -110,7 +109,7 @@ impl PinnedGraph {
 #[derive(Debug)]
 pub struct Graph {
     /// Its name and state.
-    pub pinned: Arc<PinnedGraph>,
+    pub pinned: Arc<PinnedState>,
     /// Its edge types and entity kinds.
     pub schema: GraphSchema,
     /// For a live graph: its types and leaders.
@@ -132,7 +131,7 @@ impl Graph {
 
 /// The reason why a process does not have the types of a live graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum UnreadTypes {
+pub enum UnreadReason {
     /// It has not asked for them.
     Unasked,
     /// They could not be read, for this reason.
@@ -143,7 +142,7 @@ pub enum UnreadTypes {
 #[derive(Debug)]
 pub struct ValueStore {
     /// Its name and version.
-    pub pinned: Arc<PinnedGraph>,
+    pub pinned: Arc<PinnedState>,
     /// The type of its keys.
     pub key: KeyType,
     /// The type of its values.
@@ -249,8 +248,8 @@ impl Topology {
             return Ok(graph);
         }
         let (graph, reason) = match self.unread.get(name) {
-            Some(UnreadTypes::Failed(reason)) => (name.to_owned(), reason.clone()),
-            Some(UnreadTypes::Unasked) => (name.to_owned(), "they have not been read yet".to_owned()),
+            Some(UnreadReason::Failed(reason)) => (name.to_owned(), reason.clone()),
+            Some(UnreadReason::Unasked) => (name.to_owned(), "they have not been read yet".to_owned()),
             None => {
                 let mut known: Vec<_> = self.graphs.keys().chain(self.unread.keys()).cloned().collect();
                 known.sort_unstable();
@@ -321,12 +320,12 @@ fn value_store(store: &ServedDocument, table: &RoutingTable) -> Result<Option<Va
     }))
 }
 
-fn pinned(store: &ServedDocument, what: &'static str, table: &RoutingTable) -> Arc<PinnedGraph> {
+fn pinned(store: &ServedDocument, what: &'static str, table: &RoutingTable) -> Arc<PinnedState> {
     let excluded: Vec<NodeId> = store.excluded.iter().copied().map(NodeId).collect();
     let reach = StoreReach::new(table, &store.name, store.definition.replication, &excluded);
     let components = store.components.iter();
     let components = components.map(|component| (component.name.clone(), StoreVersion(component.version)));
-    Arc::new(PinnedGraph {
+    Arc::new(PinnedState {
         name: store.name.clone(),
         pin: Pin::Version(store.version),
         components: Arc::new(components.collect()),

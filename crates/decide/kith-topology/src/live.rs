@@ -1,6 +1,6 @@
 //! Live graphs in a topology.
 
-use super::{Graph, Pin, PinnedGraph, Topology, UnreadTypes, types_of_text};
+use super::{Graph, Pin, PinnedState, Topology, UnreadReason, types_of_text};
 use kith_live::{AssociationType, GraphTypes, Inverse};
 use kith_routing::{Leader, Leaders, RoutingTable, StoreReach};
 use kith_schema::{GraphSchema, KindRole, KindSchema};
@@ -42,10 +42,10 @@ pub(super) fn types(
     document: &LiveGraphDocument,
     topology: &TopologyDocument,
     before: Option<&Topology>,
-) -> Result<Arc<GraphTypes>, UnreadTypes> {
+) -> Result<Arc<GraphTypes>, UnreadReason> {
     let text = match topology.types.get(&document.name) {
-        None => return Err(UnreadTypes::Unasked),
-        Some(Err(reason)) => return Err(UnreadTypes::Failed(reason.clone())),
+        None => return Err(UnreadReason::Unasked),
+        Some(Err(reason)) => return Err(UnreadReason::Failed(reason.clone())),
         Some(Ok(text)) => text,
     };
     if let Some(before) = before
@@ -55,7 +55,7 @@ pub(super) fn types(
     {
         return Ok(Arc::clone(&live.types));
     }
-    types_of_text(&document.types, text).map(Arc::new).map_err(UnreadTypes::Failed)
+    types_of_text(&document.types, text).map(Arc::new).map_err(UnreadReason::Failed)
 }
 
 /// Decodes a live graph with these types.
@@ -66,7 +66,7 @@ pub(super) fn graph(
     table: &RoutingTable,
 ) -> Graph {
     let leaders = leaders.iter().find(|leaders| leaders.graph == document.name);
-    let pinned = PinnedGraph {
+    let pinned = PinnedState {
         name: document.name.clone(),
         pin: Pin::Live { identity: types.identity },
         components: Arc::new(BTreeMap::new()),

@@ -346,7 +346,7 @@ impl Scratch {
 }
 
 /// The lists whose union answers a direction. An undirected type has one list for every direction. An entity kind joins
-/// members and entities, so `BothLayouts` can only mean the member's own list.
+/// members and entities, so `Both` can only mean the member's own list.
 fn lists_for(role: KindRole, direction: Direction) -> &'static [Direction] {
     match (role, direction) {
         (KindRole::Undirected, _) => &[Direction::Both],

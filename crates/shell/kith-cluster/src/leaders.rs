@@ -1,6 +1,6 @@
 //! The conditional write that changes the leaders of a live graph's partitions. Routers and nodes use it.
 
-use crate::metadata::{CommitReceipt, Condition, MetadataError, MetadataStore, Write, keys};
+use crate::metadata::{CommitOutcome, Condition, MetadataError, MetadataStore, Write, keys};
 use kith_routing::Leaders;
 use kith_topology::{leaders_document, leaders_of};
 use kith_types::Term;
@@ -44,7 +44,7 @@ pub async fn change_leaders(
         }
         let Some(next) = decide(&current) else { return Ok(false) };
         let write = Write::put(key.clone(), leaders_document(graph, &next).encode());
-        if let CommitReceipt::At(_) = metadata.commit(conditions, vec![write]).await? {
+        if let CommitOutcome::At(_) = metadata.commit(conditions, vec![write]).await? {
             return Ok(true);
         }
         tokio::time::sleep(PAUSE_MAX.mul_f64(rand::random())).await;

@@ -2,7 +2,7 @@
 //! holds the leased key and accepts connections. A second process with the same id does not start. A process that was thought
 //! dead and was replaced waits.
 
-use crate::metadata::{CommitReceipt, Condition, LeaseId, MetadataError, MetadataStore, Write, keys};
+use crate::metadata::{CommitOutcome, Condition, LeaseId, MetadataError, MetadataStore, Write, keys};
 use crate::{
     StartError,
     freshness::{Freshness, LEASE_TTL},
@@ -259,7 +259,7 @@ async fn keep(
     }
     let unchanged = Condition { key: id.live_key.clone(), revision: holder.live_revision };
     Ok(match metadata.commit(vec![unchanged], writes).await? {
-        CommitReceipt::At(_) => Kept::Registered(lease),
-        CommitReceipt::Conflict => Kept::Changed,
+        CommitOutcome::At(_) => Kept::Registered(lease),
+        CommitOutcome::Conflict => Kept::Changed,
     })
 }

@@ -156,7 +156,7 @@ fn file_name(graph: &LiveGraphDocument) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use crate::metadata::{
-        CommitReceipt, Condition, EmbeddedMetadata, LeaseId, MetadataError, MetadataStore, Reply, Snapshot,
+        CommitOutcome, Condition, EmbeddedMetadata, LeaseId, MetadataError, MetadataStore, Reply, Snapshot,
         Write, keys, types,
     };
     use crate::topology::{copy_in, follow};
@@ -182,8 +182,8 @@ mod tests {
             let away = MetadataError::Unavailable { reason: "it is away".to_owned() };
             async move { Err(away) }.boxed()
         }
-        fn commit(&self, _: Vec<Condition>, _: Vec<Write>) -> Reply<'_, CommitReceipt> {
-            async { Ok(CommitReceipt::Conflict) }.boxed()
+        fn commit(&self, _: Vec<Condition>, _: Vec<Write>) -> Reply<'_, CommitOutcome> {
+            async { Ok(CommitOutcome::Conflict) }.boxed()
         }
         fn watch(&self, _: &str, _: u64) -> futures::stream::BoxStream<'static, Snapshot> {
             Box::pin(futures::stream::pending())

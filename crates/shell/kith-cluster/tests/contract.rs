@@ -6,7 +6,7 @@ mod etcd;
 use etcd::Etcd;
 use futures::StreamExt;
 use kith_cluster::metadata::{
-    CommitReceipt, Condition, EmbeddedMetadata, MetadataError, MetadataService, MetadataStore,
+    CommitOutcome, Condition, EmbeddedMetadata, MetadataError, MetadataService, MetadataStore,
     MetadataTarget, RemoteMetadata, Write,
 };
 use std::{future::Future, sync::Arc, time::Duration};
@@ -44,14 +44,14 @@ async fn keys(store: &dyn MetadataStore, prefix: &str) -> Vec<String> {
 async fn a_commit_happens_whole_or_not_at_all() {
     each(|store| async move {
         let first = store.commit(vec![only_if("a", 0)], vec![put("a", "1"), put("b", "1")]).await;
-        let Ok(CommitReceipt::At(revision)) = first else { panic!("{first:?}") };
+        let Ok(CommitOutcome::At(revision)) = first else { panic!("{first:?}") };
         let stale = store.commit(vec![only_if("a", revision + 1)], vec![put("a", "2"), put("c", "2")]).await;
-        assert_eq!(stale.expect("an answer"), CommitReceipt::Conflict);
+        assert_eq!(stale.expect("an answer"), CommitOutcome::Conflict);
         let exists = store.commit(vec![only_if("a", 0)], vec![put("c", "2")]).await;
-        assert_eq!(exists.expect("an answer"), CommitReceipt::Conflict);
+        assert_eq!(exists.expect("an answer"), CommitOutcome::Conflict);
         assert_eq!(keys(&*store, "").await, ["a", "b"]);
         let fresh = store.commit(vec![only_if("a", revision)], vec![put("a", "2"), Write::delete("b")]).await;
-        assert_eq!(fresh.expect("an answer"), CommitReceipt::At(revision + 1));
+        assert_eq!(fresh.expect("an answer"), CommitOutcome::At(revision + 1));
         let snapshot = store.read("a").await.expect("it can be read");
         assert_eq!(
             (snapshot.entries[0].value.as_slice(), snapshot.entries[0].revision),

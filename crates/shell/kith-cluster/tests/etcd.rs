@@ -6,7 +6,7 @@ mod etcd;
 use etcd::Etcd;
 use futures::StreamExt;
 use kith_cluster::metadata::{
-    CommitReceipt, Condition, MetadataError, MetadataStore, MetadataTarget, Snapshot, Write,
+    CommitOutcome, Condition, MetadataError, MetadataStore, MetadataTarget, Snapshot, Write,
 };
 use kith_net::security::secret;
 use kith_types::ErrorCode;
@@ -37,8 +37,8 @@ fn value(snapshot: &Snapshot) -> &str {
 
 async fn commit(store: &dyn MetadataStore, value: &str) -> u64 {
     match store.commit(Vec::new(), put(value)).await.expect("an answer") {
-        CommitReceipt::At(revision) => revision,
-        CommitReceipt::Conflict => panic!("there is no condition"),
+        CommitOutcome::At(revision) => revision,
+        CommitOutcome::Conflict => panic!("there is no condition"),
     }
 }
 
@@ -85,7 +85,7 @@ async fn without_etcd_calls_end_with_an_error_and_go_on_when_it_is_back() {
     etcd.restart();
     let condition = Condition { key: "a".to_owned(), revision: before };
     let committed = store.commit(vec![condition], put("3")).await.expect("an answer");
-    assert!(matches!(committed, CommitReceipt::At(_)), "what failed did not happen: {committed:?}");
+    assert!(matches!(committed, CommitOutcome::At(_)), "what failed did not happen: {committed:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -104,8 +104,8 @@ async fn commit_in_the_end(store: &dyn MetadataStore, value: &str) -> u64 {
         value,
         || store.commit(Vec::new(), put(value)),
         |committed| match committed {
-            CommitReceipt::At(revision) => revision,
-            CommitReceipt::Conflict => panic!("there is no condition"),
+            CommitOutcome::At(revision) => revision,
+            CommitOutcome::Conflict => panic!("there is no condition"),
         },
     )
     .await

@@ -10,7 +10,8 @@ mod support;
 
 use kith_database::{BeginTerm, CommitError, Database, DatabaseError};
 use kith_live::{
-    Batch, Data, Intent, Object, Outcome, Pair, RecordedOutcome, RowAnswer, RowQuery, RowWrite, WriteEffect,
+    Batch, CompletedWrite, Data, Intent, Object, Outcome, Pair, RecordedOutcome, RowAnswer, RowQuery,
+    RowWrite,
 };
 use kith_types::{ErrorCode, LogPoint, PartitionId, Term};
 use std::sync::Arc;
@@ -242,7 +243,7 @@ async fn what_pairs_need_is_kept_and_dropped() {
 #[tokio::test]
 async fn intents_and_outcomes_are_kept_until_they_are_removed() {
     each(|database| async move {
-        let done = WriteEffect { id: 1, version: 9, existed: true };
+        let done = CompletedWrite { id: 1, version: 9, existed: true };
         let intent = |term, position| Intent {
             pair: pair(1, 2),
             stamp: LogPoint::new(term, position),

@@ -4,8 +4,8 @@ mod support;
 
 use kith_database::{BeginTerm, Database, LogPart, MysqlOptions, SqliteDatabase, SqliteOptions, Trim};
 use kith_live::{
-    Batch, BatchPart, Edge, EdgeContent, IndexEntry, IndexId, Intent, ListPlace, Outcome, Pair,
-    RecordedOutcome, RowQuery, RowWrite, WriteEffect, WriteId,
+    Batch, BatchPart, CompletedWrite, Edge, EdgeContent, IndexEntry, IndexId, Intent, ListPlace, Outcome,
+    Pair, RecordedOutcome, RowQuery, RowWrite, WriteId,
 };
 use kith_types::{LogPoint, PartitionId, Position, Term};
 use proptest::{collection::vec, prelude::*, test_runner::TestRunner};
@@ -57,7 +57,7 @@ fn intent() -> impl Strategy<Value = Intent> {
             inverse: list(id2).to(pair.low()),
             content: Some(EdgeContent { time: id2, data: object(id2, "x").data }),
         }],
-        done: WriteEffect { id: 1, version: 2, existed: false },
+        done: CompletedWrite { id: 1, version: 2, existed: false },
         name: None,
     })
 }
@@ -66,7 +66,7 @@ fn row() -> impl Strategy<Value = RowWrite> {
     let outcome = |at| RecordedOutcome {
         write: at,
         at,
-        outcome: Outcome::Done(WriteEffect { id: 1, version: at, existed: true }),
+        outcome: Outcome::Done(CompletedWrite { id: 1, version: at, existed: true }),
         elsewhere: None,
     };
     let partition = || (0u32..4).prop_map(PartitionId);

@@ -5,14 +5,14 @@
 use futures::future::BoxFuture;
 use kith_operators::{Network, NetworkKey, Value};
 use kith_query::{CacheMode, FanOut, QueryError};
-use kith_topology::PinnedGraph;
+use kith_topology::PinnedState;
 use std::sync::Arc;
 
 /// The pinned state that a query reads, and how its caller wants caches to be used.
 #[derive(Clone, Copy)]
 pub struct CacheUse<'a> {
     /// The graph or store, at one version.
-    pub pinned: &'a PinnedGraph,
+    pub pinned: &'a PinnedState,
     /// Whether to use, bypass or refresh caches.
     pub mode: CacheMode,
 }

@@ -4,7 +4,7 @@ use crate::{Session, session::Run};
 use kith_operators::{Operator, Value};
 use kith_query::{ConnectionsQuery, FanOut, QueryError, Scope};
 use kith_schema::EdgeSelector;
-use kith_topology::PinnedGraph;
+use kith_topology::PinnedState;
 use kith_types::FanOutKind;
 
 /// The number of lists that one request fetches ahead. The number is small so that other requests are not delayed.
@@ -17,7 +17,7 @@ const LISTS_AT_A_TIME: usize = 512;
 /// [`QueryError`] if a fetch fails; the caches keep the lists that were fetched before it.
 pub async fn fetch_lists_ahead(
     session: &Session,
-    graph: &PinnedGraph,
+    graph: &PinnedState,
     edge: &EdgeSelector,
 ) -> Result<bool, QueryError> {
     let ask = |purpose, kind, scope, plan| FanOut { purpose, kind, scope, plan };
@@ -36,7 +36,7 @@ pub async fn fetch_lists_ahead(
 /// Runs one fan-out in the background; `None` if the graph is at another version.
 async fn ask_at(
     session: &Session,
-    graph: &PinnedGraph,
+    graph: &PinnedState,
     fan_out: &FanOut,
 ) -> Result<Option<Value>, QueryError> {
     let work = async |run: &mut Run<'_>| match run.pinned().pin == graph.pin {

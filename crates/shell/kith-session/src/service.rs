@@ -4,7 +4,7 @@ use crate::{
     Session, gremlin,
     session::LiveWrite,
     stream::stream_answer,
-    values::{BatchRead, Wanted},
+    values::{BatchRead, WantedForm},
 };
 use futures::{FutureExt, future::BoxFuture};
 use kith_query::{
@@ -36,16 +36,16 @@ impl Service for Session {
                     Reply::Written(LiveWrite::new(self, graph, write, options).carry_out().await?)
                 }
                 Question::Values { store, keys } => {
-                    let read = BatchRead { session: self, store, keys, wanted: Wanted::Values, options };
+                    let read = BatchRead { session: self, store, keys, wanted: WantedForm::Values, options };
                     Reply::Values(read.values().await?)
                 }
                 Question::Compute { store, keys, query } => {
-                    let wanted = Wanted::Compute(query);
+                    let wanted = WantedForm::Compute(query);
                     let read = BatchRead { session: self, store, keys, wanted, options };
                     Reply::Computed(read.computed().await?)
                 }
                 Question::Aggregate { store, keys, query } => {
-                    let wanted = Wanted::Aggregate(query);
+                    let wanted = WantedForm::Aggregate(query);
                     let read = BatchRead { session: self, store, keys, wanted, options };
                     Reply::Aggregated(read.aggregated().await?)
                 }

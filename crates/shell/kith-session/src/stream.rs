@@ -4,7 +4,7 @@ use crate::{
     Session,
     executor::DeliveryEnd,
     session::{RESTARTS_MAX, Run},
-    values::{BatchRead, Wanted},
+    values::{BatchRead, WantedForm},
 };
 use kith_client::compute::compute_stream_here;
 use kith_operators::{Deliveries, Part, RecordError, Records, Value};
@@ -108,7 +108,7 @@ pub(crate) async fn stream_answer(
     let Request { question, options } = request;
     match question {
         Question::Values { store, keys } => {
-            BatchRead { session, store, keys, wanted: Wanted::Values, options }.stream_into(outlet).await
+            BatchRead { session, store, keys, wanted: WantedForm::Values, options }.stream_into(outlet).await
         }
         Question::Compute { store, keys, query } if query.at == ComputeAt::Client => {
             query.check_stream()?;
@@ -116,7 +116,7 @@ pub(crate) async fn stream_answer(
         }
         Question::Compute { store, keys, query } => {
             query.check_stream()?;
-            let wanted = Wanted::Compute(query);
+            let wanted = WantedForm::Compute(query);
             BatchRead { session, store, keys, wanted, options }.stream_into(outlet).await
         }
         other => other.check_stream(),

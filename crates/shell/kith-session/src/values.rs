@@ -20,13 +20,13 @@ use std::sync::Arc;
 
 /// The form in which a read wants the keys.
 #[derive(Clone, Copy)]
-pub(crate) enum Wanted<'q> {
+pub(crate) enum WantedForm<'q> {
     Values,
     Compute(&'q ComputeQuery),
     Aggregate(&'q AggregateQuery),
 }
 
-/// A [`Wanted`] that was checked against the schema of the pinned version.
+/// A [`WantedForm`] that was checked against the schema of the pinned version.
 pub(crate) enum CheckedForm {
     Values,
     Compute(Computation, Schema),
@@ -49,7 +49,7 @@ pub(crate) struct BatchRead<'a> {
     pub session: &'a Session,
     pub store: &'a str,
     pub keys: &'a BatchKeys,
-    pub wanted: Wanted<'a>,
+    pub wanted: WantedForm<'a>,
     pub options: &'a QueryOptions,
 }
 
@@ -151,7 +151,7 @@ impl<'a> BatchRead<'a> {
     /// If the store has no records, or the plan does not fit them.
     async fn check(self, known: &ValueStore) -> Result<CheckedForm, QueryError> {
         let Self { session, store, wanted, .. } = self;
-        if matches!(wanted, Wanted::Values) {
+        if matches!(wanted, WantedForm::Values) {
             return Ok(CheckedForm::Values);
         }
         let Some(id) = known.schema else {
@@ -159,35 +159,37 @@ impl<'a> BatchRead<'a> {
         };
         let schema = session.schema(store, known.pinned.version(), id).await?;
         Ok(match wanted {
-            Wanted::Values => CheckedForm::Values,
-            Wanted::Compute(query) => CheckedForm::Compute(computation(&query.plan, &schema)?, schema),
-            Wanted::Aggregate(query) => CheckedForm::Aggregate(aggregation(&query.plan, &schema)?, schema),
+            WantedForm::Values => CheckedForm::Values,
+            WantedForm::Compute(query) => CheckedForm::Compute(computation(&query.plan, &schema)?, schema),
+            WantedForm::Aggregate(query) => {
+                CheckedForm::Aggregate(aggregation(&query.plan, &schema)?, schema)
+            }
         })
     }
 }
 
-impl Wanted<'_> {
+impl WantedForm<'_> {
     pub(crate) fn is_raw(self) -> bool {
         match self {
-            Wanted::Values => true,
-            Wanted::Compute(query) => query.at == ComputeAt::Client,
-            Wanted::Aggregate(query) => query.at == ComputeAt::Client,
+            WantedForm::Values => true,
+            WantedForm::Compute(query) => query.at == ComputeAt::Client,
+            WantedForm::Aggregate(query) => query.at == ComputeAt::Client,
         }
     }
 
     pub(crate) fn operation(self) -> OperationName {
         match self {
-            Wanted::Values => OperationName::MGET,
-            Wanted::Compute(_) => OperationName::COMPUTE,
-            Wanted::Aggregate(_) => OperationName::AGGREGATE,
+            WantedForm::Values => OperationName::MGET,
+            WantedForm::Compute(_) => OperationName::COMPUTE,
+            WantedForm::Aggregate(_) => OperationName::AGGREGATE,
         }
     }
 
     pub(crate) fn purpose(self) -> &'static str {
         match self {
-            Wanted::Values => "values",
-            Wanted::Compute(_) => "computation",
-            Wanted::Aggregate(_) => "aggregation",
+            WantedForm::Values => "values",
+            WantedForm::Compute(_) => "computation",
+            WantedForm::Aggregate(_) => "aggregation",
         }
     }
 }
@@ -203,15 +205,15 @@ impl CheckedForm {
 
     /// The operator that nodes evaluate. If several replicas must agree, their answers are compared key by key, so nothing
     /// is cut or counted before that.
-    pub(crate) fn operator(&self, wanted: Wanted<'_>, several: bool) -> Operator {
+    pub(crate) fn operator(&self, wanted: WantedForm<'_>, several: bool) -> Operator {
         match (self, wanted) {
-            (CheckedForm::Compute(computation, _), Wanted::Compute(query)) if several => {
+            (CheckedForm::Compute(computation, _), WantedForm::Compute(query)) if several => {
                 Operator::Compute(Arc::new(computation.uncut(&query.plan)))
             }
-            (CheckedForm::Compute(..), Wanted::Compute(query)) => {
+            (CheckedForm::Compute(..), WantedForm::Compute(query)) => {
                 Operator::Compute(Arc::new(query.plan.clone()))
             }
-            (CheckedForm::Aggregate(..), Wanted::Aggregate(query)) if !several => {
+            (CheckedForm::Aggregate(..), WantedForm::Aggregate(query)) if !several => {
                 Operator::Aggregate(Arc::new(query.plan.clone()))
             }
             _ => Operator::Lookup,

@@ -5,7 +5,7 @@ use kith_client::{
     Answered, BatchAnswer, BatchKeys, BatchPiece, BatchStream, QueryError, QueryOptions, Question, Reply,
     Request, Service, StoreShape, StreamFailure, StreamFooter, StreamItem, StreamStatus,
 };
-use kith_live::{ListedAssociation, ObjectAnswer, Ticket, WriteEffect};
+use kith_live::{CompletedWrite, ListedAssociation, ObjectAnswer, Ticket};
 use kith_operators::{EdgePosition, Network, RecordsOver};
 use kith_query::{
     AssociationsAnswer, CommonAnswer, CommonQuery, ConnectionsQuery, DegreeQuery, DistanceQuery, EdgeColumn,
@@ -259,7 +259,7 @@ impl Service for Fake {
             }
             Question::Values { store, keys } => Ok(Reply::Values(Fake::values(store, keys))),
             Question::Write { .. } => {
-                let done = WriteEffect { id: 5, version: 7, existed: true };
+                let done = CompletedWrite { id: 5, version: 7, existed: true };
                 Ok(Reply::Written(Written { done, ticket: Ticket::new(9), profile: None }))
             }
             Question::Shape { .. } => {

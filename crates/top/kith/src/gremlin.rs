@@ -7,7 +7,7 @@ use crate::{
 };
 use clap::Args;
 use kith_query::line::{GremlinFields, GremlinLine, ReadOptions};
-use kith_terminal::gremlin::{self, TraversalOptions, Words};
+use kith_terminal::gremlin::{self, TraversalRunner, Words};
 
 /// A traversal and its options.
 #[derive(Clone, Debug, PartialEq, Args)]
@@ -28,7 +28,7 @@ pub struct GremlinFlags {
 /// If the traversal is wrong, or the cluster does not answer.
 pub async fn run(target: &TargetFlags, format: Format, flags: GremlinFlags) -> anyhow::Result<Exit> {
     let GremlinFlags { gremlin, graph, options } = flags;
-    let asking = TraversalOptions { service: connect::service(target).await?, graph, options, format };
+    let asking = TraversalRunner { service: connect::service(target).await?, graph, options, format };
     let Some(gremlin) = gremlin else {
         let words = async {
             match connect::router(target).await {

@@ -4,7 +4,7 @@
 use crate::{
     failure::{Exit, Failure},
     output::{self, Format},
-    reply::{ComputationParts, ComputedReply, KeyReply, StreamFooterLine, Values, key_name},
+    reply::{ComputeContext, ComputedReply, KeyReply, StreamFooterLine, Values, key_name},
 };
 use anyhow::Context;
 use futures::StreamExt;
@@ -67,8 +67,7 @@ pub async fn write_computed(
     let (keys, query, options) = (asked.of_type(shape.key)?, fields.query(), options.query_options());
     let items = service.read_compute_stream(&asked.store, &keys, &query, &options);
     write_all(items, out, async |piece| {
-        let computed =
-            ComputationParts { store: &asked.store, query: &query, result: piece.result.as_deref() };
+        let computed = ComputeContext { store: &asked.store, query: &query, result: piece.result.as_deref() };
         let line =
             |key, record: Record<'_>| Ok(output::json_line(&ComputedReply::new(&computed, key, record)?));
         lines(&piece, &keys, &asked.keys, line)

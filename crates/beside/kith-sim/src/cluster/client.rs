@@ -1,6 +1,6 @@
 //! A client, which decides with production code and acts through a simulated processor.
 //!
-//! It calls the production code in the same order as the executor of `kith-client`: it counts the query and measures the
+//! It calls the production code in the same order as the executor of `kith-session`: it counts the query and measures the
 //! load, the controller sets the limit, the policy makes the plan, and the execution decides what to do.
 
 use crate::cluster::{ClusterConfig, QueryRecord};

@@ -138,8 +138,8 @@ impl World {
     }
 
     /// Waits for a future, but not for longer than `patience`. Returns `None` if the time is over.
-    pub(super) fn within<F: Future + Unpin>(&self, patience: Duration, future: F) -> ScopedTask<'_, F> {
-        ScopedTask { sleep: self.sleep(patience), future }
+    pub(super) fn within<F: Future + Unpin>(&self, patience: Duration, future: F) -> TimedFuture<'_, F> {
+        TimedFuture { sleep: self.sleep(patience), future }
     }
 }
 
@@ -165,12 +165,13 @@ impl Future for Sleep<'_> {
     }
 }
 
-pub(super) struct ScopedTask<'a, F> {
+/// A future and the time that it may take: `None` if it takes longer.
+pub(super) struct TimedFuture<'a, F> {
     sleep: Sleep<'a>,
     future: F,
 }
 
-impl<F: Future + Unpin> Future for ScopedTask<'_, F> {
+impl<F: Future + Unpin> Future for TimedFuture<'_, F> {
     type Output = Option<F::Output>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<F::Output>> {

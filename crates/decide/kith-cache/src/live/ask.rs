@@ -4,7 +4,7 @@
 use super::entry::{Entry, Value};
 use super::guards::Guard;
 use super::key::{FillKey, Key};
-use super::partition::{FillResult, Partition, PartitionCache};
+use super::partition::{FilledRows, Partition, PartitionCache};
 use super::query::{Answer, DatedAnswer, Memory, Need, Query, Readiness, Reply};
 use super::store::Store;
 use kith_live::{ListKey, RowQuery};
@@ -131,7 +131,7 @@ impl<W> Reader<'_, W> {
         let first = self.need.filled.partition_point(|filled| filled.key < key);
         let mut of_key = self.need.filled[first..].iter().take_while(|filled| filled.key == key);
         let read = of_key.find(|filled| current(filled.entry.at));
-        let is_shorter = |filled: &FillResult| match key {
+        let is_shorter = |filled: &FilledRows| match key {
             FillKey::Entry(key) if self.need.memory != Memory::Bypass => {
                 let kept = self.store.get((self.id, key), self.partition.epoch);
                 kept.is_some_and(|kept| reaches(kept.at.max(applied)) && kept.knows_more_than(&filled.entry))

@@ -10,7 +10,7 @@
 //! The caller reads databases and the clock, and does the waiting. Undo information for graph queries is not kept here.
 //!
 //! ```
-//! use kith_cache::live::{Answer, Begin, LiveCacheOptions, LiveCaches, Need, Query, Reply};
+//! use kith_cache::live::{Answer, LiveCacheOptions, LiveCaches, MissDecision, Need, Query, Reply};
 //! use kith_live::{Change, RowAnswer, RowQuery};
 //! use kith_types::{LogPoint, PartitionId, Timestamp};
 //!
@@ -23,7 +23,7 @@
 //! let query = Query::Objects(vec![42]);
 //! let Reply::Missing(rows) = cache.ask(&query, Need::default(), now) else { panic!("it is empty") };
 //! assert_eq!(rows, [RowQuery::Object(42)]);
-//! let Begin::Fetch(flight) = cache.begin(&rows[0]) else { panic!("nobody else reads it") };
+//! let MissDecision::Fetch(flight) = cache.begin(&rows[0]) else { panic!("nobody else reads it") };
 //! let landed = cache.land(flight, LogPoint::new(1, 8), &rows[0], &RowAnswer::Object(None));
 //! assert!(landed.filled.is_some(), "it is as new as what was applied");
 //!
@@ -54,7 +54,7 @@ pub use follow::{FollowStep, Search, TermCheck};
 pub use freshness::Nonce;
 #[doc(hidden)]
 pub use guards::Guard;
-pub use partition::{FillResult, FlightOutcome, MissStart, PartitionCache, Progress};
+pub use partition::{FilledRows, FlightOutcome, MissDecision, PartitionCache, Progress};
 pub use query::{Answer, DatedAnswer, Memory, Need, Query, Readiness, Reply, Start};
 pub use reading::{Reading, ReadingStep};
 pub use verifier::{Verifier, VerifyOutcome};

@@ -7,7 +7,7 @@ use super::key::{FillKey, Key};
 use super::pending::PendingChanges;
 use super::recent::Recent;
 use super::store::{HeldEntry, Store};
-use crate::flights::{FailedFlight, Failure, FlightId, Flights};
+use crate::flights::{AfterFailure, Failure, FlightId, Flights};
 use kith_live::{Change, Effect, RowAnswer, RowQuery};
 use kith_types::{LogPoint, PartitionId, Position, Term, Timestamp};
 use std::collections::BTreeMap;
@@ -118,7 +118,7 @@ pub enum Progress {
 
 /// Whether to read the rows of a miss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MissStart {
+pub enum MissDecision {
     /// Read the rows, and report the outcome to [`PartitionCache::land`] or [`PartitionCache::failed`].
     Fetch(FlightId),
     /// The rows are being read; call [`PartitionCache::join`].
@@ -132,7 +132,7 @@ pub enum MissStart {
 /// Valid rows that were read for the cache, whether or not they were kept. Requests that waited for them pass them to
 /// [`PartitionCache::ask`], so that evictions in the meantime do not change the answer.
 #[derive(Clone, Debug)]
-pub struct FillResult {
+pub struct FilledRows {
     pub(super) key: FillKey,
     pub(super) entry: Arc<Entry>,
 }
@@ -141,7 +141,7 @@ pub struct FillResult {
 #[derive(Debug)]
 pub struct FlightOutcome<W> {
     /// The rows. `None` if they were read before a change that the cache has applied; they must then be read again.
-    pub filled: Option<FillResult>,
+    pub filled: Option<FilledRows>,
     /// The waiters of the flight. Each asks again, and passes the rows if there are any.
     pub waiters: Vec<W>,
 }
@@ -249,17 +249,17 @@ impl<W> PartitionCache<'_, W> {
     }
 
     /// Decides whether to read the rows of `query`, which [`super::Reply::Missing`] named.
-    pub fn begin(&mut self, query: &RowQuery) -> MissStart {
-        let Some(key) = FillKey::of(query) else { return MissStart::Uncached };
+    pub fn begin(&mut self, query: &RowQuery) -> MissDecision {
+        let Some(key) = FillKey::of(query) else { return MissDecision::Uncached };
         if let Some(flight) = self.partition.flights.find(&key) {
             self.store.counters.joined += 1;
-            return MissStart::Join(flight);
+            return MissDecision::Join(flight);
         }
         if self.partition.fills_max <= self.partition.flights.len() {
-            return MissStart::Busy;
+            return MissDecision::Busy;
         }
         self.partition.pending.insert(key, PendingChanges::new(self.partition.applied));
-        MissStart::Fetch(self.partition.flights.start(key))
+        MissDecision::Fetch(self.partition.flights.start(key))
     }
 
     /// Waits for a flight.
@@ -288,10 +288,10 @@ impl<W> PartitionCache<'_, W> {
     }
 
     /// Ends a flight without rows.
-    pub fn failed(&mut self, flight: FlightId, query: &RowQuery, failure: Failure) -> FailedFlight<W> {
+    pub fn failed(&mut self, flight: FlightId, query: &RowQuery, failure: Failure) -> AfterFailure<W> {
         self.store.counters.failures += 1;
         let landing = self.partition.flights.fail(flight, failure);
-        if let (FailedFlight::Wake(_), Some(key)) = (&landing, FillKey::of(query)) {
+        if let (AfterFailure::Wake(_), Some(key)) = (&landing, FillKey::of(query)) {
             self.partition.pending.remove(&key);
         }
         landing
@@ -299,7 +299,7 @@ impl<W> PartitionCache<'_, W> {
 
     /// Adds rows and the place at which they were read, both from one snapshot. Returns `None` if they are older than
     /// the applied changes, or if that is unknown; they must then not be used.
-    pub fn fill(&mut self, at: LogPoint, query: &RowQuery, answer: &RowAnswer) -> Option<FillResult> {
+    pub fn fill(&mut self, at: LogPoint, query: &RowQuery, answer: &RowAnswer) -> Option<FilledRows> {
         let key = FillKey::of(query)?;
         let mut entry = Entry::read(at, query, answer)?;
         if !self.partition.bring_up_to_date(key, &mut entry) {
@@ -310,7 +310,7 @@ impl<W> PartitionCache<'_, W> {
         if let FillKey::Entry(key) = key {
             self.keep(key, &entry);
         }
-        Some(FillResult { key, entry })
+        Some(FilledRows { key, entry })
     }
 
     fn keep(&mut self, key: Key, entry: &Arc<Entry>) {

@@ -1,6 +1,6 @@
 //! Queries of a cache, and its replies.
 
-use super::partition::FillResult;
+use super::partition::FilledRows;
 use kith_live::{Association, ListKey, ListPlace, Object, RowQuery};
 use kith_types::LogPoint;
 
@@ -62,7 +62,7 @@ pub struct Need<'a> {
     /// Whether entries in memory may be used.
     pub memory: Memory,
     /// Rows that were read for this query, sorted by key. They are used in any case if they are current and have reached `after`.
-    pub filled: &'a [FillResult],
+    pub filled: &'a [FilledRows],
 }
 
 /// Whether a query may be answered from memory.

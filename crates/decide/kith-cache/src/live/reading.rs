@@ -1,7 +1,7 @@
 //! One read of a partition, from its arrival to its answer.
 
 use super::follow::{Search, TermCheck};
-use super::partition::{FillResult, PartitionCache};
+use super::partition::{FilledRows, PartitionCache};
 use super::query::{DatedAnswer, Memory, Need, Query, Reply};
 use kith_live::RowQuery;
 use kith_types::{LogPoint, Timestamp};
@@ -28,7 +28,7 @@ pub struct Reading {
     /// For a critical read, the end of the log after the read arrived.
     verified: Option<LogPoint>,
     /// The rows that were read for this query, by key.
-    filled: Vec<FillResult>,
+    filled: Vec<FilledRows>,
     /// The number of rows that were missing when the fewest were.
     least: usize,
     /// The attempts since the read made progress.
@@ -100,7 +100,7 @@ impl Reading {
     }
 
     /// Adds rows that were read for this query.
-    pub fn filled(&mut self, mut rows: Vec<FillResult>) {
+    pub fn filled(&mut self, mut rows: Vec<FilledRows>) {
         self.attempts += 1;
         // Of several rows with the same key, the newest comes first.
         rows.append(&mut self.filled);

@@ -11,8 +11,8 @@ pub use requests::{
 };
 
 use crate::{
-    Association, AssociationKey, Change, Data, Edge, EdgeContent, Effect, Intent, ListKey, Object, Pair,
-    TypeId, WriteEffect, WriteId, WriteName,
+    Association, AssociationKey, Change, CompletedWrite, Data, Edge, EdgeContent, Effect, Intent, ListKey,
+    Object, Pair, TypeId, WriteId, WriteName,
 };
 use kith_types::{
     LogPoint,
@@ -337,14 +337,14 @@ fn take_name(rest: &mut Rest<'_>) -> Taken<WriteName> {
     Ok(WriteName { id: take_write_id(rest)?, checksum: rest.number()? })
 }
 
-fn put_done(out: &mut Vec<u8>, done: WriteEffect) {
+fn put_done(out: &mut Vec<u8>, done: CompletedWrite) {
     put_varint(out, done.id);
     put_varint(out, done.version);
     put_varint(out, u64::from(done.existed));
 }
 
-fn take_done(rest: &mut Rest<'_>) -> Taken<WriteEffect> {
-    Ok(WriteEffect { id: rest.number()?, version: rest.number()?, existed: rest.flag()? })
+fn take_done(rest: &mut Rest<'_>) -> Taken<CompletedWrite> {
+    Ok(CompletedWrite { id: rest.number()?, version: rest.number()?, existed: rest.flag()? })
 }
 
 #[cfg(test)]
@@ -386,8 +386,8 @@ mod tests {
         ]
     }
 
-    fn done() -> impl Strategy<Value = WriteEffect> {
-        (any::<u64>(), any::<u64>(), any::<bool>()).prop_map(|(id, version, existed)| WriteEffect {
+    fn done() -> impl Strategy<Value = CompletedWrite> {
+        (any::<u64>(), any::<u64>(), any::<bool>()).prop_map(|(id, version, existed)| CompletedWrite {
             id,
             version,
             existed,

@@ -4,8 +4,8 @@
 use super::changes::Changes;
 use super::{Decision, DecisionContext, NotLoaded, Rows, done, nothing_to_do, pair, refusal};
 use crate::{
-    Association, AssociationKey, Edge, EdgeContent, EdgeKeys, FieldsFault, Intent, Outcome, ResolvedMutation,
-    ResolvedWrite, RowWrite, WriteEffect,
+    Association, AssociationKey, CompletedWrite, Edge, EdgeContent, EdgeKeys, FieldsFault, Intent, Outcome,
+    ResolvedMutation, ResolvedWrite, RowWrite,
 };
 use std::collections::BTreeMap;
 
@@ -89,7 +89,7 @@ fn net(states: &[(EdgeKeys, Option<EdgeContent>)]) -> BTreeMap<AssociationKey, O
 fn begin(
     write: &ResolvedWrite,
     pair: crate::Pair,
-    (states, done): (Vec<(EdgeKeys, Option<EdgeContent>)>, WriteEffect),
+    (states, done): (Vec<(EdgeKeys, Option<EdgeContent>)>, CompletedWrite),
     (rows, context): (&Rows, DecisionContext<'_>),
 ) -> Result<Decision, NotLoaded> {
     let edge = |(keys, content): (EdgeKeys, Option<EdgeContent>)| {

@@ -11,8 +11,8 @@ pub use pair::{complete, completion_queries, deliver, delivery_queries};
 pub use rows::{NotLoaded, Rows};
 
 use crate::{
-    Conditions, GraphTypes, Guards, Intent, LoggedChange, Object, Outcome, RecordedOutcome, Refusal,
-    ResolvedMutation, ResolvedWrite, RowWrite, WriteEffect, WriteFault,
+    CompletedWrite, Conditions, GraphTypes, Guards, Intent, LoggedChange, Object, Outcome, RecordedOutcome,
+    Refusal, ResolvedMutation, ResolvedWrite, RowWrite, WriteFault,
 };
 use changes::Changes;
 use kith_types::{LogPoint, PartitionCount};
@@ -155,12 +155,12 @@ fn put(object: Object, before: Option<&Object>, rows: &Rows, context: DecisionCo
 }
 
 fn done(id: u64, point: LogPoint, existed: bool) -> Outcome {
-    Outcome::Done(WriteEffect { id, version: point.position.0, existed })
+    Outcome::Done(CompletedWrite { id, version: point.position.0, existed })
 }
 
 /// The outcome of a change to something that does not exist.
 fn nothing_to_do(id: u64) -> Outcome {
-    Outcome::Done(WriteEffect { id, version: 0, existed: false })
+    Outcome::Done(CompletedWrite { id, version: 0, existed: false })
 }
 
 /// Returns why the conditions refuse a write; `None` if they hold. `found` is the stamp of the stored object or association.

@@ -1,7 +1,7 @@
 //! The events that a leader takes in, and the actions that it returns.
 
 use crate::{
-    Batch, Change, Intent, Refusal, RowQuery, RowsAt, Ticket, UniqueHolder, Write, WriteEffect, WriteFault,
+    Batch, Change, CompletedWrite, Intent, Refusal, RowQuery, RowsAt, Ticket, UniqueHolder, Write, WriteFault,
 };
 use kith_types::{LogPoint, PartitionId, Position, Term, Timestamp};
 use thiserror::Error;
@@ -142,7 +142,7 @@ pub enum Action {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriteAnswer {
     /// The outcome.
-    pub done: WriteEffect,
+    pub done: CompletedWrite,
     /// The log points that a read must have reached to see the write.
     pub ticket: Ticket,
 }

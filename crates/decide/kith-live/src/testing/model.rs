@@ -1,7 +1,7 @@
 //! A model of TAO's operations without partitions, logs or pairs, with which tests compare. Its types are those of
 //! [`super::fixture`].
 
-use crate::{Conditions, Mutation, Outcome, Refusal, Write, WriteEffect};
+use crate::{CompletedWrite, Conditions, Mutation, Outcome, Refusal, Write};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The key of an association: `id1`, the name of the type, and `id2`.
@@ -78,7 +78,7 @@ impl Model {
         match &write.mutation {
             Mutation::AddObject { .. } if existed => return refused(Refusal::ObjectExists { id }),
             Mutation::AddAssociation { .. } | Mutation::AddObject { .. } => {}
-            _ if !existed => return Outcome::Done(WriteEffect { id, version: 0, existed: false }),
+            _ if !existed => return Outcome::Done(CompletedWrite { id, version: 0, existed: false }),
             _ => {}
         }
         if let Some((value, holder)) = self.taken(&write.mutation) {
@@ -86,7 +86,7 @@ impl Model {
             return refused(Refusal::UniqueTaken { field, value, id: holder });
         }
         self.change(&write.mutation, version, now);
-        Outcome::Done(WriteEffect { id, version, existed })
+        Outcome::Done(CompletedWrite { id, version, existed })
     }
 
     /// Returns the value of the unique field that a write gives to an account, and the other account that has it.

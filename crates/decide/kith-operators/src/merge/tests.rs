@@ -17,7 +17,7 @@ fn part(positions: &[u32], value: Value) -> Part {
 }
 
 fn merge(plan: &Operator, keys: usize, parts: Vec<Part>) -> Result<Value, MergeError> {
-    Value::merge(plan, keys, parts, MissingKeys::Refuse, &mut Scratch::new())
+    Value::merge(plan, keys, parts, MissingKeyRule::Refuse, &mut Scratch::new())
 }
 
 fn list(ids: &[u64]) -> ListEntry {
@@ -38,7 +38,7 @@ fn lists_come_in_the_order_of_the_keys() {
 fn a_key_without_an_answer_is_an_error_unless_partial_answers_are_wanted() {
     let parts = || vec![part(&[1], Value::Lists(vec![list(&[7])]))];
     assert_eq!(merge(&expand(), 2, parts()), Err(MergeError::Missing { missing: 1, expected: 2 }));
-    let partial = Value::merge(&expand(), 2, parts(), MissingKeys::Allow, &mut Scratch::new());
+    let partial = Value::merge(&expand(), 2, parts(), MissingKeyRule::Allow, &mut Scratch::new());
     assert_eq!(partial, Ok(Value::Lists(vec![ListEntry::Unanswered, list(&[7])])));
 }
 

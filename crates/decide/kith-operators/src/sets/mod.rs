@@ -62,5 +62,5 @@ impl Scratch {
 /// The number of ids for which each buffer keeps memory between evaluations: 4 MiB.
 const KEPT_IDS: usize = 1 << 19;
 
-/// The number of spare buffers that are kept: as many as the deepest plan of this crate uses at once.
+/// The number of spare buffers that are kept: as many as the deepest plan of an operation uses at once.
 const SPARE_MAX: usize = 4;

@@ -5,7 +5,7 @@ use crate::{
     AggregateAnswer, AggregateQuery, Answered, BatchAnswer, BatchKeys, ComputeAnswer, ComputeQuery,
     GraphQuery, GremlinAnswer, GremlinQuery, QueryError, QueryOptions, StoreShape,
 };
-use kith_schema::live::{Ticket, Write, WriteEffect};
+use kith_schema::live::{CompletedWrite, Ticket, Write};
 use kith_schema::{Schema, SchemaId};
 use kith_types::OperationName;
 use kith_wire::v1;
@@ -69,7 +69,7 @@ pub enum Reply {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Written {
     /// The effect of the write.
-    pub done: WriteEffect,
+    pub done: CompletedWrite,
     /// A ticket whose reads show the write.
     pub ticket: Ticket,
     /// The timings, if requested.

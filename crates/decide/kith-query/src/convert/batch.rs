@@ -27,7 +27,7 @@ pub(super) fn keys_to_wire(keys: &BatchKeys) -> (Vec<u64>, Bytes) {
     }
 }
 
-/// Decodes the keys of a request. [`crate::Session::check_batch`] checks their limits.
+/// Decodes the keys of a request. [`BatchKeys::check`] checks their limits.
 ///
 /// # Errors
 /// [`QueryError::BadRequest`] if there are ids and byte keys, or a body is malformed.

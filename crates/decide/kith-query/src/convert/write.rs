@@ -2,7 +2,7 @@
 
 use super::query::{options_from_wire, options_to_wire};
 use crate::{QueryError, QueryOptions, Question, Request, Written};
-use kith_schema::live::{Conditions, Mutation, NotATicket, NotAWriteId, Write, WriteEffect, WriteId};
+use kith_schema::live::{CompletedWrite, Conditions, Mutation, NotATicket, NotAWriteId, Write, WriteId};
 use kith_wire::v1::{self, graph_write_request::Mutation as Wire};
 
 /// Encodes a write.
@@ -89,7 +89,7 @@ fn mutation_from_wire(wire: Wire) -> Mutation {
 
 /// Encodes the outcome of a write.
 pub fn written_to_wire(written: Written) -> v1::GraphWriteReply {
-    let WriteEffect { id, version, existed } = written.done;
+    let CompletedWrite { id, version, existed } = written.done;
     v1::GraphWriteReply { id, version, existed, ticket: written.ticket.to_string(), profile: written.profile }
 }
 
@@ -103,7 +103,7 @@ pub fn written_from_wire(reply: v1::GraphWriteReply) -> Result<Written, QueryErr
         .ticket
         .parse()
         .map_err(|error: NotATicket| QueryError::OutcomeUnknown { detail: error.to_string() })?;
-    let done = WriteEffect { id: reply.id, version: reply.version, existed: reply.existed };
+    let done = CompletedWrite { id: reply.id, version: reply.version, existed: reply.existed };
     Ok(Written { done, ticket, profile: reply.profile })
 }
 

@@ -143,7 +143,7 @@ impl At {
 }
 
 impl ComputeFields {
-    /// Converts a plan of the client library, which nodes carry out.
+    /// Converts a plan that nodes carry out.
     pub fn of(plan: &ComputePlan) -> Self {
         let top_k = plan.top_k.as_ref().map(|top_k| TopKFields { by: top_k.by.clone(), k: top_k.k });
         let mut fields = Self { project: plan.project.clone(), top_k, ..Self::default() };
@@ -163,7 +163,7 @@ impl ComputeFields {
         fields
     }
 
-    /// Converts it to the type of the client library.
+    /// Converts it to a [`ComputeQuery`].
     pub fn query(&self) -> ComputeQuery {
         type Make = fn(Vec<f32>) -> ComputeFunction;
         let vectors: [(&[VectorFields], Make); 3] = [
@@ -186,7 +186,7 @@ impl ComputeFields {
 }
 
 impl AggregateFields {
-    /// Converts a plan of the client library, which nodes carry out.
+    /// Converts a plan that nodes carry out.
     pub fn of(plan: &AggregatePlan) -> Self {
         let field = plan.field.clone();
         match &plan.by {
@@ -200,7 +200,7 @@ impl AggregateFields {
         }
     }
 
-    /// Converts it to the type of the client library.
+    /// Converts it to an [`AggregateQuery`].
     ///
     /// # Errors
     /// `bad_request` unless there is exactly one of `count_by_value` and `count_by_bucket`.

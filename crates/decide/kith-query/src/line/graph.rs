@@ -39,7 +39,7 @@ impl GraphLine {
         self.operation.check_page(&self.options.page()).map_err(LineError::bad_request)
     }
 
-    /// Converts it to the query type of the client library.
+    /// Converts it to a [`GraphQuery`].
     pub fn query(&self) -> GraphQuery {
         let mut operation = self.operation.clone();
         operation.set_page(self.options.page());
@@ -51,7 +51,7 @@ impl GraphLine {
         }
     }
 
-    /// Converts the options to those of the client library.
+    /// Converts the options to [`QueryOptions`].
     pub fn query_options(&self) -> QueryOptions {
         self.options.query_options(&self.read)
     }

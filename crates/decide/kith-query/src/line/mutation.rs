@@ -277,7 +277,7 @@ impl WriteLine {
         Some(Self { operation, options })
     }
 
-    /// Converts the line to the write of the client library.
+    /// Converts the line to a [`Write`].
     ///
     /// # Errors
     /// Returns `bad_request` if the write id is not valid.
@@ -293,7 +293,7 @@ impl WriteLine {
         })
     }
 
-    /// Converts the options to those of the client library.
+    /// Converts the options to [`QueryOptions`].
     pub fn query_options(&self) -> QueryOptions {
         let deadline = self.options.deadline_ms.map(|millis| Duration::from_millis(millis.get().into()));
         QueryOptions { deadline, ..QueryOptions::default() }

@@ -265,7 +265,7 @@ impl GraphOptions {
 }
 
 impl ReadOptions {
-    /// Converts the options of the client library.
+    /// Converts the options of a request.
     pub fn of(options: &QueryOptions) -> Self {
         let milliseconds = |deadline: Duration| u32::try_from(deadline.as_millis()).unwrap_or(u32::MAX);
         Self {
@@ -284,7 +284,7 @@ impl ReadOptions {
         self.workflow.inner()
     }
 
-    /// Converts the options to those of the client library.
+    /// Converts the options to [`QueryOptions`].
     pub fn query_options(&self) -> QueryOptions {
         QueryOptions {
             fan_out: self.fan_out,

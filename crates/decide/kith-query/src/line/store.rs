@@ -54,7 +54,7 @@ pub enum KeyEncoding {
 }
 
 impl StoreKeys {
-    /// Converts keys of the client library. Byte keys are written as text if all of them are text, else in base64.
+    /// Converts the keys of a batch. Byte keys are written as text if all of them are text, else in base64.
     pub fn of(store: &str, keys: &BatchKeys) -> Self {
         let (keys, key_encoding) = match keys {
             BatchKeys::Ids(ids) => (ids.iter().copied().map(Value::from).collect(), None),

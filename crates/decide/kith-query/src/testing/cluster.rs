@@ -5,7 +5,7 @@ use super::MemoryGraph;
 use crate::{
     FanOut, GraphAnswer, GraphQuery, Input, NetworkPlan, OperationError, OperationStep, QueryMachine, Scope,
 };
-use kith_operators::{MissingKeys, Network, NetworkKey, Part, Scratch, Share, Value, evaluate};
+use kith_operators::{MissingKeyRule, Network, NetworkKey, Part, Scratch, Share, Value, evaluate};
 use kith_schema::{EdgeList, EdgeSelector, NeighbourSource, SourceError};
 use kith_types::{FanOutKind, PartitionCount, PartitionId, Workflow, partition_of_id};
 use std::ops::ControlFlow;
@@ -122,7 +122,7 @@ impl LocalCluster {
         nodes.dedup();
         let asked = nodes.into_iter().filter(|&node| self.lost != Some(node));
         let parts = asked.filter_map(|node| self.ask(node, fan_out, &partitions)).collect();
-        let missing = if self.lost.is_some() { MissingKeys::Allow } else { MissingKeys::Refuse };
+        let missing = if self.lost.is_some() { MissingKeyRule::Allow } else { MissingKeyRule::Refuse };
         Value::merge(&fan_out.plan, partitions.len(), parts, missing, &mut Scratch::new())
             .expect("the parts of all nodes make up a value")
     }

@@ -4,43 +4,43 @@ use super::{context::Context, nested, traverser::Traverser};
 use crate::{
     error::{GremlinError, Result},
     graph::WantedProperties,
-    plan::{ByPart, Label},
+    plan::{ByArgument, Label},
     value::{Column, Token, Value},
 };
 use std::sync::Arc;
 
 /// The value of `by` for each traverser. `None` if it has none.
 pub(super) async fn values(
-    by: &ByPart,
+    by: &ByArgument,
     batch: &[Traverser],
     context: &Context<'_>,
 ) -> Result<Vec<Option<Value>>> {
     match by {
-        ByPart::Identity => Ok(batch.iter().map(|traverser| Some(traverser.value.clone())).collect()),
-        ByPart::Token(token) => {
+        ByArgument::Identity => Ok(batch.iter().map(|traverser| Some(traverser.value.clone())).collect()),
+        ByArgument::Token(token) => {
             let all: Vec<&Value> = batch.iter().map(|traverser| &traverser.value).collect();
             Ok(tokens(*token, &all, context).await?.into_iter().map(Some).collect())
         }
-        ByPart::Column(column) => {
+        ByArgument::Column(column) => {
             batch.iter().map(|traverser| self::column(*column, &traverser.value).map(Some)).collect()
         }
-        ByPart::Key(key) => {
+        ByArgument::Key(key) => {
             let all: Vec<&Value> = batch.iter().map(|traverser| &traverser.value).collect();
             keyed(key, &all, context).await
         }
-        ByPart::Traversal(traversal) => nested::first(traversal, batch, context).await,
+        ByArgument::Traversal(traversal) => nested::first(traversal, batch, context).await,
     }
 }
 
 /// The value of one of several `by`, which are used in turn, for each value. These have no path of their own.
 pub(super) async fn in_turn(
-    by: &[ByPart],
+    by: &[ByArgument],
     at: usize,
     batch: &[Traverser],
     context: &Context<'_>,
 ) -> Result<Vec<Option<Value>>> {
     match by.len() {
-        0 => values(&ByPart::Identity, batch, context).await,
+        0 => values(&ByArgument::Identity, batch, context).await,
         count => values(&by[at % count], batch, context).await,
     }
 }

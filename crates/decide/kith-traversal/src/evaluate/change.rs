@@ -10,7 +10,7 @@ use super::{
 use crate::{
     error::{GremlinError, Result},
     graph::Mutation,
-    plan::{Kind, KnownArgument, Label, PropertyGiven, keys, merge_maps},
+    plan::{Kind, Label, PropertyGiven, StepArgument, keys, merge_maps},
     value::{Cardinality, ElementId, Symbol, Value},
 };
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub(super) async fn apply(kind: &Kind, batch: Batch, context: &Context<'_>) -> R
 }
 
 async fn add_vertices(
-    label: &KnownArgument,
+    label: &StepArgument,
     properties: &[PropertyGiven],
     batch: Batch,
     context: &Context<'_>,
@@ -68,8 +68,8 @@ fn existing(element: Option<Value>) -> Result<Value> {
 }
 
 async fn add_edges(
-    label: &KnownArgument,
-    ends: [Option<&KnownArgument>; 2],
+    label: &StepArgument,
+    ends: [Option<&StepArgument>; 2],
     properties: &[PropertyGiven],
     batch: Batch,
     context: &Context<'_>,
@@ -85,7 +85,7 @@ async fn add_edges(
 
 /// The vertices at one end of new edges: those that `from` or `to` names, or the traversers' own.
 async fn vertices(
-    end: Option<&KnownArgument>,
+    end: Option<&StepArgument>,
     name: &str,
     batch: &[Traverser],
     context: &Context<'_>,

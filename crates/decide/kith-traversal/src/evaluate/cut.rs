@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     error::Result,
-    plan::{ByPart, Label},
+    plan::{ByArgument, Label},
     semantics::number,
     value::{GType, Value},
 };
@@ -88,12 +88,12 @@ pub(super) fn tail(count: i64, all: Batch) -> Batch {
 /// `dedup`: traversers with a value, or values of labels, that has not come before.
 pub(super) async fn dedup(
     labels: &[Label],
-    by: Option<&ByPart>,
+    by: Option<&ByArgument>,
     seen: &mut HashMap<u32, HashSet<Value>>,
     batch: Batch,
     context: &Context<'_>,
 ) -> Result<Batch> {
-    let by = by.unwrap_or(&ByPart::Identity);
+    let by = by.unwrap_or(&ByArgument::Identity);
     let _keys = context.work.meter.reserve(weight::of_rows(batch.len(), labels.len()))?;
     let keys: Vec<Option<Value>> = if labels.is_empty() {
         by::values(by, &batch, context).await?
@@ -157,7 +157,7 @@ fn heads(probability: f64, bulk: i64, random: &mut StdRng) -> i64 {
 /// `sample`: some traversers of each origin, drawn at random, those with a greater weight more often.
 pub(super) async fn sample(
     count: i64,
-    by: Option<&ByPart>,
+    by: Option<&ByArgument>,
     all: Batch,
     context: &Context<'_>,
 ) -> Result<Batch> {

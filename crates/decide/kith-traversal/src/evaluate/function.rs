@@ -11,7 +11,7 @@ use crate::{
     error::{GremlinError, Result},
     functions::{self, Expression, Part, Template},
     graph::WantedProperties,
-    plan::{ByPart, Function, KnownArgument, Label},
+    plan::{ByArgument, Function, Label, StepArgument},
     semantics::{
         lists::{self, Argument, ListFunction},
         number,
@@ -57,7 +57,7 @@ fn of_value(function: &Function, value: &Value) -> Result<Value> {
     }
 }
 
-async fn concat(given: &[KnownArgument], batch: Batch, context: &Context<'_>) -> Result<Batch> {
+async fn concat(given: &[StepArgument], batch: Batch, context: &Context<'_>) -> Result<Batch> {
     let _parts = context.work.meter.reserve(weight::of_rows(batch.len(), given.len()))?;
     let mut parts: Vec<Vec<Value>> = vec![Vec::new(); batch.len()];
     for given in given {
@@ -75,7 +75,7 @@ async fn concat(given: &[KnownArgument], batch: Batch, context: &Context<'_>) ->
 
 async fn of_lists(
     function: ListFunction,
-    given: &KnownArgument,
+    given: &StepArgument,
     batch: Batch,
     context: &Context<'_>,
 ) -> Result<Batch> {
@@ -84,7 +84,7 @@ async fn of_lists(
     for (traverser, other) in batch.iter().zip(others) {
         let other = other.unwrap_or_default();
         let argument = match given {
-            KnownArgument::Value(_) => Argument::Literal(&other),
+            StepArgument::Value(_) => Argument::Literal(&other),
             _ => Argument::Yielded(&other),
         };
         context.work.count_bytes(size::of_lists(function, &traverser.value, &other, context)?)?;
@@ -95,7 +95,12 @@ async fn of_lists(
 }
 
 /// `format`. Traversers that lack a value of the template do not pass.
-async fn format(template: &Template, by: &[ByPart], batch: Batch, context: &Context<'_>) -> Result<Batch> {
+async fn format(
+    template: &Template,
+    by: &[ByArgument],
+    batch: Batch,
+    context: &Context<'_>,
+) -> Result<Batch> {
     let _rows = context.work.meter.reserve(weight::of_rows(batch.len(), template.parts.len()))?;
     let mut rows: Vec<Option<Vec<Value>>> = vec![Some(Vec::new()); batch.len()];
     let mut turn = 0;
@@ -147,7 +152,7 @@ async fn variable(name: &Label, batch: &[Traverser], context: &Context<'_>) -> R
 /// `math`. The `by` are used in turn, one for each variable.
 pub(super) async fn math(
     expression: &Expression,
-    by: &[ByPart],
+    by: &[ByArgument],
     batch: Batch,
     context: &Context<'_>,
 ) -> Result<Batch> {

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     error::{GremlinError, Result},
-    plan::{ByPart, Group, Kind, Label},
+    plan::{ByArgument, Group, Kind, Label},
     value::{Map, Operator, Value},
 };
 use indexmap::{IndexMap, map::Entry};
@@ -58,7 +58,12 @@ async fn grouped(group: &Group, members: Batch, context: &Context<'_>) -> Result
 }
 
 /// `groupCount` that returns a map, for each origin.
-pub(super) async fn count(by: &ByPart, all: Batch, origins: &[u32], context: &Context<'_>) -> Result<Batch> {
+pub(super) async fn count(
+    by: &ByArgument,
+    all: Batch,
+    origins: &[u32],
+    context: &Context<'_>,
+) -> Result<Batch> {
     let keys = by::values(by, &all, context).await?;
     let mut maps: IndexMap<u32, Map> = origins.iter().map(|origin| (*origin, Map::new())).collect();
     for (traverser, key) in all.iter().zip(keys) {
@@ -143,7 +148,7 @@ fn joined(before: Value, more: Value, context: &Context<'_>) -> Result<Value> {
 /// `aggregate`: adds values to a side effect.
 pub(super) async fn aggregate(
     key: &Label,
-    by: &ByPart,
+    by: &ByArgument,
     batch: Batch,
     context: &Context<'_>,
 ) -> Result<Batch> {

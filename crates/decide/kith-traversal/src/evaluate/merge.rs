@@ -11,7 +11,7 @@ use super::{
 use crate::{
     error::{GremlinError, Result},
     graph::WantedProperties,
-    plan::{KnownArgument, Label, MergeMaps, keys, merge_maps},
+    plan::{Label, MergeMaps, StepArgument, keys, merge_maps},
     value::{Direction, ElementId, Map, Merge, Symbol, Token, Value},
 };
 use kith_types::ErrorCode;
@@ -21,7 +21,7 @@ use std::sync::Arc;
 const ATTEMPTS_MAX: u32 = 8;
 
 /// The map that an argument is for a traverser. Null is an empty map.
-async fn map(given: &KnownArgument, traverser: &Traverser, context: &Context<'_>) -> Result<Map> {
+async fn map(given: &StepArgument, traverser: &Traverser, context: &Context<'_>) -> Result<Map> {
     let found = nested::given(given, std::slice::from_ref(traverser), context).await?;
     match result(found.into_iter().next().flatten(), "a map of mergeV() or mergeE()")? {
         Value::Map(map) => Ok(Arc::unwrap_or_clone(map)),
@@ -178,7 +178,7 @@ async fn resolved(
 }
 
 /// The id of the vertex that `option(outV)` or `option(inV)` names: itself, or by a map that only it has.
-async fn option(given: &KnownArgument, own: Merge, from: &Traverser, context: &Context<'_>) -> Result<Value> {
+async fn option(given: &StepArgument, own: Merge, from: &Traverser, context: &Context<'_>) -> Result<Value> {
     let value = nested::given(given, std::slice::from_ref(from), context).await?.into_iter().next().flatten();
     let vertex = match value {
         Some(Value::Map(map)) => search::vertices(&map, context).await?.into_iter().next(),

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     error::Result,
-    plan::{Kind, KnownArgument, Label, Step, Traversal, any_step},
+    plan::{Kind, Label, Step, StepArgument, Traversal, any_step},
     value::Value,
 };
 use std::{collections::HashMap, sync::Arc};
@@ -127,19 +127,19 @@ pub(super) fn leave(results: Batch, entered: &Traverser) -> impl Iterator<Item =
 
 /// The value of an argument for each of these traversers. `None` if a traversal has no result, or a label is unknown.
 pub(super) async fn given(
-    given: &KnownArgument,
+    given: &StepArgument,
     batch: &[Traverser],
     context: &Context<'_>,
 ) -> Result<Vec<Option<Value>>> {
     match given {
-        KnownArgument::Value(value) => Ok(batch.iter().map(|_| Some(value.clone())).collect()),
-        KnownArgument::Label(label) => {
+        StepArgument::Value(value) => Ok(batch.iter().map(|_| Some(value.clone())).collect()),
+        StepArgument::Label(label) => {
             let aside = context.side_effects.get(label, &context.work)?;
             let of = |traverser: &Traverser| {
                 traverser.labelled(label).last().map(|value| (*value).clone()).or_else(|| aside.clone())
             };
             Ok(batch.iter().map(of).collect())
         }
-        KnownArgument::Traversal(traversal) => first(traversal, batch, context).await,
+        StepArgument::Traversal(traversal) => first(traversal, batch, context).await,
     }
 }

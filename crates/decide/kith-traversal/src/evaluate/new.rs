@@ -4,7 +4,7 @@ use super::{context::Context, nested, traverser::Traverser};
 use crate::{
     error::{GremlinError, Result},
     graph::Mutation,
-    plan::{KnownArgument, Label, PropertyGiven, keys},
+    plan::{Label, PropertyGiven, StepArgument, keys},
     value::{ElementId, Symbol, Token, Value},
 };
 use std::sync::Arc;
@@ -72,7 +72,7 @@ pub(super) fn result(value: Option<Value>, what: &str) -> Result<Value> {
 
 /// The properties of each traverser's new element.
 pub(super) async fn new_elements(
-    label: &KnownArgument,
+    label: &StepArgument,
     properties: &[PropertyGiven],
     batch: &[Traverser],
     context: &Context<'_>,

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     error::Result,
-    plan::ByPart,
+    plan::ByArgument,
     semantics,
     value::{Map, Order, Value},
 };
@@ -18,7 +18,7 @@ use rand::seq::SliceRandom;
 use std::{cmp::Ordering, sync::Arc};
 
 /// `order`: the traversers of each origin. Those for which a `by` has no value do not pass.
-pub(super) async fn global(by: &[(ByPart, Order)], all: Batch, context: &Context<'_>) -> Result<Batch> {
+pub(super) async fn global(by: &[(ByArgument, Order)], all: Batch, context: &Context<'_>) -> Result<Batch> {
     let _keys = context.work.meter.reserve(weight::of_rows(all.len(), by.len() + 1))?;
     let keys = keys(by, &all, context).await?;
     let keyed: Vec<(Vec<Value>, Traverser)> =
@@ -27,7 +27,7 @@ pub(super) async fn global(by: &[(ByPart, Order)], all: Batch, context: &Context
 }
 
 /// `order(local)`: the members of a list, or the entries of a map. Other values stay as they are.
-pub(super) async fn local(by: &[(ByPart, Order)], value: &Value, context: &Context<'_>) -> Result<Value> {
+pub(super) async fn local(by: &[(ByArgument, Order)], value: &Value, context: &Context<'_>) -> Result<Value> {
     let count = usize::try_from(size::members(value)).unwrap_or(usize::MAX);
     context.work.room_for(count)?;
     let _keys = context.work.meter.reserve(weight::of_rows(count, by.len() + 1))?;
@@ -45,7 +45,7 @@ pub(super) async fn local(by: &[(ByPart, Order)], value: &Value, context: &Conte
 }
 
 async fn keyed<T>(
-    by: &[(ByPart, Order)],
+    by: &[(ByArgument, Order)],
     batch: Batch,
     items: Vec<T>,
     context: &Context<'_>,
@@ -56,7 +56,7 @@ async fn keyed<T>(
 
 /// The result of each `by` for each value. `None` if one has no value.
 async fn keys(
-    by: &[(ByPart, Order)],
+    by: &[(ByArgument, Order)],
     batch: &[Traverser],
     context: &Context<'_>,
 ) -> Result<Vec<Option<Vec<Value>>>> {
@@ -83,7 +83,7 @@ fn comparable(value: Value) -> Value {
 
 /// Sorts by the keys. Items with equal keys stay in their order.
 async fn sorted<T: Send>(
-    by: &[(ByPart, Order)],
+    by: &[(ByArgument, Order)],
     mut keyed: Vec<(Vec<Value>, T)>,
     context: &Context<'_>,
 ) -> Vec<T> {

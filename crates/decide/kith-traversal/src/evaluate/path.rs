@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     error::{GremlinError, Result},
-    plan::{ByPart, Label, PathPart},
+    plan::{ByArgument, Label, PathPart},
     value::{Path, Set, Value},
 };
 use std::{collections::HashSet, sync::Arc};
@@ -16,7 +16,7 @@ use std::{collections::HashSet, sync::Arc};
 /// `path`: what a traverser had, each value as its `by` makes it.
 pub(super) async fn path(
     between: &PathPart,
-    by: &[ByPart],
+    by: &[ByArgument],
     batch: Batch,
     context: &Context<'_>,
 ) -> Result<Batch> {
@@ -32,7 +32,7 @@ pub(super) async fn path(
 pub(super) async fn simple(
     is_simple: bool,
     between: &PathPart,
-    by: &[ByPart],
+    by: &[ByArgument],
     batch: &[Traverser],
     context: &Context<'_>,
 ) -> Result<Vec<bool>> {
@@ -54,7 +54,7 @@ fn places(batch: &[Traverser]) -> u64 {
 /// The part of each path, as the `by` make it. `None` if one of these has no value.
 async fn paths(
     between: &PathPart,
-    by: &[ByPart],
+    by: &[ByArgument],
     batch: &[Traverser],
     context: &Context<'_>,
 ) -> Result<Vec<Option<Path>>> {

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     error::{GremlinError, Result},
     graph::WantedProperties,
-    plan::{ByPart, Kind, Label, PropertyMap},
+    plan::{ByArgument, Kind, Label, PropertyMap},
     value::{Direction, Map, Symbol, Token, Value, Vertex},
 };
 use std::sync::Arc;
@@ -110,7 +110,7 @@ fn tokens(map: &PropertyMap, element: &Value, context: &Context<'_>) -> Result<M
 }
 
 /// The entries of a map, each value as `by` makes it. Entries without such a value are left out.
-async fn modulated(by: &ByPart, entries: Map, context: &Context<'_>) -> Result<Map> {
+async fn modulated(by: &ByArgument, entries: Map, context: &Context<'_>) -> Result<Map> {
     let batch: Batch = entries.values().map(|value| context.traverser(value.clone())).collect();
     let is_token = |key: &Value| matches!(key, Value::Symbol(Symbol::Token(_)));
     let values = by::values(by, &batch, context).await?;

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     error::{GremlinError, Result},
-    plan::{ByPart, Kind, Label},
+    plan::{ByArgument, Kind, Label},
     value::{Map, Pop, Value},
 };
 use std::sync::Arc;
@@ -51,7 +51,13 @@ pub(super) async fn apply(kind: &Kind, batch: Batch, context: &Context<'_>) -> R
 }
 
 /// `select(label)`: the value itself. Traversers without it do not pass.
-async fn one(pop: Pop, label: &Label, by: &[ByPart], batch: Batch, context: &Context<'_>) -> Result<Batch> {
+async fn one(
+    pop: Pop,
+    label: &Label,
+    by: &[ByArgument],
+    batch: Batch,
+    context: &Context<'_>,
+) -> Result<Batch> {
     let mut entered = Batch::with_capacity(batch.len());
     let mut from = Batch::with_capacity(batch.len());
     for traverser in batch {
@@ -69,7 +75,7 @@ async fn one(pop: Pop, label: &Label, by: &[ByPart], batch: Batch, context: &Con
 async fn several(
     pop: Pop,
     labels: &[Label],
-    by: &[ByPart],
+    by: &[ByArgument],
     batch: Batch,
     context: &Context<'_>,
 ) -> Result<Batch> {
@@ -101,7 +107,7 @@ async fn several(
 }
 
 /// `project`: a map of what each `by` makes of the value. Keys without a value are left out.
-async fn project(keys: &[Label], by: &[ByPart], batch: Batch, context: &Context<'_>) -> Result<Batch> {
+async fn project(keys: &[Label], by: &[ByArgument], batch: Batch, context: &Context<'_>) -> Result<Batch> {
     let _maps = context.work.meter.reserve(weight::of_entries(batch.len(), keys.len()))?;
     let mut maps = vec![Map::new(); batch.len()];
     for (at, key) in keys.iter().enumerate() {

@@ -1,7 +1,7 @@
 //! The questions of steps to a graph.
 
 use crate::{
-    plan::{ByPart, Function, Group, Kind, Label, LeadsTo, ShortestPath, Subject},
+    plan::{ByArgument, Function, Group, Kind, Label, LeadsTo, ShortestPath, Subject},
     value::{Direction, ElementId, Token},
 };
 use std::{
@@ -49,14 +49,14 @@ pub enum StepQuestion {
 /// The kind of values of the traversers before a step, as far as the plan says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the variants say it")]
-pub enum StepHoldings {
+pub enum TraverserKind {
     Vertices,
     Edges,
     /// Any values, or the plan does not say.
     Unknown,
 }
 
-impl StepHoldings {
+impl TraverserKind {
     /// The kind of values of traversers after a step. `nested` is what those of its nested traversals hold in the end.
     pub(super) fn after(self, kind: &Kind, nested: &[Self]) -> Self {
         match kind {
@@ -111,7 +111,7 @@ impl StepHoldings {
 }
 
 /// The question of a step to the graph. `None` if it needs nothing that the traversers do not have.
-pub(super) fn of(kind: &Kind, before: StepHoldings) -> Option<StepQuestion> {
+pub(super) fn of(kind: &Kind, before: TraverserKind) -> Option<StepQuestion> {
     match kind {
         Kind::Vertices { ids } if ids.is_empty() => Some(StepQuestion::AllVertices),
         Kind::SoughtVertices(sought) => {
@@ -146,17 +146,17 @@ pub(super) fn of(kind: &Kind, before: StepHoldings) -> Option<StepQuestion> {
         Kind::MergeVertex(_) | Kind::MergeEdge(_) => Some(StepQuestion::SearchAndWrite),
         kind if kind.is_change() => Some(StepQuestion::Write),
         // Edges come with their properties.
-        _ if before == StepHoldings::Edges => None,
+        _ if before == TraverserKind::Edges => None,
         kind => properties(kind).map(|keys| StepQuestion::Properties { keys }),
     }
 }
 
 /// The reason why a step asks for nothing, where one might expect that it does.
-pub(super) fn at_hand(kind: &Kind, before: StepHoldings) -> &'static str {
+pub(super) fn at_hand(kind: &Kind, before: TraverserKind) -> &'static str {
     match kind {
         Kind::EdgeVertex(_) => "nothing: edges come with both ends",
         Kind::NamedVertices { .. } => "nothing: vertices that do not exist have no edges",
-        _ if before == StepHoldings::Edges && properties(kind).is_some() => {
+        _ if before == TraverserKind::Edges && properties(kind).is_some() => {
             "nothing: edges come with their properties"
         }
         _ => "",
@@ -180,15 +180,17 @@ pub(super) fn properties(kind: &Kind) -> Option<Vec<Label>> {
     }
 }
 
-fn key_of(by: &ByPart) -> Option<&Label> {
+fn key_of(by: &ByArgument) -> Option<&Label> {
     match by {
-        ByPart::Key(key) => Some(key),
-        ByPart::Identity | ByPart::Token(_) | ByPart::Column(_) | ByPart::Traversal(_) => None,
+        ByArgument::Key(key) => Some(key),
+        ByArgument::Identity | ByArgument::Token(_) | ByArgument::Column(_) | ByArgument::Traversal(_) => {
+            None
+        }
     }
 }
 
 /// The `by` of a step that are about its traversers.
-fn bys(kind: &Kind) -> Vec<&ByPart> {
+fn bys(kind: &Kind) -> Vec<&ByArgument> {
     match kind {
         Kind::SimplePath { by, .. }
         | Kind::Select { by, .. }

@@ -6,7 +6,7 @@
 mod asks;
 mod rules;
 
-pub use asks::{StepHoldings, StepQuestion};
+pub use asks::{StepQuestion, TraverserKind};
 
 use crate::{
     plan::{Kind, Plan, Step, Traversal, nested},
@@ -24,7 +24,7 @@ const TABLE_WIDTH: usize = 110;
 /// text adds no line.
 pub fn explain(plan: &Plan, fan_outs: &dyn Fn(&StepQuestion) -> String) -> String {
     let mut text = format!("{:<WIDTH$} Asks the graph for\n{}\n", "Step", "=".repeat(TABLE_WIDTH));
-    Steps { fan_outs, text: &mut text }.write(&plan.traversal, StepHoldings::Unknown, 0);
+    Steps { fan_outs, text: &mut text }.write(&plan.traversal, TraverserKind::Unknown, 0);
     text.push_str("\nRules\n");
     for (name, finding) in rules::of(plan) {
         // Writing to a string cannot fail.
@@ -36,7 +36,7 @@ pub fn explain(plan: &Plan, fan_outs: &dyn Fn(&StepQuestion) -> String) -> Strin
 /// Everything that a plan asks of the graph, in the order of its steps.
 pub fn asked(plan: &Plan) -> Vec<StepQuestion> {
     let mut all = Vec::new();
-    walk(&plan.traversal, StepHoldings::Unknown, 0, &mut |step, before, _| {
+    walk(&plan.traversal, TraverserKind::Unknown, 0, &mut |step, before, _| {
         all.extend(asks::of(&step.kind, before))
     });
     all
@@ -50,17 +50,17 @@ pub fn first(plan: &Plan) -> Option<(&[ElementId], StepQuestion)> {
         Kind::NamedVertices { ids } => (ids, plan.traversal.get(1)?),
         _ => return None,
     };
-    Some((ids, asks::of(&asking.kind, StepHoldings::Vertices)?))
+    Some((ids, asks::of(&asking.kind, TraverserKind::Vertices)?))
 }
 
 /// Calls `each` with every step, what its traversers hold, and how deep it is nested. Returns what the traversers hold in the
 /// end.
 fn walk(
     traversal: &Traversal,
-    holds: StepHoldings,
+    holds: TraverserKind,
     depth: usize,
-    each: &mut dyn FnMut(&Step, StepHoldings, usize),
-) -> StepHoldings {
+    each: &mut dyn FnMut(&Step, TraverserKind, usize),
+) -> TraverserKind {
     traversal.iter().fold(holds, |before, step| {
         each(step, before, depth);
         let mut inner = Vec::new();
@@ -79,11 +79,11 @@ struct Steps<'a> {
 }
 
 impl Steps<'_> {
-    fn write(&mut self, traversal: &Traversal, holds: StepHoldings, depth: usize) {
+    fn write(&mut self, traversal: &Traversal, holds: TraverserKind, depth: usize) {
         walk(traversal, holds, depth, &mut |step, before, depth| self.step(step, before, depth));
     }
 
-    fn step(&mut self, step: &Step, before: StepHoldings, depth: usize) {
+    fn step(&mut self, step: &Step, before: TraverserKind, depth: usize) {
         let name = format!("{:indent$}{step}", "", indent = 2 * depth);
         let all = asks::of(&step.kind, before);
         let asked = match &all {

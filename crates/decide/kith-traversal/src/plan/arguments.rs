@@ -1,6 +1,6 @@
 //! Arguments of steps, taken one after the other.
 
-use super::{ByPart, Kind, KnownArgument, Label, Traversal, anonymous, calls::Call};
+use super::{ByArgument, Kind, Label, StepArgument, Traversal, anonymous, calls::Call};
 use crate::{
     bytecode::Instruction,
     error::{GremlinError, Result},
@@ -155,7 +155,7 @@ impl<'a> Arguments<'a> {
     }
 
     /// The next argument as something that may be known only when the step runs.
-    pub fn given(&mut self, what: &str) -> Result<KnownArgument> {
+    pub fn given(&mut self, what: &str) -> Result<StepArgument> {
         given(self.required(what)?)
     }
 }
@@ -178,10 +178,10 @@ fn has_lambda(value: &Value) -> bool {
 }
 
 /// A value or a traversal.
-pub(super) fn given(value: &Value) -> Result<KnownArgument> {
+pub(super) fn given(value: &Value) -> Result<StepArgument> {
     Ok(match value {
-        Value::Traversal(bytecode) => KnownArgument::Traversal(anonymous(bytecode)?),
-        value => KnownArgument::Value(value.clone()),
+        Value::Traversal(bytecode) => StepArgument::Traversal(anonymous(bytecode)?),
+        value => StepArgument::Value(value.clone()),
     })
 }
 
@@ -227,12 +227,12 @@ pub(super) fn whole(value: &Value) -> Option<i64> {
 }
 
 /// The meaning of the argument of `by`.
-pub(super) fn by(name: &str, argument: Option<&Value>) -> Result<ByPart> {
+pub(super) fn by(name: &str, argument: Option<&Value>) -> Result<ByArgument> {
     Ok(match argument {
-        None => ByPart::Identity,
-        Some(Value::String(key)) => ByPart::Key(Arc::clone(key)),
-        Some(Value::Symbol(Symbol::Token(token))) => ByPart::Token(*token),
-        Some(Value::Symbol(Symbol::Column(column))) => ByPart::Column(*column),
+        None => ByArgument::Identity,
+        Some(Value::String(key)) => ByArgument::Key(Arc::clone(key)),
+        Some(Value::Symbol(Symbol::Token(token))) => ByArgument::Token(*token),
+        Some(Value::Symbol(Symbol::Column(column))) => ByArgument::Column(*column),
         Some(Value::Traversal(bytecode)) => by_traversal(anonymous(bytecode)?),
         Some(other) => {
             let found = other.type_name();
@@ -244,13 +244,13 @@ pub(super) fn by(name: &str, argument: Option<&Value>) -> Result<ByPart> {
 }
 
 /// A traversal that only takes a token is evaluated as such.
-fn by_traversal(traversal: Traversal) -> ByPart {
+fn by_traversal(traversal: Traversal) -> ByArgument {
     match &*traversal {
         [step] => match &step.kind {
-            Kind::Token(token @ (Token::Id | Token::Label)) => ByPart::Token(*token),
-            Kind::Identity => ByPart::Identity,
-            _ => ByPart::Traversal(traversal),
+            Kind::Token(token @ (Token::Id | Token::Label)) => ByArgument::Token(*token),
+            Kind::Identity => ByArgument::Identity,
+            _ => ByArgument::Traversal(traversal),
         },
-        _ => ByPart::Traversal(traversal),
+        _ => ByArgument::Traversal(traversal),
     }
 }

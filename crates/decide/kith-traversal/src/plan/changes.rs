@@ -1,7 +1,7 @@
 //! Steps that change the graph.
 
 use super::{
-    Kind, KnownArgument, PropertyGiven,
+    Kind, PropertyGiven, StepArgument,
     arguments::{Arguments, given},
     calls::Call,
     keys::{self, EDGE, VERTEX},
@@ -52,7 +52,7 @@ pub(super) fn compile(call: &Call<'_>) -> Result<Option<Vec<Kind>>> {
 fn set_properties(instruction: &Instruction) -> Result<Vec<Kind>> {
     let properties = properties(instruction)?;
     for property in &properties {
-        if let KnownArgument::Value(value) = &property.value {
+        if let StepArgument::Value(value) = &property.value {
             merge_maps::check_cardinality(value, property.cardinality)?;
         }
     }
@@ -63,7 +63,7 @@ fn set_properties(instruction: &Instruction) -> Result<Vec<Kind>> {
 /// Refuses a second value of a key of a new vertex. A value with the cardinality `single` takes the place of those before.
 fn check_single(properties: &[PropertyGiven]) -> Result<()> {
     let key_of = |property: &PropertyGiven| match &property.key {
-        KnownArgument::Value(key @ Value::String(_)) => Some(key.clone()),
+        StepArgument::Value(key @ Value::String(_)) => Some(key.clone()),
         _ => None,
     };
     for (at, property) in properties.iter().enumerate() {
@@ -79,7 +79,7 @@ fn check_single(properties: &[PropertyGiven]) -> Result<()> {
 /// Refuses an id and several values of a key of a new edge.
 fn check_edge(properties: &[PropertyGiven]) -> Result<()> {
     for property in properties {
-        if matches!(property.key, KnownArgument::Value(Value::Symbol(Symbol::Token(Token::Id)))) {
+        if matches!(property.key, StepArgument::Value(Value::Symbol(Symbol::Token(Token::Id)))) {
             return Err(GremlinError::unsupported("an id that is given to an edge"));
         }
         if matches!(property.cardinality, Some(Cardinality::List | Cardinality::Set)) {
@@ -92,22 +92,18 @@ fn check_edge(properties: &[PropertyGiven]) -> Result<()> {
 }
 
 /// The label of a new element, as an argument or else as a property with the key `T.label`; not both.
-fn label(
-    arguments: &mut Arguments<'_>,
-    default: &str,
-    properties: &[PropertyGiven],
-) -> Result<KnownArgument> {
+fn label(arguments: &mut Arguments<'_>, default: &str, properties: &[PropertyGiven]) -> Result<StepArgument> {
     let given = match arguments.next() {
-        None => return Ok(KnownArgument::Value(default.into())),
-        Some(Value::Null) if default == EDGE => return Ok(KnownArgument::Value(default.into())),
+        None => return Ok(StepArgument::Value(default.into())),
+        Some(Value::Null) if default == EDGE => return Ok(StepArgument::Value(default.into())),
         Some(label) => given(label)?,
     };
     let is_label = |it: &&PropertyGiven| {
-        matches!(it.key, KnownArgument::Value(Value::Symbol(Symbol::Token(Token::Label))))
+        matches!(it.key, StepArgument::Value(Value::Symbol(Symbol::Token(Token::Label))))
     };
-    if let KnownArgument::Value(label) = &given {
+    if let StepArgument::Value(label) = &given {
         keys::check_label(label)?;
-        if let Some(KnownArgument::Value(other)) =
+        if let Some(StepArgument::Value(other)) =
             properties.iter().find(is_label).map(|property| &property.value)
         {
             return Err(GremlinError::bad(format!(
@@ -118,11 +114,11 @@ fn label(
     Ok(given)
 }
 
-fn end(call: &Call<'_>, name: &'static str) -> Result<Option<KnownArgument>> {
+fn end(call: &Call<'_>, name: &'static str) -> Result<Option<StepArgument>> {
     let Some(modulator) = call.modulators(name).last() else { return Ok(None) };
     let mut arguments = Arguments::of(modulator.instruction)?;
     let end = match arguments.given("a vertex")? {
-        KnownArgument::Value(Value::String(label)) => KnownArgument::Label(label),
+        StepArgument::Value(Value::String(label)) => StepArgument::Label(label),
         other => other,
     };
     arguments.end()?;

@@ -1,7 +1,7 @@
 //! Steps that are functions of a value.
 
 use super::{
-    Function, Kind, KnownArgument, Label,
+    Function, Kind, Label, StepArgument,
     arguments::{Arguments, given, whole},
     calls::Call,
     modulators::all_by,
@@ -52,7 +52,7 @@ fn function(name: &str, arguments: &mut Arguments<'_>) -> Result<Option<Function
         name => match name.parse::<ListFunction>() {
             Ok(function) => {
                 let argument = arguments.given("a list")?;
-                if let KnownArgument::Value(value) = &argument {
+                if let StepArgument::Value(value) = &argument {
                     function.check(value)?;
                 }
                 Function::Lists(function, argument)

@@ -1,8 +1,8 @@
 //! Walks over a traversal and all nested ones.
 
 use super::{
-    ByPart, Choice, Condition, Function, Group, Kind, KnownArgument, LeadsTo, MergeMaps, OptionKey,
-    PropertyGiven, PropertyMap, RepeatEnd, Step, Traversal,
+    ByArgument, Choice, Condition, Function, Group, Kind, LeadsTo, MergeMaps, OptionKey, PropertyGiven,
+    PropertyMap, RepeatEnd, Step, StepArgument, Traversal,
 };
 
 /// The first step, of the traversal or of a nested one, for which `wanted` holds.
@@ -34,7 +34,7 @@ pub(crate) fn nested(kind: &Kind) -> Vec<&Traversal> {
         },
         Kind::Choose(choose) => {
             let choice = match &choose.choice {
-                Choice::Exists(traversal) | Choice::By(ByPart::Traversal(traversal)) => Some(traversal),
+                Choice::Exists(traversal) | Choice::By(ByArgument::Traversal(traversal)) => Some(traversal),
                 Choice::By(_) | Choice::Test(_) => None,
             };
             let keys = choose.options.iter().filter_map(|(key, _)| match key {
@@ -92,16 +92,16 @@ fn modulators(kind: &Kind) -> Vec<&Traversal> {
     }
 }
 
-fn of_by(by: &ByPart) -> Option<&Traversal> {
+fn of_by(by: &ByArgument) -> Option<&Traversal> {
     match by {
-        ByPart::Traversal(traversal) => Some(traversal),
+        ByArgument::Traversal(traversal) => Some(traversal),
         _ => None,
     }
 }
 
-fn of_given(given: &KnownArgument) -> Option<&Traversal> {
+fn of_given(given: &StepArgument) -> Option<&Traversal> {
     match given {
-        KnownArgument::Traversal(traversal) => Some(traversal),
+        StepArgument::Traversal(traversal) => Some(traversal),
         _ => None,
     }
 }

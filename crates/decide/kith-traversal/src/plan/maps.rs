@@ -1,7 +1,7 @@
 //! Steps that turn a value into another, or many into one.
 
 use super::{
-    ByPart, Kind, Reduction, anonymous,
+    ByArgument, Kind, Reduction, anonymous,
     arguments::{Arguments, by, whole},
     calls::Call,
     modulators::{all_by, between, one_by},
@@ -104,11 +104,11 @@ fn reduction(reduction: Reduction, arguments: &mut Arguments<'_>) -> Kind {
 }
 
 /// The `by` of `order`: what is compared, and in which order. Without any, the values themselves in ascending order.
-fn order(call: &Call<'_>) -> Result<Vec<(ByPart, Order)>> {
+fn order(call: &Call<'_>) -> Result<Vec<(ByArgument, Order)>> {
     let one = |arguments: &[Value]| match arguments {
-        [Value::Symbol(Symbol::Order(order))] => Ok((ByPart::Identity, *order)),
+        [Value::Symbol(Symbol::Order(order))] => Ok((ByArgument::Identity, *order)),
         [value, Value::Symbol(Symbol::Order(order))] => Ok((by("by", Some(value))?, *order)),
-        [] => Ok((ByPart::Identity, Order::Ascending)),
+        [] => Ok((ByArgument::Identity, Order::Ascending)),
         [value] => Ok((by("by", Some(value))?, Order::Ascending)),
         _ => {
             Err(GremlinError::bad("by() of order() takes a value and Order.asc, Order.desc or Order.shuffle"))
@@ -117,7 +117,7 @@ fn order(call: &Call<'_>) -> Result<Vec<(ByPart, Order)>> {
     let mut all: Vec<_> =
         call.modulators("by").map(|it| one(&it.instruction.arguments)).collect::<Result<_>>()?;
     if all.is_empty() {
-        all.push((ByPart::Identity, Order::Ascending));
+        all.push((ByArgument::Identity, Order::Ascending));
     }
     Ok(all)
 }
@@ -146,7 +146,7 @@ fn sack(call: &Call<'_>, arguments: &mut Arguments<'_>) -> Result<Kind> {
     match arguments.next() {
         None => Ok(Kind::SackValue),
         Some(Value::Symbol(Symbol::Operator(operator))) => {
-            Ok(Kind::SackUpdate { operator: *operator, by: one_by(call)?.unwrap_or(ByPart::Identity) })
+            Ok(Kind::SackUpdate { operator: *operator, by: one_by(call)?.unwrap_or(ByArgument::Identity) })
         }
         Some(other) => Err(GremlinError::bad(format!(
             "sack() takes an operator, not a value of type {}",

@@ -1,7 +1,7 @@
 //! `mergeV` and `mergeE`.
 
 use super::{
-    Kind, KnownArgument, MergeMaps,
+    Kind, MergeMaps, StepArgument,
     arguments::{Arguments, given},
     calls::Call,
     merge_maps,
@@ -15,7 +15,7 @@ use crate::{
 pub(super) fn merge(call: &Call<'_>, arguments: &mut Arguments<'_>, is_edge: bool) -> Result<MergeMaps> {
     call.allow(&["option"])?;
     let search = match arguments.next() {
-        None => KnownArgument::Traversal(traversal(vec![Kind::Identity])),
+        None => StepArgument::Traversal(traversal(vec![Kind::Identity])),
         Some(value) => map_or_traversal(value)?,
     };
     let mut maps = MergeMaps { search, on_create: None, on_match: None, out_vertex: None, in_vertex: None };
@@ -80,9 +80,9 @@ fn check_kind(maps: &MergeMaps, is_edge: bool) -> Result<()> {
     }
 }
 
-fn known(given: Option<&KnownArgument>) -> Option<&Map> {
+fn known(given: Option<&StepArgument>) -> Option<&Map> {
     match given {
-        Some(KnownArgument::Value(Value::Map(map))) => Some(map),
+        Some(StepArgument::Value(Value::Map(map))) => Some(map),
         _ => None,
     }
 }
@@ -105,7 +105,7 @@ fn put(maps: &mut MergeMaps, key: Merge, value: &Value, cardinality: Option<Card
     Ok(())
 }
 
-fn map_or_traversal(value: &Value) -> Result<KnownArgument> {
+fn map_or_traversal(value: &Value) -> Result<StepArgument> {
     match value {
         Value::Map(_) | Value::Null | Value::Traversal(_) => given(value),
         other => {

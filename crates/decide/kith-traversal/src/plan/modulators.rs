@@ -1,19 +1,19 @@
 //! The modulators of calls: `by`, `from` and `to`.
 
 use super::{
-    ByPart, PathPart,
+    ByArgument, PathPart,
     arguments::{Arguments, by},
     calls::Call,
 };
 use crate::error::{GremlinError, Result};
 
 /// All `by` of a call.
-pub(super) fn all_by(call: &Call<'_>) -> Result<Vec<ByPart>> {
+pub(super) fn all_by(call: &Call<'_>) -> Result<Vec<ByArgument>> {
     call.modulators("by").map(|it| by("by", it.instruction.arguments.first())).collect()
 }
 
 /// The only `by` of a call, if there is one.
-pub(super) fn one_by(call: &Call<'_>) -> Result<Option<ByPart>> {
+pub(super) fn one_by(call: &Call<'_>) -> Result<Option<ByArgument>> {
     let mut all = all_by(call)?;
     match all.len() {
         0 | 1 => Ok(all.pop()),

@@ -110,7 +110,7 @@ pub struct PropertyMap {
     pub with_key: bool,
     /// Whether the map has the value of a vertex property.
     pub with_value: bool,
-    pub by: Option<ByPart>,
+    pub by: Option<ByArgument>,
 }
 
 /// The part of an element that `has` tests.
@@ -146,7 +146,7 @@ pub struct Where {
     /// The label of the value that is compared; the traverser's own value if `None`.
     pub start: Option<Label>,
     pub predicate: WherePredicate,
-    pub by: Vec<ByPart>,
+    pub by: Vec<ByArgument>,
 }
 
 /// A predicate whose operands are labels.
@@ -190,7 +190,7 @@ pub enum Reduction {
 /// The argument of `by`.
 #[derive(Clone, Debug)]
 #[allow(missing_docs, reason = "the variants say it")]
-pub enum ByPart {
+pub enum ByArgument {
     Identity,
     Token(Token),
     Key(Label),
@@ -229,7 +229,7 @@ pub enum Choice {
     /// Whether the traversal has a result: the options are `true` and `false`.
     Exists(Traversal),
     /// The first result.
-    By(ByPart),
+    By(ByArgument),
     Test(Test),
 }
 
@@ -262,14 +262,14 @@ pub enum RepeatEnd {
 pub struct Group {
     /// The side effect. `None` if the step returns the map.
     pub key: Option<Label>,
-    pub keys: ByPart,
+    pub keys: ByArgument,
     pub values: Traversal,
 }
 
 /// An argument that is known beforehand, the value of a label, or the result of a traversal.
 #[derive(Clone, Debug)]
 #[allow(missing_docs, reason = "the variants say it")]
-pub enum KnownArgument {
+pub enum StepArgument {
     Value(Value),
     Label(Label),
     Traversal(Traversal),
@@ -280,19 +280,19 @@ pub enum KnownArgument {
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub struct PropertyGiven {
     pub cardinality: Option<Cardinality>,
-    pub key: KnownArgument,
-    pub value: KnownArgument,
+    pub key: StepArgument,
+    pub value: StepArgument,
 }
 
 /// `mergeV` and `mergeE`. What is found is matched by `search`.
 #[derive(Debug)]
 #[allow(missing_docs, reason = "the fields have the names of Gremlin's options")]
 pub struct MergeMaps {
-    pub search: KnownArgument,
-    pub on_create: Option<KnownArgument>,
-    pub on_match: Option<(KnownArgument, Option<Cardinality>)>,
-    pub out_vertex: Option<KnownArgument>,
-    pub in_vertex: Option<KnownArgument>,
+    pub search: StepArgument,
+    pub on_create: Option<StepArgument>,
+    pub on_match: Option<(StepArgument, Option<Cardinality>)>,
+    pub out_vertex: Option<StepArgument>,
+    pub in_vertex: Option<StepArgument>,
 }
 
 /// Functions of a value that ask nothing of the graph.
@@ -308,10 +308,10 @@ pub enum Function {
     AsDate,
     Text(TextFunction, Scope),
     Reverse,
-    Concat(Vec<KnownArgument>),
-    Format { template: Template, by: Vec<ByPart> },
+    Concat(Vec<StepArgument>),
+    Format { template: Template, by: Vec<ByArgument> },
     DateAdd { unit: DateUnit, amount: i64 },
-    DateDiff(KnownArgument),
+    DateDiff(StepArgument),
     Conjoin(Label),
-    Lists(ListFunction, KnownArgument),
+    Lists(ListFunction, StepArgument),
 }

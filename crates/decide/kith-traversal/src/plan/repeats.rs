@@ -1,8 +1,8 @@
 //! Rules about `repeat`: a few passes of hops become hops, and the search for one path becomes a search from both ends.
 
 use super::{
-    ByPart, Condition, HasTest, Hop, Kind, NamedIds, PathPart, Reduction, Repeat, RepeatEnd, ShortestPath,
-    Step, Subject, Traversal,
+    ByArgument, Condition, HasTest, Hop, Kind, NamedIds, PathPart, Reduction, Repeat, RepeatEnd,
+    ShortestPath, Step, Subject, Traversal,
 };
 use crate::value::{Token, Value};
 use std::sync::Arc;
@@ -81,7 +81,9 @@ fn is_simple_path(kind: &Kind) -> bool {
 /// Whether a step has one result for each path, so that it makes no difference whether `limit(1)` comes before or after it.
 fn is_kept(kind: &Kind) -> bool {
     match kind {
-        Kind::Path { by, .. } => by.iter().all(|by| matches!(by, ByPart::Identity | ByPart::Token(_))),
+        Kind::Path { by, .. } => {
+            by.iter().all(|by| matches!(by, ByArgument::Identity | ByArgument::Token(_)))
+        }
         Kind::ReduceLocal(Reduction::Count) => true,
         _ => false,
     }

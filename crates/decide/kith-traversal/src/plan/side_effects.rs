@@ -1,7 +1,7 @@
 //! Steps that put something aside.
 
 use super::{
-    ByPart, Group, Kind, Label, Traversal,
+    ByArgument, Group, Kind, Label, Traversal,
     arguments::{Arguments, by},
     calls::Call,
     modulators::one_by,
@@ -16,12 +16,12 @@ pub(super) fn compile(call: &Call<'_>) -> Result<Option<Vec<Kind>>> {
         "aggregate" | "store" => {
             let is_local = call.name() == "store" || arguments.scope() == Some(Scope::Local);
             let key = arguments.text("the name of a side effect")?;
-            (Kind::Aggregate { key, is_local, by: one_by(call)?.unwrap_or(ByPart::Identity) }, &["by"])
+            (Kind::Aggregate { key, is_local, by: one_by(call)?.unwrap_or(ByArgument::Identity) }, &["by"])
         }
         "group" => (Kind::Group(group(call, optional_key(&mut arguments)?)?), &["by"]),
         "groupCount" => {
             let key = optional_key(&mut arguments)?;
-            (Kind::GroupCount { key, by: one_by(call)?.unwrap_or(ByPart::Identity) }, &["by"])
+            (Kind::GroupCount { key, by: one_by(call)?.unwrap_or(ByArgument::Identity) }, &["by"])
         }
         "sideEffect" => (Kind::SideEffect(arguments.traversal("a traversal")?), &[]),
         "cap" => {
@@ -58,7 +58,7 @@ fn optional_key(arguments: &mut Arguments<'_>) -> Result<Option<Label>> {
 fn group(call: &Call<'_>, key: Option<Label>) -> Result<Group> {
     let all = call.modulators("by").collect::<Vec<_>>();
     let of = |at: usize| match all.get(at) {
-        None => Ok(ByPart::Identity),
+        None => Ok(ByArgument::Identity),
         Some(modulator) => by("by", modulator.instruction.arguments.first()),
     };
     if all.len() > 2 {
@@ -70,13 +70,15 @@ fn group(call: &Call<'_>, key: Option<Label>) -> Result<Group> {
 }
 
 /// The traversal that makes the value of a group from its members. Without one that reduces, values are collected.
-fn values(by: ByPart) -> Traversal {
+fn values(by: ByArgument) -> Traversal {
     let value = match by {
-        ByPart::Traversal(traversal) => return traversal,
-        ByPart::Identity => return traversal(vec![Kind::Fold(None)]),
-        ByPart::Token(token) => Kind::Token(token),
-        ByPart::Column(column) => Kind::SelectColumn(column),
-        ByPart::Key(key) => Kind::Map(traversal(vec![Kind::Properties { keys: vec![key], is_value: true }])),
+        ByArgument::Traversal(traversal) => return traversal,
+        ByArgument::Identity => return traversal(vec![Kind::Fold(None)]),
+        ByArgument::Token(token) => Kind::Token(token),
+        ByArgument::Column(column) => Kind::SelectColumn(column),
+        ByArgument::Key(key) => {
+            Kind::Map(traversal(vec![Kind::Properties { keys: vec![key], is_value: true }]))
+        }
     };
     traversal(vec![value, Kind::Fold(None)])
 }

@@ -3,8 +3,8 @@
 use super::{
     Label, Traversal,
     parts::{
-        ByPart, ChooseParts, EdgeEnd, Function, Group, HasTest, Hop, KnownArgument, LeadsTo, MergeMaps,
-        PathPart, PropertyGiven, PropertyMap, Quantifier, Reduction, Repeat, ShortestPath, Where,
+        ByArgument, ChooseParts, EdgeEnd, Function, Group, HasTest, Hop, LeadsTo, MergeMaps, PathPart,
+        PropertyGiven, PropertyMap, Quantifier, Reduction, Repeat, ShortestPath, StepArgument, Where,
     },
 };
 use crate::{
@@ -110,7 +110,7 @@ pub enum Kind {
     WhereEnd(Label),
     Dedup {
         labels: Vec<Label>,
-        by: Option<ByPart>,
+        by: Option<ByArgument>,
     },
     DedupLocal,
     Range {
@@ -128,13 +128,13 @@ pub enum Kind {
     Coin(f64),
     Sample {
         count: i64,
-        by: Option<ByPart>,
+        by: Option<ByArgument>,
     },
     SampleLocal(i64),
     SimplePath {
         is_simple: bool,
         between: PathPart,
-        by: Vec<ByPart>,
+        by: Vec<ByArgument>,
     },
     Members {
         quantifier: Quantifier,
@@ -150,28 +150,28 @@ pub enum Kind {
     Select {
         pop: Pop,
         labels: Vec<Label>,
-        by: Vec<ByPart>,
+        by: Vec<ByArgument>,
     },
     SelectKeys {
         traversal: Traversal,
-        by: Vec<ByPart>,
+        by: Vec<ByArgument>,
         pop: Pop,
     },
     SelectColumn(Column),
     Project {
         keys: Vec<Label>,
-        by: Vec<ByPart>,
+        by: Vec<ByArgument>,
     },
     Path {
         between: PathPart,
-        by: Vec<ByPart>,
+        by: Vec<ByArgument>,
     },
     Unfold,
     Fold(Option<(Value, Operator)>),
     Reduce(Reduction),
     ReduceLocal(Reduction),
-    Order(Vec<(ByPart, Order)>),
-    OrderLocal(Vec<(ByPart, Order)>),
+    Order(Vec<(ByArgument, Order)>),
+    OrderLocal(Vec<(ByArgument, Order)>),
     Index {
         is_map: bool,
     },
@@ -179,11 +179,11 @@ pub enum Kind {
     SackValue,
     SackUpdate {
         operator: Operator,
-        by: ByPart,
+        by: ByArgument,
     },
     Math {
         expression: Expression,
-        by: Vec<ByPart>,
+        by: Vec<ByArgument>,
     },
     Function(Function),
 
@@ -199,12 +199,12 @@ pub enum Kind {
     Aggregate {
         key: Label,
         is_local: bool,
-        by: ByPart,
+        by: ByArgument,
     },
     Group(Group),
     GroupCount {
         key: Option<Label>,
-        by: ByPart,
+        by: ByArgument,
     },
     SideEffect(Traversal),
     Cap(Vec<Label>),
@@ -217,13 +217,13 @@ pub enum Kind {
 
     // Changes.
     AddVertex {
-        label: KnownArgument,
+        label: StepArgument,
         properties: Vec<PropertyGiven>,
     },
     AddEdge {
-        label: KnownArgument,
-        from: Option<KnownArgument>,
-        to: Option<KnownArgument>,
+        label: StepArgument,
+        from: Option<StepArgument>,
+        to: Option<StepArgument>,
         properties: Vec<PropertyGiven>,
     },
     SetProperty(PropertyGiven),

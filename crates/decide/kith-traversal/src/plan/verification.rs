@@ -1,6 +1,6 @@
 //! The steps that strategies forbid.
 
-use super::{Kind, KnownArgument, Label, PropertyGiven, Step, Traversal, labels};
+use super::{Kind, Label, PropertyGiven, Step, StepArgument, Traversal, labels};
 use crate::{
     error::{GremlinError, Result},
     value::Value,
@@ -65,5 +65,5 @@ fn properties(kind: &Kind) -> &[PropertyGiven] {
 }
 
 fn is_key(property: &PropertyGiven, key: &Label) -> bool {
-    matches!(&property.key, KnownArgument::Value(Value::String(found)) if found == key)
+    matches!(&property.key, StepArgument::Value(Value::String(found)) if found == key)
 }

@@ -11,12 +11,12 @@ use std::{
 };
 
 #[derive(Default)]
-pub struct QuestionLog {
+pub struct LoggingGraph {
     graph: MemoryGraph,
     questions: Mutex<Vec<String>>,
 }
 
-impl QuestionLog {
+impl LoggingGraph {
     pub fn forget(&self) {
         self.questions.lock().expect("no panic").clear();
     }
@@ -39,7 +39,7 @@ impl QuestionLog {
     }
 }
 
-impl Graph for QuestionLog {
+impl Graph for LoggingGraph {
     fn canonical(&self, id: &ElementId) -> Option<ElementId> {
         self.graph.canonical(id)
     }

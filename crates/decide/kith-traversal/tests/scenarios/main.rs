@@ -2,7 +2,7 @@
 
 mod asked;
 
-use asked::QuestionLog;
+use asked::LoggingGraph;
 use futures::FutureExt;
 use kith_gremlin::{
     GremlinError, text,
@@ -29,7 +29,7 @@ const LANGUAGE: &[(&str, &str)] = &[
 
 #[derive(Default)]
 struct Traversals {
-    graph: QuestionLog,
+    graph: LoggingGraph,
 }
 
 impl Traversals {

@@ -54,7 +54,7 @@ impl Example {
     /// The lists of one direction, by key.
     pub fn lists(&self, list: Direction) -> BTreeMap<u64, List> {
         let mut lists: BTreeMap<u64, List> = BTreeMap::new();
-        // Two opposite directed edges are one neighbour in direction `BothLayouts`. A lower bound of a filter keeps it if the
+        // Two opposite directed edges are one neighbour in direction `Both`. A lower bound of a filter keeps it if the
         // later edge passes.
         let mut add = |key, neighbour, time: u64| {
             let kept: &mut u64 = lists.entry(key).or_default().entry(neighbour).or_default();

@@ -2,7 +2,7 @@
 //! so rewriting a few kilobytes is the simplest way to be atomic.
 
 use super::{
-    CommitReceipt, Condition, Entry, LeaseId, MetadataError, MetadataStore, Reply, Snapshot, Write, covers,
+    CommitOutcome, Condition, Entry, LeaseId, MetadataError, MetadataStore, Reply, Snapshot, Write, covers,
 };
 use futures::{FutureExt, StreamExt, stream::BoxStream};
 use serde::{Deserialize, Serialize};
@@ -101,11 +101,11 @@ impl EmbeddedMetadata {
         &self,
         conditions: &[Condition],
         writes: Vec<Write>,
-    ) -> Result<CommitReceipt, MetadataError> {
+    ) -> Result<CommitOutcome, MetadataError> {
         let mut state = self.shared.lock();
         state.end_leases(Instant::now());
         if !conditions.iter().all(|condition| state.revision_of(&condition.key) == condition.revision) {
-            return Ok(CommitReceipt::Conflict);
+            return Ok(CommitOutcome::Conflict);
         }
         if let Some(lease) =
             writes.iter().filter_map(|write| write.lease).find(|id| !state.leases.contains_key(id))
@@ -122,7 +122,7 @@ impl EmbeddedMetadata {
         state.apply(revision, writes);
         drop(state);
         self.shared.revision.send_replace(revision);
-        Ok(CommitReceipt::At(revision))
+        Ok(CommitOutcome::At(revision))
     }
 }
 
@@ -226,7 +226,7 @@ impl MetadataStore for EmbeddedMetadata {
         async move { Ok(self.shared.snapshot(prefix)) }.boxed()
     }
 
-    fn commit(&self, conditions: Vec<Condition>, writes: Vec<Write>) -> Reply<'_, CommitReceipt> {
+    fn commit(&self, conditions: Vec<Condition>, writes: Vec<Write>) -> Reply<'_, CommitOutcome> {
         async move { self.commit_now(&conditions, writes) }.boxed()
     }
 

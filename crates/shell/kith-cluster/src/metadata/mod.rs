@@ -218,7 +218,7 @@ impl Write {
 
 /// The result of a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CommitReceipt {
+pub enum CommitOutcome {
     /// All writes happened, at this revision.
     At(u64),
     /// A condition did not hold; nothing happened.
@@ -274,7 +274,7 @@ pub trait MetadataStore: Send + Sync + 'static {
     fn read<'a>(&'a self, prefix: &'a str) -> Reply<'a, Snapshot>;
 
     /// Applies all `writes`, or none if a condition does not hold.
-    fn commit(&self, conditions: Vec<Condition>, writes: Vec<Write>) -> Reply<'_, CommitReceipt>;
+    fn commit(&self, conditions: Vec<Condition>, writes: Vec<Write>) -> Reply<'_, CommitOutcome>;
 
     /// Returns the snapshot of `prefix`, as [`MetadataStore::read`] does, once it is newer than `from_revision`, then a snapshot
     /// after each change. The stream ends when the store goes away.

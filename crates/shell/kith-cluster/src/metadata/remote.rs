@@ -1,6 +1,6 @@
 //! A client of the embedded store of a supervisor, for the processes that the supervisor started.
 
-use super::{CommitReceipt, Condition, Entry, LeaseId, MetadataError, MetadataStore, Reply, Snapshot, Write};
+use super::{CommitOutcome, Condition, Entry, LeaseId, MetadataError, MetadataStore, Reply, Snapshot, Write};
 use futures::{FutureExt, StreamExt, stream::BoxStream};
 use kith_wire::{
     MESSAGE_BYTES_MAX,
@@ -42,7 +42,7 @@ impl MetadataStore for RemoteMetadata {
         async move { Ok(snapshot_of(client.read(request).await.map_err(unavailable)?.into_inner())) }.boxed()
     }
 
-    fn commit(&self, conditions: Vec<Condition>, writes: Vec<Write>) -> Reply<'_, CommitReceipt> {
+    fn commit(&self, conditions: Vec<Condition>, writes: Vec<Write>) -> Reply<'_, CommitOutcome> {
         let mut client = self.client.clone();
         let conditions = conditions.into_iter().map(|c| v1::Condition { key: c.key, revision: c.revision });
         let writes = writes.into_iter().map(|write| v1::Write {
@@ -53,7 +53,7 @@ impl MetadataStore for RemoteMetadata {
         let request = v1::CommitRequest { conditions: conditions.collect(), writes: writes.collect() };
         async move {
             let reply = client.commit(request).await.map_err(unavailable)?.into_inner();
-            Ok(if reply.committed { CommitReceipt::At(reply.revision) } else { CommitReceipt::Conflict })
+            Ok(if reply.committed { CommitOutcome::At(reply.revision) } else { CommitOutcome::Conflict })
         }
         .boxed()
     }

@@ -1,6 +1,6 @@
 //! Serves a metadata store over gRPC to the processes that a supervisor started.
 
-use super::{CommitReceipt, Condition, Entry, LeaseId, MetadataError, MetadataStore, Snapshot, Write};
+use super::{CommitOutcome, Condition, Entry, LeaseId, MetadataError, MetadataStore, Snapshot, Write};
 use futures::{StreamExt, stream::BoxStream};
 use kith_wire::v1;
 use std::{sync::Arc, time::Duration};
@@ -40,8 +40,8 @@ impl v1::metadata_server::Metadata for MetadataService {
         });
         let committed = self.store.commit(conditions.collect(), writes.collect()).await.map_err(status_of)?;
         Ok(Response::new(match committed {
-            CommitReceipt::At(revision) => v1::CommitReply { committed: true, revision },
-            CommitReceipt::Conflict => v1::CommitReply { committed: false, revision: 0 },
+            CommitOutcome::At(revision) => v1::CommitReply { committed: true, revision },
+            CommitOutcome::Conflict => v1::CommitReply { committed: false, revision: 0 },
         }))
     }
 

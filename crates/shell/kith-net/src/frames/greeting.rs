@@ -14,7 +14,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tonic::Status;
 
 /// An open connection to a peer that speaks frames.
-pub(super) struct FramedPeer {
+pub(super) struct FramedConnection {
     pub stream: Socket,
     pub cipher: Option<Cipher>,
     pub shared: Option<Arc<SharedReplies>>,
@@ -34,12 +34,16 @@ impl From<io::Error> for ConnectError {
 }
 
 /// Connects, over TLS if the dialer uses it, exchanges the prefaces, and sends the token or asks for shared memory.
-pub(super) async fn greet(addr: &str, dialer: &Dialer, locally: bool) -> Result<FramedPeer, ConnectError> {
+pub(super) async fn greet(
+    addr: &str,
+    dialer: &Dialer,
+    locally: bool,
+) -> Result<FramedConnection, ConnectError> {
     let Some(secured) = dialer.secured() else {
         let mut stream = socket::connect(addr, locally).await?;
         exchange(&mut stream).await?;
         let shared = share(&mut stream).await?;
-        return Ok(FramedPeer { stream, cipher: None, shared });
+        return Ok(FramedConnection { stream, cipher: None, shared });
     };
     let lost = |error: io::Error| match TlsFailure::of_handshake(&error) {
         Some(failure) => ConnectError::Lost(ConnectionLoss::new(failure.reason)),
@@ -56,7 +60,7 @@ pub(super) async fn greet(addr: &str, dialer: &Dialer, locally: bool) -> Result<
     }
     secured.forget(addr);
     let (stream, tls) = stream.into_inner();
-    Ok(FramedPeer { stream: Socket::Left(stream), cipher: Some(Cipher::new(tls)), shared: None })
+    Ok(FramedConnection { stream: Socket::Left(stream), cipher: Some(Cipher::new(tls)), shared: None })
 }
 
 /// Sends the preface and waits for the peer's. If the versions differ, both sides speak the lower one.

@@ -23,7 +23,7 @@ pub use shared::{ReplyMemory, SLOT_BYTES as REPLY_SLOT_BYTES};
 use crate::security::Dialer;
 use call::Call;
 use connection::Connection;
-use greeting::{ConnectError, FramedPeer, greet};
+use greeting::{ConnectError, FramedConnection, greet};
 use kith_types::ErrorCode;
 use kith_wire::{Message, Rope, frame::Op};
 use parking_lot::{Mutex, MutexGuard};
@@ -252,7 +252,7 @@ impl PeerSlot {
             Err(ConnectError::Lost(ConnectionLoss::new(reason)))
         });
         match connected {
-            Ok(FramedPeer { stream, cipher, shared }) => {
+            Ok(FramedConnection { stream, cipher, shared }) => {
                 let connection = reader::start(stream, cipher, shared, frames.dialer.replies().cloned());
                 metrics::counter!("kith_client_connections_opened_total", "op" => op.name()).increment(1);
                 *self.lock() = ConnectionState::Connected(Arc::clone(&connection));

@@ -283,7 +283,7 @@ fn transports() -> [(&'static str, Arc<dyn Transport>); 3] {
     ]
 }
 
-/// The failure as the executor sees it (`kith_client::executor::failure`).
+/// The failure as the executor sees it (`kith-session/src/executor/failure.rs`).
 fn is_connection(status: &Status) -> bool {
     ["unavailable", "cancelled"].contains(&kith_wire::detail_of(status).code.as_str())
 }

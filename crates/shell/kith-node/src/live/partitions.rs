@@ -1,7 +1,7 @@
 //! The partitions that a node holds of a graph, with the cache of each.
 
 use super::errors::LiveError;
-use kith_cache::live::{FillResult, LiveCacheOptions, LiveCaches, PartitionCache};
+use kith_cache::live::{FilledRows, LiveCacheOptions, LiveCaches, PartitionCache};
 use kith_database::DatabaseError;
 use kith_types::{LogPoint, PartitionId, Timestamp};
 use parking_lot::{Mutex, MutexGuard, RwLock};
@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 
 /// A read that waits for rows that another read fetches. It gets the rows, which need not be kept in memory; `None` if a
 /// change has overtaken them.
-pub(super) type Waiter = oneshot::Sender<Result<Option<FillResult>, DatabaseError>>;
+pub(super) type Waiter = oneshot::Sender<Result<Option<FilledRows>, DatabaseError>>;
 
 /// The right to read the log of a partition.
 pub(super) type LogTurn = tokio::sync::Mutex<()>;

@@ -9,8 +9,8 @@ use super::{
     turns::{Turn, Turns},
 };
 use kith_cache::{
-    FailedFlight, Failure, FlightId,
-    live::{DatedAnswer, FillResult, MissStart, Query, Reading, ReadingStep},
+    AfterFailure, Failure, FlightId,
+    live::{DatedAnswer, FilledRows, MissDecision, Query, Reading, ReadingStep},
 };
 use kith_database::DatabaseError;
 use kith_live::{RowQuery, RowsAt};
@@ -103,7 +103,7 @@ impl RowReader {
         partition: PartitionId,
         rows: Vec<RowQuery>,
         turn: Turn,
-    ) -> Result<Vec<FillResult>, LiveError> {
+    ) -> Result<Vec<FilledRows>, LiveError> {
         let (mut fetch, mut waits) = (Fetch::new(), Vec::new());
         {
             let mut caches = self.partitions.lock();
@@ -111,14 +111,14 @@ impl RowReader {
             let mut is_busy = false;
             for row in rows {
                 match cache.begin(&row) {
-                    MissStart::Fetch(flight) => fetch.push((flight, row)),
-                    MissStart::Join(flight) => {
+                    MissDecision::Fetch(flight) => fetch.push((flight, row)),
+                    MissDecision::Join(flight) => {
                         let (waiter, wait) = oneshot::channel();
                         if cache.join(flight, waiter).is_ok() {
                             waits.push(wait);
                         }
                     }
-                    MissStart::Busy | MissStart::Uncached => is_busy = true,
+                    MissDecision::Busy | MissDecision::Uncached => is_busy = true,
                 }
             }
             if is_busy && fetch.is_empty() && waits.is_empty() {
@@ -146,7 +146,7 @@ impl RowReader {
         Ok(rows)
     }
 
-    async fn fetch(&self, partition: PartitionId, fetch: Fetch) -> Result<Vec<FillResult>, LiveError> {
+    async fn fetch(&self, partition: PartitionId, fetch: Fetch) -> Result<Vec<FilledRows>, LiveError> {
         metrics::counter!("kith_live_fills_total").increment(fetch.len() as u64);
         let queries = fetch.iter().map(|(_, query)| query.clone()).collect();
         let read = self.database.read(partition, queries).await;
@@ -170,7 +170,7 @@ impl RowReader {
                     }
                 }
                 None => {
-                    if let FailedFlight::Wake(waiters) = cache.failed(*flight, query, Failure::Everyone) {
+                    if let AfterFailure::Wake(waiters) = cache.failed(*flight, query, Failure::Everyone) {
                         let short =
                             || DatabaseError::Damaged { detail: "it returned too few rows".to_owned() };
                         wake(waiters, &Err(error.clone().unwrap_or_else(short)));
@@ -188,7 +188,7 @@ fn skips(query: &RowQuery) -> bool {
 }
 
 /// Gives rows, or the reason why there are none, to the reads that waited for them.
-fn wake(waiters: Vec<Waiter>, arrived: &Result<Option<FillResult>, DatabaseError>) {
+fn wake(waiters: Vec<Waiter>, arrived: &Result<Option<FilledRows>, DatabaseError>) {
     for waiter in waiters {
         // The read may have been cancelled.
         let _ = waiter.send(arrived.clone());

@@ -1,6 +1,6 @@
 //! The shape of a cluster. It is written once into the metadata store, and checked at every later start.
 
-use kith_cluster::metadata::{CommitReceipt, Condition, MetadataStore, Write, keys};
+use kith_cluster::metadata::{CommitOutcome, Condition, MetadataStore, Write, keys};
 use kith_cluster::{Labels, StartError, place};
 use kith_files::objects::Location;
 use kith_routing::{GroupEntry, GroupRole, NodeEntry, Strategy, TableParts, placement::outage_risk};
@@ -38,7 +38,7 @@ pub struct Shape {
 
 /// The result of a request for a cluster.
 #[derive(Clone, Debug)]
-pub struct NewCluster {
+pub struct ClusterResult {
     /// The document of the cluster.
     pub cluster: ClusterDocument,
     /// Whether the cluster was created now. If not, it existed already and has the requested shape.
@@ -54,10 +54,13 @@ pub async fn create_cluster(
     store: &dyn MetadataStore,
     shape: &Shape,
     object_store: &str,
-) -> Result<NewCluster, StartError> {
+) -> Result<ClusterResult, StartError> {
     let snapshot = store.read(keys::CLUSTER).await?;
     let Some(entry) = snapshot.get(keys::CLUSTER) else {
-        return Ok(NewCluster { cluster: make(store, shape, object_store.to_owned()).await?, is_new: true });
+        return Ok(ClusterResult {
+            cluster: make(store, shape, object_store.to_owned()).await?,
+            is_new: true,
+        });
     };
     let cluster = decode(&entry.value)?;
     check(shape, &cluster, "the metadata store")?;
@@ -69,7 +72,7 @@ pub async fn create_cluster(
         return Err(StartError::Topology { detail });
     }
     place::claim(&cluster).await?;
-    Ok(NewCluster { cluster, is_new: false })
+    Ok(ClusterResult { cluster, is_new: false })
 }
 
 /// Returns the cluster in `store`, after checking that it has the requested shape. Creates it if there is none.
@@ -113,7 +116,7 @@ async fn make(
     let cluster = create(shape, object_store)?;
     let only_if_new = Condition { key: keys::CLUSTER.to_owned(), revision: 0 };
     match store.commit(vec![only_if_new], vec![Write::put(keys::CLUSTER, cluster.encode())]).await? {
-        CommitReceipt::At(revision) => {
+        CommitOutcome::At(revision) => {
             if let Err(error) = place::claim(&cluster).await {
                 // Remove the cluster again, so that another object store can be named.
                 let ours = Condition { key: keys::CLUSTER.to_owned(), revision };
@@ -122,7 +125,7 @@ async fn make(
             }
             Ok(cluster)
         }
-        CommitReceipt::Conflict => Err(StartError::Topology {
+        CommitOutcome::Conflict => Err(StartError::Topology {
             detail: "another process created a cluster at the same time".to_owned(),
         }),
     }

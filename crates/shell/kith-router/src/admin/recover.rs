@@ -3,7 +3,7 @@
 //! after it.
 
 use kith_cluster::StartError;
-use kith_cluster::metadata::{CommitReceipt, Condition, MetadataStore, Write, keys, types};
+use kith_cluster::metadata::{CommitOutcome, Condition, MetadataStore, Write, keys, types};
 use kith_wire::documents::{
     ClusterDocument, DOCUMENT_FORMAT, Document, LeadersDocument, LiveGraphDocument, ServedDocument,
     StoreDocument, TopologyDocument, VersionDocument,
@@ -36,8 +36,8 @@ pub async fn recover(
     let cluster = settled(&copy.cluster);
     let only_if_new = Condition { key: keys::CLUSTER.to_owned(), revision: 0 };
     match store.commit(vec![only_if_new], vec![Write::put(keys::CLUSTER, cluster.encode())]).await? {
-        CommitReceipt::At(_) => Ok(cluster),
-        CommitReceipt::Conflict => Err(refused("another process created a cluster at the same time")),
+        CommitOutcome::At(_) => Ok(cluster),
+        CommitOutcome::Conflict => Err(refused("another process created a cluster at the same time")),
     }
 }
 

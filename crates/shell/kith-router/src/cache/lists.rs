@@ -11,7 +11,7 @@ use kith_operators::Value;
 use kith_query::{CacheMode, FanOut, QueryError};
 use kith_schema::{EdgeSelector, KindRole};
 use kith_session::{CacheLookup, CacheUse, Keeper, ResultCache, Session, fetch_lists_ahead};
-use kith_topology::{Graph, Pin, PinnedGraph};
+use kith_topology::{Graph, Pin, PinnedState};
 use kith_wire::documents::ServedDocument;
 use parking_lot::{Mutex, MutexGuard};
 use std::{
@@ -64,7 +64,7 @@ impl CachedLists {
 
 impl CachedLists {
     /// The lists of `keys`, in the order of the keys; `None` for a list that is not kept.
-    fn read(&self, graph: &PinnedGraph, edge: &EdgeSelector, keys: &[u64]) -> Vec<Option<Arc<[u64]>>> {
+    fn read(&self, graph: &PinnedState, edge: &EdgeSelector, keys: &[u64]) -> Vec<Option<Arc<[u64]>>> {
         match origin::pinned(graph, &edge.kind) {
             Some(origin) => self.lock().read(&graph.name, origin, edge, keys),
             None => vec![None; keys.len()],

@@ -6,7 +6,7 @@ use super::origin;
 use crate::settings::CacheSettings;
 use futures::FutureExt;
 use kith_cache::{
-    Basis, CacheCounters, CacheOptions, FailedFlight, Failure, FlightId, Lookup, Mode, NetworkCache, Origin,
+    AfterFailure, Basis, CacheCounters, CacheOptions, Failure, FlightId, Lookup, Mode, NetworkCache, Origin,
 };
 use kith_cluster::topology::TopologyReceiver;
 use kith_operators::{Network, NetworkKey};
@@ -147,7 +147,7 @@ impl Shared {
             let landing = cache.failed(flight, failure);
             drop(cache);
             match landing {
-                FailedFlight::Promote(waiter) => {
+                AfterFailure::Promote(waiter) => {
                     let leader = Leader::new(Arc::clone(self), flight);
                     // If that query is gone as well, the next one is promoted.
                     if let Err(Word::Lead(mut gone)) = waiter.send(Word::Lead(leader)) {
@@ -155,7 +155,7 @@ impl Shared {
                         next = Some(Failure::Leader);
                     }
                 }
-                FailedFlight::Wake(waiters) => {
+                AfterFailure::Wake(waiters) => {
                     let error = error.cloned().unwrap_or_else(|| QueryError::Internal {
                         detail: "a fetch ended without a reason".to_owned(),
                     });

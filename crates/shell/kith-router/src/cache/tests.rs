@@ -6,14 +6,14 @@ use kith_query::{CacheMode, FanOut, QueryError, Scope};
 use kith_routing::{StoreReach, placement::uniform_table};
 use kith_schema::EdgeSelector;
 use kith_session::{CacheLookup, CacheUse, ResultCache};
-use kith_topology::{Pin, PinnedGraph};
+use kith_topology::{Pin, PinnedState};
 use kith_types::{Direction, FanOutKind, PartitionCount, StoreVersion};
 use std::{collections::BTreeMap, sync::Arc};
 
-fn graph(version: u64) -> PinnedGraph {
+fn graph(version: u64) -> PinnedState {
     let partitions = PartitionCount::new(4).expect("a valid count");
     let table = uniform_table(1, 1, partitions, 7).expect("a valid layout");
-    PinnedGraph {
+    PinnedState {
         name: "g".to_owned(),
         pin: Pin::Version(version),
         components: Arc::new(BTreeMap::from([("follows".to_owned(), StoreVersion(version))])),
@@ -22,7 +22,7 @@ fn graph(version: u64) -> PinnedGraph {
     }
 }
 
-fn at(pinned: &PinnedGraph) -> CacheUse<'_> {
+fn at(pinned: &PinnedState) -> CacheUse<'_> {
     CacheUse { pinned, mode: CacheMode::Use }
 }
 

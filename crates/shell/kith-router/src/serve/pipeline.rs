@@ -1,7 +1,7 @@
 //! The steps that every request takes through a router, over every protocol, whether its answer is whole or a stream: it is
 //! admitted, recorded, run, noted in metrics and the slow-query log, and charged to the store's quota.
 //!
-//! The types enforce the order: only an [`EnteredRequest`] request becomes a [`Passage`], and only a passage returns an answer.
+//! The types enforce the order: only an [`EnteredRequest`] becomes a [`Passage`], and only a passage returns an answer.
 //! Rights are checked before a request reaches the pipeline (`kith_net::server::security`).
 
 use super::{

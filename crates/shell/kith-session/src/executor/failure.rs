@@ -2,7 +2,7 @@
 
 use kith_query::QueryError;
 use kith_routing::execution::{FailureClass, MissingReason, Outcome};
-use kith_topology::PinnedGraph;
+use kith_topology::PinnedState;
 use kith_types::{Epoch, ErrorCode, PartitionId, StoreVersion};
 use tonic::Status;
 
@@ -16,7 +16,7 @@ pub(super) fn class_of(status: &Status, version: u64) -> FailureClass {
 /// whether all replicas of a partition seem to be down.
 pub(super) fn query_error(
     outcome: &Outcome,
-    pinned: &PinnedGraph,
+    pinned: &PinnedState,
     deadline_ms: u64,
     said: &[String],
     is_lost: &dyn Fn(PartitionId) -> bool,

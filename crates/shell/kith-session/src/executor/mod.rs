@@ -27,7 +27,7 @@ use kith_routing::{
     fan_out::ControllerStates,
     load::Hedging,
 };
-use kith_topology::{PinnedGraph, Topology};
+use kith_topology::{PinnedState, Topology};
 use kith_types::{FanOutKind, LogPoint, OperationName, PartitionId};
 use parking_lot::Mutex;
 use proofs::LastReports;
@@ -49,7 +49,7 @@ const HELD_UP: Duration = Duration::from_millis(1);
 #[derive(Clone, Copy)]
 pub(crate) struct FanOutCall<'a> {
     pub topology: &'a Topology,
-    pub pinned: &'a PinnedGraph,
+    pub pinned: &'a PinnedState,
     pub fan_out: &'a FanOut,
     pub options: &'a QueryOptions,
     /// The operation whose fan-out this is.

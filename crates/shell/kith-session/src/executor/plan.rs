@@ -12,7 +12,7 @@ use kith_routing::{
     load::{RequestKind, Work},
     policy,
 };
-use kith_topology::{PinnedGraph, Topology};
+use kith_topology::{PinnedState, Topology};
 use kith_types::{FanOutKind, PartitionId};
 use kith_wire::v1;
 
@@ -43,10 +43,10 @@ impl Executor {
     pub(crate) fn shares(
         &self,
         topology: &Topology,
-        pinned: &PinnedGraph,
+        pinned: &PinnedState,
         fan_out: &FanOut,
         required: u32,
-    ) -> Vec<PinnedGraph> {
+    ) -> Vec<PinnedState> {
         let table = &topology.table;
         let partitions = fan_out.scope.partitions(table.partition_count());
         let availability = self.fleet.availability_within(table, &pinned.reach);

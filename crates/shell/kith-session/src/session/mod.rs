@@ -16,7 +16,7 @@ use crate::{
 };
 use kith_client::Schemas;
 use kith_query::{Answered, EdgesQuery, GraphQuery, Operation, QueryError, QueryOptions};
-use kith_topology::{Graph, Pin, PinnedGraph, Topology, UnreadTypes};
+use kith_topology::{Graph, Pin, PinnedState, Topology, UnreadReason};
 use kith_types::{GroupId, OperationName, Workflow};
 use own_writes::OwnWrites;
 use std::{
@@ -160,7 +160,7 @@ impl Session {
 
     /// Waits until this session has the types of a live graph, or knows why it cannot have them.
     pub(crate) async fn ask_for_types(&self, graph: &str, options: &QueryOptions) {
-        let is_unasked = |topology: &Topology| topology.unread.get(graph) == Some(&UnreadTypes::Unasked);
+        let is_unasked = |topology: &Topology| topology.unread.get(graph) == Some(&UnreadReason::Unasked);
         let Some(asked) = self.inner.asked.as_ref().filter(|_| is_unasked(&self.topology())) else { return };
         asked.add(graph);
         let mut topology = self.inner.topology.clone();
@@ -204,7 +204,7 @@ impl Session {
     pub(crate) fn begin_at<'a>(
         &'a self,
         topology: Arc<Topology>,
-        pinned: &Arc<PinnedGraph>,
+        pinned: &Arc<PinnedState>,
         operation: OperationName,
         options: &'a QueryOptions,
     ) -> Result<Run<'a>, QueryError> {
@@ -266,10 +266,10 @@ pub(crate) fn check_live(graph: &Graph, query: &GraphQuery) -> Result<(), QueryE
 /// # Errors
 /// If the options ask for something that the pinned state does not offer, or name a group that does not exist.
 fn within(
-    pinned: &Arc<PinnedGraph>,
+    pinned: &Arc<PinnedState>,
     topology: &Topology,
     options: &QueryOptions,
-) -> Result<Arc<PinnedGraph>, QueryError> {
+) -> Result<Arc<PinnedState>, QueryError> {
     match (pinned.pin, &options.ticket) {
         (Pin::Live { identity }, Some(ticket)) if ticket.graph != identity => {
             return Err(QueryError::WrongTicket { graph: pinned.name.clone() });
@@ -287,7 +287,7 @@ fn within(
     Ok(Arc::new(pinned.with_reach(reach)))
 }
 
-fn live_only(pinned: &PinnedGraph) -> QueryError {
+fn live_only(pinned: &PinnedState) -> QueryError {
     match pinned.what {
         "graph" => QueryError::LoadedGraph {
             name: pinned.name.clone(),

@@ -13,7 +13,7 @@ use kith_query::{
 };
 use kith_routing::execution::Failure;
 use kith_schema::SchemaId;
-use kith_topology::{Graph, Pin, PinnedGraph, Topology};
+use kith_topology::{Graph, Pin, PinnedState, Topology};
 use kith_types::OperationName;
 use kith_wire::v1;
 use std::{
@@ -27,7 +27,7 @@ use std::{
 pub(crate) struct Run<'a> {
     session: &'a Session,
     topology: Arc<Topology>,
-    pinned: Arc<PinnedGraph>,
+    pinned: Arc<PinnedState>,
     options: Cow<'a, QueryOptions>,
     /// The operation of the query.
     operation: OperationName,
@@ -47,7 +47,7 @@ impl<'a> Run<'a> {
     pub(super) fn new(
         session: &'a Session,
         topology: Arc<Topology>,
-        pinned: Arc<PinnedGraph>,
+        pinned: Arc<PinnedState>,
         operation: OperationName,
         options: &'a QueryOptions,
     ) -> Self {
@@ -106,7 +106,7 @@ impl Run<'_> {
     }
 
     /// The store or graph that the query reads, and its pinned version.
-    pub fn pinned(&self) -> &PinnedGraph {
+    pub fn pinned(&self) -> &PinnedState {
         &self.pinned
     }
 
@@ -202,7 +202,7 @@ impl Run<'_> {
     }
 
     /// A run of the same query that reads another store or graph, pinned in the same topology.
-    pub(crate) fn beside(&self, pinned: &Arc<PinnedGraph>) -> Self {
+    pub(crate) fn beside(&self, pinned: &Arc<PinnedState>) -> Self {
         Self {
             session: self.session,
             topology: Arc::clone(&self.topology),

@@ -54,14 +54,14 @@ pub struct Observation<T> {
 
 /// The outcomes of all queries.
 #[derive(Debug)]
-pub struct LoadOutcome<T> {
+pub struct OpenLoopResult<T> {
     pub observations: Vec<Observation<T>>,
     /// The time from the start to the last answer.
     pub wall: Duration,
 }
 
 /// Calls `ask(index)` when each query is due, and waits for all answers.
-pub async fn drive<T, F>(schedule: Schedule, ask: impl Fn(usize) -> F + Send + 'static) -> LoadOutcome<T>
+pub async fn drive<T, F>(schedule: Schedule, ask: impl Fn(usize) -> F + Send + 'static) -> OpenLoopResult<T>
 where
     T: Send + 'static,
     F: Future<Output = T> + Send + 'static,
@@ -79,7 +79,7 @@ where
     let wall = started.elapsed();
     // The thread ended before the channel did.
     let _ = pacer.join();
-    LoadOutcome { observations, wall }
+    OpenLoopResult { observations, wall }
 }
 
 fn pace<T, F>(

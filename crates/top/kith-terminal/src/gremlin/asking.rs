@@ -10,8 +10,8 @@ use kith_client::Service;
 use kith_query::line::{GremlinFields, GremlinLine, ReadOptions};
 use std::{io::BufRead, sync::Arc};
 
-/// The settings for sending traversals of one graph and for printing their results.
-pub struct TraversalOptions {
+/// Sends traversals to one graph, and returns their results as they are printed.
+pub struct TraversalRunner {
     /// The service that answers.
     pub service: Arc<dyn Service>,
     /// The graph.
@@ -22,7 +22,7 @@ pub struct TraversalOptions {
     pub format: Format,
 }
 
-impl TraversalOptions {
+impl TraversalRunner {
     fn line(&self, gremlin: &str, is_profiled: bool) -> GremlinLine {
         let (graph, gremlin) = (self.graph.clone(), gremlin.to_owned());
         let fields = GremlinFields { graph, gremlin, bindings: serde_json::Map::new() };
@@ -45,7 +45,7 @@ impl TraversalOptions {
     /// The explanation of a traversal as it is printed.
     ///
     /// # Errors
-    /// The errors of [`TraversalOptions::answer`].
+    /// The errors of [`TraversalRunner::answer`].
     pub async fn explain(&self, gremlin: &str) -> anyhow::Result<String> {
         let reply = explain(&*self.service, &self.line(gremlin, false)).await?;
         Ok(match self.format {

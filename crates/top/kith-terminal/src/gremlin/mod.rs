@@ -6,7 +6,7 @@ mod prompt;
 mod steps;
 mod words;
 
-pub use asking::TraversalOptions;
+pub use asking::TraversalRunner;
 pub use steps::StepReply;
 pub use words::Words;
 
@@ -84,7 +84,7 @@ pub async fn explain(service: &dyn Service, line: &GremlinLine) -> anyhow::Resul
 ///
 /// # Errors
 /// If the input cannot be read or the output cannot be written.
-pub async fn interact(asking: &TraversalOptions, words: impl Future<Output = Words>) -> anyhow::Result<Exit> {
+pub async fn interact(asking: &TraversalRunner, words: impl Future<Output = Words>) -> anyhow::Result<Exit> {
     if io::stdin().is_terminal() && io::stdout().is_terminal() {
         prompt::run(asking, words.await).await?;
         return Ok(Exit::Done);

@@ -1,7 +1,7 @@
 //! The prompt of `kith gremlin` on a terminal: lines with a history, completion, and commands that begin with a colon.
 
 use super::{
-    TraversalOptions,
+    TraversalRunner,
     caret::pointed,
     words::{COMMANDS, Words, goes_on},
 };
@@ -38,7 +38,7 @@ Tab completes steps, and labels and keys between quotes. Ctrl-C gives up a line,
 ///
 /// # Errors
 /// If the terminal cannot be read or written.
-pub async fn run(asking: &TraversalOptions, words: Words) -> anyhow::Result<()> {
+pub async fn run(asking: &TraversalRunner, words: Words) -> anyhow::Result<()> {
     let config = Config::builder().completion_type(CompletionType::List).max_history_size(HISTORY_MAX)?;
     let mut editor: Editor<Prompt, FileHistory> =
         Editor::with_config(config.build()).context("open the terminal")?;
@@ -76,7 +76,7 @@ pub async fn run(asking: &TraversalOptions, words: Words) -> anyhow::Result<()> 
 }
 
 /// The answer to a line, or why there is none.
-async fn answer(asking: &TraversalOptions, text: &str) -> String {
+async fn answer(asking: &TraversalRunner, text: &str) -> String {
     let (command, rest) = match text.strip_prefix(':') {
         Some(_) => text.split_once(char::is_whitespace).unwrap_or((text, "")),
         None => ("", text),

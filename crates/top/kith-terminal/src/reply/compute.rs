@@ -40,7 +40,7 @@ pub struct ComputedReply {
 
 /// The computation to which results belong.
 #[derive(Clone, Copy, Debug)]
-pub struct ComputationParts<'a> {
+pub struct ComputeContext<'a> {
     pub store: &'a str,
     pub query: &'a ComputeQuery,
     /// The schema of the results; `None` if there are no results.
@@ -52,7 +52,7 @@ impl ComputedReply {
     ///
     /// # Errors
     /// Returns `internal` if the result does not fit its own schema.
-    pub fn new(computed: &ComputationParts<'_>, key: Value, record: Record<'_>) -> Result<Self, Failure> {
+    pub fn new(computed: &ComputeContext<'_>, key: Value, record: Record<'_>) -> Result<Self, Failure> {
         let shown = match record {
             Record::Found(bytes) => Some(json_of(computed.result, bytes)?),
             _ => None,
@@ -98,7 +98,7 @@ impl ComputeReply {
         keys: &BatchKeys,
         answer: &ComputeAnswer,
     ) -> Result<Self, Failure> {
-        let computed = ComputationParts { store, query, result: Some(&answer.result) };
+        let computed = ComputeContext { store, query, result: Some(&answer.result) };
         let result = |place: usize| -> Result<ComputedReply, Failure> {
             let record = answer.answer.records.get(place).unwrap_or(Record::Unanswered);
             ComputedReply::new(&computed, key_name(keys, given, place), record)

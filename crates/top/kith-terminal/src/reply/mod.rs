@@ -10,7 +10,7 @@ pub mod stores;
 mod stream;
 
 pub use batch::{BatchReply, Footer, FooterLine, Json, KeyReply, Values, key_name, reason};
-pub use compute::{AggregateReply, ComputationParts, ComputeReply, ComputedReply, CountReply};
+pub use compute::{AggregateReply, ComputeContext, ComputeReply, ComputedReply, CountReply};
 pub use profile::{ExplainReply, InputsReply, ProfileReply, RequestReply, RoundReply};
 pub use stream::StreamFooterLine;
 

@@ -38,7 +38,7 @@ pub struct Amount {
 }
 
 /// The measurements of one side.
-pub struct Observations {
+pub struct SideMeasurements {
     pub name: &'static str,
     /// The time of each question, in microseconds.
     took: Vec<f64>,
@@ -51,10 +51,10 @@ pub struct Observations {
 const WARM_QUESTIONS: usize = 5;
 
 /// Lets all sides answer the same questions in turn. The side that comes first changes.
-pub fn take_turns(sides: &mut [Side<'_>], amount: Amount) -> Vec<Observations> {
-    let mut seen: Vec<Observations> = sides
+pub fn take_turns(sides: &mut [Side<'_>], amount: Amount) -> Vec<SideMeasurements> {
+    let mut seen: Vec<SideMeasurements> = sides
         .iter()
-        .map(|side| Observations {
+        .map(|side| SideMeasurements {
             name: side.name,
             took: Vec::new(),
             parts: side.parts.iter().map(|(name, _)| *name).collect(),
@@ -87,7 +87,7 @@ pub fn take_turns(sides: &mut [Side<'_>], amount: Amount) -> Vec<Observations> {
     seen
 }
 
-impl Observations {
+impl SideMeasurements {
     /// Formats the medians, such as `p50 4100 us; CPU client 1800 + servers 2000 = 3800 us`.
     pub fn describe(&self) -> String {
         let of = |part: usize| median(self.cpu.iter().map(|block| block[part]).collect());

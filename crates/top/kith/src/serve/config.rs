@@ -5,7 +5,7 @@
 use super::{
     FetchP99, FetchRate, LogFormat, LogRetention, PlacementFlag, ReplyMemory, ScrubRate, WarmBytes,
     metadata::MetadataFlags,
-    own::{DatabaseEntry, NodeEntry, OwnKeys, RouterEntry, choose},
+    own::{DatabaseEntry, NodeEntry, ProcessEntry, RouterEntry, choose},
 };
 use crate::failure::Failure;
 use kith_cluster::place::ReadFrom;
@@ -191,8 +191,8 @@ impl ConfigFile {
     ///
     /// # Errors
     /// If the file does not have the node, or `id` is `None` and the file has several nodes.
-    pub fn node(&self, id: Option<u32>) -> Result<OwnKeys, Failure> {
-        let owns = self.node.iter().cloned().map(OwnKeys::from).collect();
+    pub fn node(&self, id: Option<u32>) -> Result<ProcessEntry, Failure> {
+        let owns = self.node.iter().cloned().map(ProcessEntry::from).collect();
         let mut own = choose(owns, id, "--node", "[[node]]")?;
         own.threads = own.threads.or(self.threads);
         own.scrub_rate = own.scrub_rate.or(self.scrub_rate);
@@ -207,19 +207,24 @@ impl ConfigFile {
     ///
     /// # Errors
     /// If the file does not have the router, or `id` is `None` and the file has several routers.
-    pub fn router(&self, id: Option<u32>) -> Result<OwnKeys, Failure> {
-        self.by_id(self.router.iter().cloned().map(OwnKeys::from).collect(), id, "[[router]]")
+    pub fn router(&self, id: Option<u32>) -> Result<ProcessEntry, Failure> {
+        self.by_id(self.router.iter().cloned().map(ProcessEntry::from).collect(), id, "[[router]]")
     }
 
     /// Returns the keys of the database with this id, or of the only database if `id` is `None`.
     ///
     /// # Errors
     /// If the file does not have the database, or `id` is `None` and the file has several databases.
-    pub fn database(&self, id: Option<u32>) -> Result<OwnKeys, Failure> {
-        self.by_id(self.database.iter().cloned().map(OwnKeys::from).collect(), id, "[[database]]")
+    pub fn database(&self, id: Option<u32>) -> Result<ProcessEntry, Failure> {
+        self.by_id(self.database.iter().cloned().map(ProcessEntry::from).collect(), id, "[[database]]")
     }
 
-    fn by_id(&self, owns: Vec<OwnKeys>, id: Option<u32>, section: &str) -> Result<OwnKeys, Failure> {
+    fn by_id(
+        &self,
+        owns: Vec<ProcessEntry>,
+        id: Option<u32>,
+        section: &str,
+    ) -> Result<ProcessEntry, Failure> {
         // Without a file, or if the file has no such section, the cluster has one such process, with id 0.
         let id = if owns.is_empty() { id.or(Some(0)) } else { id };
         let mut own = choose(owns, id, "--id", section)?;
@@ -296,7 +301,7 @@ mod tests {
     #[test]
     fn without_entries_flags_say_everything() {
         let none = ConfigFile::default();
-        assert_eq!(none.node(Some(7)).unwrap(), OwnKeys { id: 7, ..OwnKeys::default() });
+        assert_eq!(none.node(Some(7)).unwrap(), ProcessEntry { id: 7, ..ProcessEntry::default() });
         assert_eq!(none.node(None).unwrap_err().message, "--node is missing");
         assert_eq!([none.router(None), none.database(None)].map(|own| own.unwrap().id), [0, 0]);
     }

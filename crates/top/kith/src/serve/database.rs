@@ -3,7 +3,7 @@
 use super::{
     Ending,
     config::ConfigFile,
-    own::OwnKeys,
+    own::ProcessEntry,
     process::{ProcessArgs, RoleProcess},
     start_failure,
 };
@@ -32,11 +32,16 @@ impl RoleProcess for DatabaseArgs {
         &self.process
     }
 
-    fn own(&self, file: &ConfigFile) -> Result<OwnKeys, Failure> {
+    fn own(&self, file: &ConfigFile) -> Result<ProcessEntry, Failure> {
         file.database(self.id)
     }
 
-    async fn serve(self, security: SecurityFlags, file: ConfigFile, own: OwnKeys) -> anyhow::Result<Exit> {
+    async fn serve(
+        self,
+        security: SecurityFlags,
+        file: ConfigFile,
+        own: ProcessEntry,
+    ) -> anyhow::Result<Exit> {
         let process = self.process.over(security, &file, &own)?;
         let ending = Ending::listen(process.end_with_stdin);
         let options = DatabaseOptions {

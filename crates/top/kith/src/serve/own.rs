@@ -7,9 +7,9 @@ use kith_types::ErrorCode;
 use serde::Deserialize;
 use std::{net::SocketAddr, num::NonZeroU16, path::PathBuf};
 
-/// The keys of one process.
+/// The entry of one process, of any role.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct OwnKeys {
+pub struct ProcessEntry {
     pub id: u32,
     pub listen: Option<SocketAddr>,
     pub http: Option<SocketAddr>,
@@ -94,7 +94,7 @@ impl NodeEntry {
     }
 }
 
-impl From<NodeEntry> for OwnKeys {
+impl From<NodeEntry> for ProcessEntry {
     fn from(entry: NodeEntry) -> Self {
         Self {
             labels: entry.own_labels(),
@@ -116,7 +116,7 @@ impl From<NodeEntry> for OwnKeys {
     }
 }
 
-impl From<RouterEntry> for OwnKeys {
+impl From<RouterEntry> for ProcessEntry {
     fn from(entry: RouterEntry) -> Self {
         Self {
             id: entry.id,
@@ -133,7 +133,7 @@ impl From<RouterEntry> for OwnKeys {
     }
 }
 
-impl From<DatabaseEntry> for OwnKeys {
+impl From<DatabaseEntry> for ProcessEntry {
     fn from(entry: DatabaseEntry) -> Self {
         Self {
             id: entry.id,
@@ -152,13 +152,18 @@ impl From<DatabaseEntry> for OwnKeys {
 ///
 /// # Errors
 /// If no entry matches, or more than one. `flag` and `section` are for the messages, which say how to name one.
-pub fn choose(owns: Vec<OwnKeys>, id: Option<u32>, flag: &str, section: &str) -> Result<OwnKeys, Failure> {
+pub fn choose(
+    owns: Vec<ProcessEntry>,
+    id: Option<u32>,
+    flag: &str,
+    section: &str,
+) -> Result<ProcessEntry, Failure> {
     let there: Vec<String> = owns.iter().map(|own| own.id.to_string()).collect();
     let there = there.join(", ");
     let mut meant = owns.iter().filter(|own| id.is_none_or(|id| own.id == id));
     match (meant.next(), meant.next(), id) {
         (Some(own), None, _) => Ok(own.clone()),
-        (None, _, Some(id)) if owns.is_empty() => Ok(OwnKeys { id, ..OwnKeys::default() }),
+        (None, _, Some(id)) if owns.is_empty() => Ok(ProcessEntry { id, ..ProcessEntry::default() }),
         (None, _, None) => Err(Failure::usage(format!("{flag} is missing"), "it identifies this process")),
         (None, _, Some(id)) => {
             let help = format!("it has {there}; add one, or check {flag}");

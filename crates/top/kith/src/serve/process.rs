@@ -5,7 +5,7 @@ use super::{
     config::ConfigFile,
     fetch_p99, fetch_rate, log_retention,
     metadata::{MetadataFlags, missing},
-    own::OwnKeys,
+    own::ProcessEntry,
     reply_memory, scrub_rate, start_failure, warm_bytes,
 };
 use crate::{
@@ -111,7 +111,7 @@ struct ServingArgs {
 
 impl ServingArgs {
     /// Combines these flags with the file. Flags override it.
-    fn over(self, file: &ConfigFile, own: &OwnKeys) -> Result<Self, Failure> {
+    fn over(self, file: &ConfigFile, own: &ProcessEntry) -> Result<Self, Failure> {
         let resp = self.resp.or(own.resp);
         resp.map_or(Ok(()), |addr| check_address("resp", addr))?;
         let database_password_file =
@@ -204,7 +204,7 @@ impl ProcessArgs {
         self,
         files: SecurityFlags,
         file: &ConfigFile,
-        own: &OwnKeys,
+        own: &ProcessEntry,
     ) -> anyhow::Result<Process> {
         let listen = self.listen.or(own.listen).unwrap_or(LISTEN_DEFAULT);
         let http = self.http.or(own.http).unwrap_or(LISTEN_DEFAULT);
@@ -259,13 +259,18 @@ pub trait RoleProcess: Sized {
     ///
     /// # Errors
     /// If the file does not name the process, or several entries match.
-    fn own(&self, file: &ConfigFile) -> Result<OwnKeys, Failure>;
+    fn own(&self, file: &ConfigFile) -> Result<ProcessEntry, Failure>;
 
     /// Starts, and serves until a signal stops the process.
     ///
     /// # Errors
     /// If the process cannot start.
-    async fn serve(self, security: SecurityFlags, file: ConfigFile, own: OwnKeys) -> anyhow::Result<Exit>;
+    async fn serve(
+        self,
+        security: SecurityFlags,
+        file: ConfigFile,
+        own: ProcessEntry,
+    ) -> anyhow::Result<Exit>;
 
     /// Serves until a signal stops the process.
     ///
@@ -325,11 +330,16 @@ impl RoleProcess for NodeArgs {
         &self.process
     }
 
-    fn own(&self, file: &ConfigFile) -> Result<OwnKeys, Failure> {
+    fn own(&self, file: &ConfigFile) -> Result<ProcessEntry, Failure> {
         file.node(self.node)
     }
 
-    async fn serve(self, security: SecurityFlags, file: ConfigFile, own: OwnKeys) -> anyhow::Result<Exit> {
+    async fn serve(
+        self,
+        security: SecurityFlags,
+        file: ConfigFile,
+        own: ProcessEntry,
+    ) -> anyhow::Result<Exit> {
         let process = self.process.over(security, &file, &own)?;
         process.security.check_own_right().map_err(|error| security_failure(&error))?;
         let serving = self.serving.over(&file, &own)?;
@@ -372,11 +382,16 @@ impl RoleProcess for RouterArgs {
         &self.process
     }
 
-    fn own(&self, file: &ConfigFile) -> Result<OwnKeys, Failure> {
+    fn own(&self, file: &ConfigFile) -> Result<ProcessEntry, Failure> {
         file.router(self.id)
     }
 
-    async fn serve(self, security: SecurityFlags, file: ConfigFile, own: OwnKeys) -> anyhow::Result<Exit> {
+    async fn serve(
+        self,
+        security: SecurityFlags,
+        file: ConfigFile,
+        own: ProcessEntry,
+    ) -> anyhow::Result<Exit> {
         let process = self.process.over(security, &file, &own)?;
         process.security.check_own_right().map_err(|error| security_failure(&error))?;
         let serving = self.serving.over(&file, &own)?;

@@ -29,7 +29,7 @@ pub async fn connect(cluster: &Cluster) -> RouterClient {
 
 /// The records of a stream so far; panics if a key comes twice or has another value than it should.
 #[derive(Debug, Default)]
-pub struct Observations {
+pub struct ReceivedStream {
     /// Per key.
     is_seen: Vec<bool>,
     pub counts: RecordCounts,
@@ -38,7 +38,7 @@ pub struct Observations {
     pub error: Option<QueryError>,
 }
 
-impl Observations {
+impl ReceivedStream {
     /// Of a stream that asks for keys from 0 on.
     pub fn new(keys: u64) -> Self {
         Self { is_seen: vec![false; keys as usize], ..Self::default() }
@@ -112,10 +112,10 @@ pub async fn read(
     count: u64,
     known: u64,
     options: &QueryOptions,
-) -> Observations {
+) -> ReceivedStream {
     let keys = keys(count);
     let mut stream = service.multi_get_stream(store, &keys, options);
-    Observations::new(count).finish(&mut stream, known).await
+    ReceivedStream::new(count).finish(&mut stream, known).await
 }
 
 /// Begins to read a stream: the stream, and what came of it with its first piece, after which there is more.
@@ -125,9 +125,9 @@ pub async fn begun<'a>(
     count: u64,
     known: u64,
     options: &QueryOptions,
-) -> (BatchStream<'a>, Observations) {
+) -> (BatchStream<'a>, ReceivedStream) {
     let mut stream = service.multi_get_stream(store, &keys(count), options);
-    let mut seen = Observations::new(count);
+    let mut seen = ReceivedStream::new(count);
     assert!(seen.next(&mut stream, known).await && seen.footer.is_none(), "it has only begun");
     (stream, seen)
 }

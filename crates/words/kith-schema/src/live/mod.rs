@@ -14,6 +14,6 @@ pub use read::{
 };
 pub use ticket::{NotATicket, STALE_MAX, Ticket, VISIBLE_AFTER};
 pub use write::{
-    ASSOCIATION_BYTES_MAX, Conditions, Mutation, NotAWriteId, OBJECT_BYTES_MAX, Outcome, Refusal,
-    WRITE_ID_BYTES_MAX, Write, WriteEffect, WriteId,
+    ASSOCIATION_BYTES_MAX, CompletedWrite, Conditions, Mutation, NotAWriteId, OBJECT_BYTES_MAX, Outcome,
+    Refusal, WRITE_ID_BYTES_MAX, Write, WriteId,
 };

@@ -147,14 +147,14 @@ impl fmt::Display for WriteId {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The write took effect, or there was nothing to do.
-    Done(WriteEffect),
+    Done(CompletedWrite),
     /// A condition did not hold; nothing was written.
     Refused(Refusal),
 }
 
 /// The outcome of a write that took effect or had nothing to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WriteEffect {
+pub struct CompletedWrite {
     /// The object that the write names or creates; for associations, `id1`.
     pub id: u64,
     /// The version that was written, which is the position of the change; 0 if there was nothing to do.

@@ -4,8 +4,8 @@ use super::Me;
 use super::follow::ReadError;
 use crate::live::promise::{Giver, promise};
 use crate::live::{Shared, World};
-use kith_cache::live::{DatedAnswer, FillResult, MissStart, Query, Reading, ReadingStep};
-use kith_cache::{FailedFlight, Failure, FlightId};
+use kith_cache::live::{DatedAnswer, FilledRows, MissDecision, Query, Reading, ReadingStep};
+use kith_cache::{AfterFailure, Failure, FlightId};
 use kith_live::RowQuery;
 use kith_types::{LogPoint, PartitionId, Timestamp};
 
@@ -67,19 +67,19 @@ impl World {
         me: Me,
         partition: PartitionId,
         rows: Vec<RowQuery>,
-    ) -> Result<Vec<FillResult>, ReadError> {
+    ) -> Result<Vec<FilledRows>, ReadError> {
         let (mut fetch, mut waits, mut is_busy) = (Vec::new(), Vec::new(), false);
         self.with_cache(me, partition, |cache, _| {
             for row in rows {
                 match cache.begin(&row) {
-                    MissStart::Fetch(flight) => fetch.push((flight, row)),
-                    MissStart::Join(flight) => {
+                    MissDecision::Fetch(flight) => fetch.push((flight, row)),
+                    MissDecision::Join(flight) => {
                         let (waiter, wait) = promise(&self.wakes);
                         if cache.join(flight, waiter).is_ok() {
                             waits.push(wait);
                         }
                     }
-                    MissStart::Busy | MissStart::Uncached => is_busy = true,
+                    MissDecision::Busy | MissDecision::Uncached => is_busy = true,
                 }
             }
         });
@@ -98,7 +98,7 @@ impl World {
         me: Me,
         partition: PartitionId,
         fetch: Vec<(FlightId, RowQuery)>,
-    ) -> Result<Vec<FillResult>, ReadError> {
+    ) -> Result<Vec<FilledRows>, ReadError> {
         let queries: Vec<RowQuery> = fetch.iter().map(|(_, query)| query.clone()).collect();
         let read = self.database(move |database, _, _| database.read(partition, &queries)).await;
         let mut filled = Vec::new();
@@ -111,7 +111,7 @@ impl World {
                         filled.extend(landed.filled);
                     }
                     Err(_) => {
-                        if let FailedFlight::Wake(waiters) = cache.failed(*flight, query, Failure::Everyone) {
+                        if let AfterFailure::Wake(waiters) = cache.failed(*flight, query, Failure::Everyone) {
                             waiters.into_iter().for_each(|waiter| waiter.give(()));
                         }
                     }

@@ -2,7 +2,7 @@
 
 use super::truth::{Op, P, Truth, cache, list, open, options, point};
 use crate::live::query::{Answer, Memory, Need, Query, Readiness, Reply, Start};
-use crate::live::{LiveCaches, MissStart, Progress};
+use crate::live::{LiveCaches, MissDecision, Progress};
 use kith_live::{Association, Change, Data, Effect, ListPlace, RowAnswer, RowQuery};
 use kith_types::{PartitionId, Timestamp};
 
@@ -193,7 +193,9 @@ fn an_index_far_beyond_what_is_kept_reads_no_more_rows_than_are_wanted() {
 fn a_page_by_index_that_a_change_has_moved_is_read_again() {
     let mut example = Example::new(9_000);
     let row = skipping(8_990, 10);
-    let MissStart::Fetch(flight) = cache(&mut example.caches).begin(&row) else { panic!("nobody reads it") };
+    let MissDecision::Fetch(flight) = cache(&mut example.caches).begin(&row) else {
+        panic!("nobody reads it")
+    };
     let (at, before) = (example.truth.end, example.truth.read(example.truth.end, &row));
     // A new association moves all others to the next index.
     example.truth.write(Op::Put(list(1), 10_000, 1_000_000));

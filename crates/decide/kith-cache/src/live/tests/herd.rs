@@ -3,8 +3,8 @@
 
 use super::truth::{Op, Truth, cache, list, open, options, point};
 use crate::live::query::{Answer, Memory, Need, Query, Reply};
-use crate::live::{LiveCacheOptions, LiveCaches, MissStart};
-use crate::{FailedFlight, Failure, FlightId};
+use crate::live::{LiveCacheOptions, LiveCaches, MissDecision};
+use crate::{AfterFailure, Failure, FlightId};
 use kith_live::{RowAnswer, RowQuery};
 use kith_types::Timestamp;
 
@@ -18,7 +18,7 @@ fn caches(fills_max: usize) -> LiveCaches<u32> {
 
 fn fetch(caches: &mut LiveCaches<u32>, row: &RowQuery) -> FlightId {
     match cache(caches).begin(row) {
-        MissStart::Fetch(flight) => flight,
+        MissDecision::Fetch(flight) => flight,
         other => panic!("{other:?}"),
     }
 }
@@ -32,11 +32,11 @@ fn a_thousand_misses_of_one_key_cause_one_read() {
     for waiter in 0..1_000 {
         let Reply::Missing(rows) = cache(&mut caches).ask(&query, need, NOW) else { panic!("it is empty") };
         match cache(&mut caches).begin(&rows[0]) {
-            MissStart::Fetch(flight) => {
+            MissDecision::Fetch(flight) => {
                 reads += 1;
                 flights.push(flight);
             }
-            MissStart::Join(flight) => cache(&mut caches).join(flight, waiter).unwrap(),
+            MissDecision::Join(flight) => cache(&mut caches).join(flight, waiter).unwrap(),
             other => panic!("{other:?}"),
         }
     }
@@ -56,7 +56,7 @@ fn reads_of_one_list_are_one_read_whatever_their_length() {
     let mut caches = caches(8);
     let of = |limit| RowQuery::List { list: list(1), after: None, skip: 0, limit };
     let flight = fetch(&mut caches, &of(64));
-    assert_eq!(cache(&mut caches).begin(&of(512)), MissStart::Join(flight));
+    assert_eq!(cache(&mut caches).begin(&of(512)), MissDecision::Join(flight));
 }
 
 #[test]
@@ -64,10 +64,10 @@ fn a_partition_has_a_bounded_number_of_reads_under_way() {
     let mut caches = caches(2);
     let first = fetch(&mut caches, &RowQuery::Object(1));
     fetch(&mut caches, &RowQuery::Object(2));
-    assert_eq!(cache(&mut caches).begin(&RowQuery::Object(3)), MissStart::Busy);
-    assert_eq!(cache(&mut caches).begin(&RowQuery::Intents), MissStart::Uncached);
+    assert_eq!(cache(&mut caches).begin(&RowQuery::Object(3)), MissDecision::Busy);
+    assert_eq!(cache(&mut caches).begin(&RowQuery::Intents), MissDecision::Uncached);
     let landing = cache(&mut caches).failed(first, &RowQuery::Object(1), Failure::Everyone);
-    assert!(matches!(landing, FailedFlight::Wake(waiters) if waiters.is_empty()));
+    assert!(matches!(landing, AfterFailure::Wake(waiters) if waiters.is_empty()));
     fetch(&mut caches, &RowQuery::Object(3));
 }
 
@@ -77,9 +77,9 @@ fn a_reader_that_goes_hands_over() {
     let row = RowQuery::Object(1);
     let flight = fetch(&mut caches, &row);
     cache(&mut caches).join(flight, 5).unwrap();
-    assert!(matches!(cache(&mut caches).failed(flight, &row, Failure::Leader), FailedFlight::Promote(5)));
-    assert_eq!(cache(&mut caches).begin(&row), MissStart::Join(flight), "the flight goes on");
-    assert!(matches!(cache(&mut caches).failed(flight, &row, Failure::Leader), FailedFlight::Wake(_)));
+    assert!(matches!(cache(&mut caches).failed(flight, &row, Failure::Leader), AfterFailure::Promote(5)));
+    assert_eq!(cache(&mut caches).begin(&row), MissDecision::Join(flight), "the flight goes on");
+    assert!(matches!(cache(&mut caches).failed(flight, &row, Failure::Leader), AfterFailure::Wake(_)));
     fetch(&mut caches, &row);
 }
 

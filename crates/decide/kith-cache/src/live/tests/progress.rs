@@ -3,7 +3,7 @@
 use super::truth::{Truth, cache, list, open, options, point};
 use crate::live::query::{Answer, Query, Start};
 use crate::live::reading::{Reading, ReadingStep};
-use crate::live::{LiveCaches, MissStart};
+use crate::live::{LiveCaches, MissDecision};
 use kith_live::RowQuery;
 use kith_types::{LogPoint, Timestamp};
 
@@ -64,8 +64,8 @@ fn a_read_that_waited_is_answered_from_the_rows_of_the_other_read() {
     assert!(matches!(second.next(&mut cache(&mut caches), NOW), ReadingStep::Fetch(same) if same == rows));
     let mut arrived = Vec::new();
     for row in &rows {
-        let MissStart::Fetch(flight) = cache(&mut caches).begin(row) else { panic!("nobody reads it") };
-        assert_eq!(cache(&mut caches).begin(row), MissStart::Join(flight));
+        let MissDecision::Fetch(flight) = cache(&mut caches).begin(row) else { panic!("nobody reads it") };
+        assert_eq!(cache(&mut caches).begin(row), MissDecision::Join(flight));
         cache(&mut caches).join(flight, 7).unwrap();
         let landed = cache(&mut caches).land(flight, truth.end, row, &truth.read(truth.end, row));
         assert_eq!(landed.waiters, [7]);

@@ -6,8 +6,8 @@ use super::dice::Dice;
 use super::truth::{State, Truth, cache, list, open, options, parts_are_right};
 use crate::live::guards::Guard;
 use crate::live::query::{DatedAnswer, Memory, Need, Query, Reply, Start};
-use crate::live::{FillResult, LiveCacheOptions, LiveCaches, MissStart, Progress};
-use crate::{CacheCounters, FailedFlight, Failure, FlightId};
+use crate::live::{FilledRows, LiveCacheOptions, LiveCaches, MissDecision, Progress};
+use crate::{AfterFailure, CacheCounters, Failure, FlightId};
 use kith_live::{RowAnswer, RowQuery};
 use kith_types::{LogPoint, PartitionId, Timestamp};
 use std::time::Duration;
@@ -32,7 +32,7 @@ struct Run {
     /// The log is trimmed up to this place.
     trimmed: u64,
     /// Rows that were read for earlier queries.
-    kept: Vec<FillResult>,
+    kept: Vec<FilledRows>,
     /// The number of waiters that must still be woken.
     waiting: u64,
 }
@@ -229,13 +229,13 @@ impl Run {
                 for row in rows {
                     let row = Self::paged(row, query);
                     match cache(&mut self.caches).begin(&row) {
-                        MissStart::Fetch(flight) => self.read(Some(flight), row, query.clone()),
-                        MissStart::Join(flight) => {
+                        MissDecision::Fetch(flight) => self.read(Some(flight), row, query.clone()),
+                        MissDecision::Join(flight) => {
                             cache(&mut self.caches).join(flight, 1).map_err(|_| "the flight is over")?;
                             self.waiting += 1;
                         }
-                        MissStart::Busy => {}
-                        MissStart::Uncached => return Err(format!("{row:?} is not cached")),
+                        MissDecision::Busy => {}
+                        MissDecision::Uncached => return Err(format!("{row:?} is not cached")),
                     }
                 }
                 Ok(())
@@ -255,15 +255,15 @@ impl Run {
         if let Some(flight) = flight.filter(|_| self.dice.once_in(8)) {
             let failure = if self.dice.once_in(2) { Failure::Leader } else { Failure::Everyone };
             match cache(&mut self.caches).failed(flight, &row, failure) {
-                FailedFlight::Promote(waiters) => {
+                AfterFailure::Promote(waiters) => {
                     self.waiting -= waiters;
                     self.read(Some(flight), row, query);
                 }
-                FailedFlight::Wake(waiters) => self.waiting -= waiters.len() as u64,
+                AfterFailure::Wake(waiters) => self.waiting -= waiters.len() as u64,
             }
             return Ok(());
         }
-        let filled: Option<FillResult> = match flight {
+        let filled: Option<FilledRows> = match flight {
             Some(flight) => {
                 let landed = cache(&mut self.caches).land(flight, at, &row, &answer);
                 self.waiting -= landed.waiters.len() as u64;
@@ -334,7 +334,7 @@ impl Run {
                         for row in rows {
                             let rows = self.truth.read(end, &row);
                             filled.extend(cache(&mut self.caches).fill(end, &row, &rows));
-                            filled.sort_by_key(|filled: &FillResult| filled.key);
+                            filled.sort_by_key(|filled: &FilledRows| filled.key);
                         }
                     }
                     other => return Err(format!("{query:?}: {other:?}")),

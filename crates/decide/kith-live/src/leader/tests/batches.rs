@@ -7,8 +7,8 @@ use super::*;
 use crate::leader::limits::BATCH_BYTES_MAX;
 use crate::leader::share::row_bytes;
 use crate::{
-    Batch, BatchPart, CommitResult, Data, Edge, EdgeContent, Event, Guards, Intent, ListKey, LoggedChange,
-    Mutation, Pair, RowWrite, Write, WriteEffect, fixture::FRIEND,
+    Batch, BatchPart, CommitResult, CompletedWrite, Data, Edge, EdgeContent, Event, Guards, Intent, ListKey,
+    LoggedChange, Mutation, Pair, RowWrite, Write, fixture::FRIEND,
 };
 use kith_types::{LogPoint, PartitionId};
 
@@ -26,7 +26,7 @@ fn intent(low: u64, high: u64, stamp: LogPoint) -> Intent {
         pair: Pair::of(low, high).unwrap(),
         stamp,
         edges: vec![Edge { forward: key(low, high), inverse: key(high, low), content }],
-        done: WriteEffect { id: low, version: stamp.position.0, existed: false },
+        done: CompletedWrite { id: low, version: stamp.position.0, existed: false },
         name: None,
     }
 }

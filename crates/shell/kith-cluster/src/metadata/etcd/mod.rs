@@ -12,7 +12,7 @@ use self::{
     watch::WatchState,
 };
 use super::{
-    CommitReceipt, Condition, Entry, LeaseId, MetadataError, MetadataStore, Reply, Snapshot, TargetError,
+    CommitOutcome, Condition, Entry, LeaseId, MetadataError, MetadataStore, Reply, Snapshot, TargetError,
     Write, keys,
 };
 use futures::{FutureExt, stream::BoxStream};
@@ -111,7 +111,7 @@ impl Root {
         &self,
         conditions: Vec<Condition>,
         writes: Vec<Write>,
-    ) -> Result<CommitReceipt, MetadataError> {
+    ) -> Result<CommitOutcome, MetadataError> {
         let lease = writes.iter().find_map(|write| write.lease);
         let compare = conditions.into_iter().map(|condition| Compare {
             result: CompareResult::Equal.into(),
@@ -127,8 +127,8 @@ impl Root {
             async move { kv(&line).txn(request).await }
         });
         match reply.await {
-            Ok(reply) if reply.succeeded => Ok(CommitReceipt::At(revision_of(reply.header)?)),
-            Ok(_) => Ok(CommitReceipt::Conflict),
+            Ok(reply) if reply.succeeded => Ok(CommitOutcome::At(revision_of(reply.header)?)),
+            Ok(_) => Ok(CommitOutcome::Conflict),
             Err(CallError::Refused(status)) if is_lease_gone(&status) => {
                 Err(MetadataError::LeaseEnded(lease.map_or(0, |lease| lease.0)))
             }
@@ -183,7 +183,7 @@ impl MetadataStore for EtcdMetadata {
         self.root.read(prefix).boxed()
     }
 
-    fn commit(&self, conditions: Vec<Condition>, writes: Vec<Write>) -> Reply<'_, CommitReceipt> {
+    fn commit(&self, conditions: Vec<Condition>, writes: Vec<Write>) -> Reply<'_, CommitOutcome> {
         self.root.commit(conditions, writes).boxed()
     }
 

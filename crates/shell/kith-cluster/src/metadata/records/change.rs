@@ -5,9 +5,9 @@ use super::{
     document::{document_of, policy_of, state_of},
     holders_of, now,
     refused::{ChangeError, conflict},
-    shares::{Amount, SharedAmount, Shares},
+    shares::{Amount, ShareKind, Shares},
 };
-use crate::metadata::{CommitReceipt, Condition, MetadataStore, Write, keys};
+use crate::metadata::{CommitOutcome, Condition, MetadataStore, Write, keys};
 use kith_topology::versions::{Command, Context, Effect, Rebalance, Trust};
 use kith_wire::documents::{
     ClusterDocument, ComponentDocument, DefinitionDocument, Document, PhaseDocument, RebalanceDocument,
@@ -21,7 +21,7 @@ const COMMIT_TRIES: u32 = 20;
 const SMALL_BYTES: u64 = 16 << 10;
 
 /// A store's record with its revision.
-pub struct StoreRecord {
+pub struct StoreEntry {
     /// The record.
     pub document: StoreDocument,
     /// The revision of its last change.
@@ -63,11 +63,11 @@ impl<'a> ChangeCaller<'a> {
 ///
 /// # Errors
 /// [`ChangeError`] if the record cannot be read.
-pub async fn read(metadata: &dyn MetadataStore, store: &str) -> Result<Option<StoreRecord>, ChangeError> {
+pub async fn read(metadata: &dyn MetadataStore, store: &str) -> Result<Option<StoreEntry>, ChangeError> {
     let key = keys::store(store);
     let snapshot = metadata.read(&key).await?;
     let Some(entry) = snapshot.get(&key) else { return Ok(None) };
-    Ok(Some(StoreRecord { document: StoreDocument::decode(&entry.value)?, revision: entry.revision }))
+    Ok(Some(StoreEntry { document: StoreDocument::decode(&entry.value)?, revision: entry.revision }))
 }
 
 /// Applies `commands` in order, as one write.
@@ -130,7 +130,7 @@ pub struct New<'a> {
 /// Like [`change`], on a record that was read before. Returns `None` if it has changed since.
 pub async fn change_known(
     metadata: &dyn MetadataStore,
-    known: &StoreRecord,
+    known: &StoreEntry,
     caller: ChangeCaller<'_>,
     commands: &[Command],
     new: New<'_>,
@@ -174,19 +174,19 @@ pub async fn change_known(
     }
     writes.push(Write::put(key, record));
     match metadata.commit(conditions, writes).await? {
-        CommitReceipt::At(revision) => Ok(Some(WrittenChange { before, document, revision, effects })),
-        CommitReceipt::Conflict => Ok(None),
+        CommitOutcome::At(revision) => Ok(Some(WrittenChange { before, document, revision, effects })),
+        CommitOutcome::Conflict => Ok(None),
     }
 }
 
 /// Checks that a record may take so many bytes. Returns the shares on which the change depends, if it adds a store or many bytes.
 async fn check_share(
     metadata: &dyn MetadataStore,
-    known: &StoreRecord,
+    known: &StoreEntry,
     document: &StoreDocument,
     bytes: usize,
 ) -> Result<Option<Shares>, ChangeError> {
-    let shares = Shares::read(metadata, SharedAmount::Stores).await?;
+    let shares = Shares::read(metadata, ShareKind::Stores).await?;
     let before = match known.revision {
         0 => Amount::default(),
         _ => Amount { count: 1, bytes: known.document.encode().len() as u64 },

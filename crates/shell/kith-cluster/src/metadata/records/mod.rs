@@ -7,7 +7,7 @@ mod document;
 mod refused;
 pub mod shares;
 
-pub use change::{ChangeCaller, New, StoreRecord, WrittenChange, change, change_known, define, read};
+pub use change::{ChangeCaller, New, StoreEntry, WrittenChange, change, change_known, define, read};
 pub use document::{UnknownName, policy_of, state_of};
 pub use refused::{ChangeError, conflict, other_release, unknown_command};
 

@@ -13,7 +13,7 @@ use tonic::Status;
 
 /// The things whose amount is limited, for each subject and for all together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SharedAmount {
+pub enum ShareKind {
     /// Stores, including loaded graphs.
     Stores,
     /// Live graphs.
@@ -32,7 +32,7 @@ pub struct Amount {
 /// The amounts of all subjects, and the revision at which they were read.
 #[derive(Clone, Debug)]
 pub struct Shares {
-    shared: SharedAmount,
+    shared: ShareKind,
     of: BTreeMap<String, Amount>,
     revision: u64,
 }
@@ -44,15 +44,15 @@ pub fn charged_to(who: &str, standing: Trust) -> String {
     if standing == Trust::Proven { who.to_owned() } else { String::new() }
 }
 
-impl SharedAmount {
+impl ShareKind {
     /// The most that one subject may have, and the most that there may be in all.
     const fn bounds(self) -> (Amount, Amount) {
         const MIB: u64 = 1 << 20;
         match self {
-            SharedAmount::Stores => {
+            ShareKind::Stores => {
                 (Amount { count: 1_024, bytes: 4 * MIB }, Amount { count: 8_192, bytes: 32 * MIB })
             }
-            SharedAmount::Graphs => {
+            ShareKind::Graphs => {
                 (Amount { count: 64, bytes: 4 * MIB }, Amount { count: 512, bytes: 32 * MIB })
             }
         }
@@ -60,8 +60,8 @@ impl SharedAmount {
 
     fn key(self) -> String {
         let name = match self {
-            SharedAmount::Stores => "stores",
-            SharedAmount::Graphs => "graphs",
+            ShareKind::Stores => "stores",
+            ShareKind::Graphs => "graphs",
         };
         format!("{}/{name}", keys::SHARES)
     }
@@ -69,17 +69,17 @@ impl SharedAmount {
     /// The names of what is counted, and of what the bytes are those of.
     fn names(self) -> (&'static str, &'static str) {
         match self {
-            SharedAmount::Stores => ("stores", "bytes of records of stores"),
-            SharedAmount::Graphs => ("live graphs", "bytes of types of live graphs"),
+            ShareKind::Stores => ("stores", "bytes of records of stores"),
+            ShareKind::Graphs => ("live graphs", "bytes of types of live graphs"),
         }
     }
 
     fn help(self) -> &'static str {
         match self {
-            SharedAmount::Stores => {
+            ShareKind::Stores => {
                 "nothing was changed; drop stores or versions that nobody needs (`kith store drop`, `kith store alter --retain`)"
             }
-            SharedAmount::Graphs => {
+            ShareKind::Graphs => {
                 "nothing was changed; drop graphs that nobody needs (`kith graph drop`), or declare fewer types and fields"
             }
         }
@@ -108,22 +108,22 @@ impl Shares {
     ///
     /// # Errors
     /// [`SharesError`].
-    pub async fn read(metadata: &dyn MetadataStore, shared: SharedAmount) -> Result<Self, SharesError> {
+    pub async fn read(metadata: &dyn MetadataStore, shared: ShareKind) -> Result<Self, SharesError> {
         // The revision is read first: anything that is added after this changes the key, so a commit on condition of
         // this revision does not miss it.
         let key = shared.key();
         let revision = metadata.read(&key).await?.get(&key).map_or(0, |entry| entry.revision);
         let prefix = match shared {
-            SharedAmount::Stores => keys::STORES,
-            SharedAmount::Graphs => keys::LIVE_GRAPHS,
+            ShareKind::Stores => keys::STORES,
+            ShareKind::Graphs => keys::LIVE_GRAPHS,
         };
         let mut of: BTreeMap<String, Amount> = BTreeMap::new();
         for entry in metadata.read(prefix).await?.entries {
             let (owner, bytes) = match shared {
-                SharedAmount::Stores => {
+                ShareKind::Stores => {
                     (StoreDocument::decode(&entry.value)?.charged_to, entry.value.len() as u64)
                 }
-                SharedAmount::Graphs => {
+                ShareKind::Graphs => {
                     let graph = LiveGraphDocument::decode(&entry.value)?;
                     (graph.charged_to, graph.types.bytes)
                 }
@@ -183,7 +183,7 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    fn shares(shared: SharedAmount, of: &[(&str, u64, u64)]) -> Shares {
+    fn shares(shared: ShareKind, of: &[(&str, u64, u64)]) -> Shares {
         let of = of.iter().map(|&(name, count, bytes)| (name.to_owned(), Amount { count, bytes }));
         Shares { shared, of: of.collect(), revision: 0 }
     }
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn a_subject_with_rights_for_some_stores_may_have_only_so_much() {
-        let full = shares(SharedAmount::Graphs, &[("ada", 3, 4 * MIB - 10), ("bob", 64, 100)]);
+        let full = shares(ShareKind::Graphs, &[("ada", 3, 4 * MIB - 10), ("bob", 64, 100)]);
         let new = |bytes| (Amount::default(), Amount { count: 1, bytes });
         assert_eq!(refusal(&full, "ada", new(10)), None);
         let refused = refusal(&full, "ada", new(11)).unwrap();
@@ -214,7 +214,7 @@ mod tests {
         let grown = |before, after| (Amount { count: 1, bytes: before }, Amount { count: 1, bytes: after });
         assert_eq!(refusal(&full, "bob", grown(100, 4 * MIB)), None);
         assert!(refusal(&full, "bob", grown(100, 4 * MIB + 1)).is_some());
-        let over = shares(SharedAmount::Stores, &[("ada", 5_000, 20 * MIB)]);
+        let over = shares(ShareKind::Stores, &[("ada", 5_000, 20 * MIB)]);
         assert_eq!(refusal(&over, "ada", grown(100, 100)), None);
     }
 
@@ -222,13 +222,13 @@ mod tests {
     fn there_is_a_bound_in_all_that_holds_for_everybody() {
         let names: Vec<String> = (0..8).map(|number| format!("s{number}")).collect();
         let of: Vec<_> = names.iter().map(|name| (name.as_str(), 1, 4 * MIB)).collect();
-        let full = shares(SharedAmount::Graphs, &of);
+        let full = shares(ShareKind::Graphs, &of);
         let new = (Amount::default(), Amount { count: 1, bytes: 1 });
         for owner in ["new", ""] {
             let refused = refusal(&full, owner, new).unwrap();
             assert!(refused.contains("the cluster would have 33554433 bytes of types"), "{refused}");
         }
-        let many = shares(SharedAmount::Stores, &[("ada", 8_192, 0)]);
+        let many = shares(ShareKind::Stores, &[("ada", 8_192, 0)]);
         assert!(refusal(&many, "", new).unwrap().contains("8193 stores"));
     }
 }

@@ -8,7 +8,7 @@ use super::{
 };
 use futures::FutureExt;
 use kith_cluster::metadata::EmbeddedMetadata;
-use kith_live::{GraphTypes, Ticket, Write, WriteEffect, ordering_partition};
+use kith_live::{CompletedWrite, GraphTypes, Ticket, Write, ordering_partition};
 use kith_query::{
     QueryError, QueryOptions,
     convert::{write_to_wire, written_from_wire},
@@ -29,7 +29,7 @@ pub struct Caller {
 /// The outcome of a write as its caller learns it.
 #[derive(Debug)]
 pub enum CallerOutcome {
-    Done(WriteEffect, Ticket),
+    Done(CompletedWrite, Ticket),
     /// A condition did not hold.
     Refused(ErrorCode),
     /// Nothing was written, for another reason.

@@ -12,7 +12,7 @@ use super::{
     },
     schema::{SchemaApply, SchemaResult},
 };
-use kith_cluster::metadata::{CommitReceipt, Condition, Write, keys, records::shares::charged_to, types};
+use kith_cluster::metadata::{CommitOutcome, Condition, Write, keys, records::shares::charged_to, types};
 use kith_database::{DatabaseError, GraphIdentity};
 use kith_live::{DeclaredTypes, GraphTypes};
 use kith_topology::{identity_of, types_text};
@@ -99,7 +99,7 @@ impl GraphCreation<'_> {
             let conditions = only_if_new.into_iter().chain([shares.condition()]).collect();
             let mut writes = types::writes(&document.name, &document.types, text.to_owned());
             writes.extend([Write::put(live.clone(), document.encode()), shares.write()]);
-            if let CommitReceipt::At(revision) = self.records.commit(conditions, writes).await? {
+            if let CommitOutcome::At(revision) = self.records.commit(conditions, writes).await? {
                 return Ok(revision);
             }
             for key in [&live, &store] {

@@ -2,8 +2,8 @@
 
 use crate::admin::ClusterHandle;
 use kith_cluster::metadata::{
-    CommitReceipt, Condition, MetadataError, Write, keys,
-    records::shares::{Amount, SharedAmount, Shares, SharesError},
+    CommitOutcome, Condition, MetadataError, Write, keys,
+    records::shares::{Amount, ShareKind, Shares, SharesError},
     types::{self, TypesError as TypesReadError},
 };
 use kith_database::{DatabaseError, GraphIdentity};
@@ -101,7 +101,7 @@ impl GraphRecords {
         let conditions = vec![Condition { key: key.clone(), revision }, shares.condition()];
         let mut writes = types::writes(&document.name, reference, text.to_owned());
         writes.extend([Write::put(key.clone(), next.encode()), shares.write()]);
-        if let CommitReceipt::At(revision) = self.commit(conditions, writes).await? {
+        if let CommitOutcome::At(revision) = self.commit(conditions, writes).await? {
             return Ok(TypesWrite::At(revision));
         }
         let snapshot = self.cluster.metadata.read(&key).await.map_err(|error| unavailable(&error))?;
@@ -121,7 +121,7 @@ impl GraphRecords {
         document: &LiveGraphDocument,
         next: Option<&TypesReference>,
     ) -> Result<Shares, Status> {
-        let shares = Shares::read(&*self.cluster.metadata, SharedAmount::Graphs).await;
+        let shares = Shares::read(&*self.cluster.metadata, ShareKind::Graphs).await;
         let shares = shares.map_err(|error| match error {
             SharesError::Metadata(error) => unavailable(&error),
             SharesError::Document(error) => unreadable(&error),
@@ -147,7 +147,7 @@ impl GraphRecords {
         &self,
         conditions: Vec<Condition>,
         writes: Vec<Write>,
-    ) -> Result<CommitReceipt, Status> {
+    ) -> Result<CommitOutcome, Status> {
         self.cluster.metadata.commit(conditions, writes).await.map_err(|error| unavailable(&error))
     }
 
@@ -162,11 +162,11 @@ impl GraphRecords {
         let dropping = LiveGraphDocument { dropping: true, ..document.clone() };
         let writes = vec![Write::put(live, dropping.encode()), Write::delete(leaders)];
         match self.commit(vec![condition], writes).await? {
-            CommitReceipt::At(revision) => {
+            CommitOutcome::At(revision) => {
                 self.cluster.wait_until_visible(revision).await;
                 Ok(revision)
             }
-            CommitReceipt::Conflict => {
+            CommitOutcome::Conflict => {
                 let message = format!("graph {:?} was changed at the same time", document.name);
                 Err(kith_wire::status(ErrorCode::Conflict, message, "nothing was changed; try again"))
             }

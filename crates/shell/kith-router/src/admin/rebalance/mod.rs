@@ -18,7 +18,7 @@ use crate::admin::ClusterHandle;
 use document::parts_of;
 use drive::Driver;
 use kith_cluster::metadata::{
-    CommitReceipt, Condition, Entry, Write, keys,
+    CommitOutcome, Condition, Entry, Write, keys,
     records::{self, ChangeError},
 };
 use kith_cluster::topology::catch_up;
@@ -173,7 +173,7 @@ impl Rebalancer {
                         let absent = Condition { key: keys::REBALANCE_ASKED.to_owned(), revision: 0 };
                         let write = Write::put(keys::REBALANCE_ASKED, value.clone());
                         let committed = self.cluster.metadata.commit(vec![absent], vec![write]).await;
-                        if let CommitReceipt::At(revision) = committed.map_err(unavailable)? {
+                        if let CommitOutcome::At(revision) = committed.map_err(unavailable)? {
                             asked = Some(revision);
                         }
                     }
@@ -221,7 +221,7 @@ impl Rebalancer {
             }
             let writes =
                 vec![Write::put(keys::REBALANCE, document.encode()), Write::delete(keys::REBALANCE_ASKED)];
-            if let CommitReceipt::At(revision) =
+            if let CommitOutcome::At(revision) =
                 self.cluster.metadata.commit(conditions, writes).await.map_err(unavailable)?
             {
                 let reply = status::recorded(&document)?;

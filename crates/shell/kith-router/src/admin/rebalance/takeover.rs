@@ -5,7 +5,7 @@ use super::{
     document::{parts_of, record, settled},
     drive::Driver,
 };
-use kith_cluster::metadata::{CommitReceipt, Condition, Entry, Write, keys};
+use kith_cluster::metadata::{CommitOutcome, Condition, Entry, Write, keys};
 use kith_routing::RoutingTable;
 use kith_routing::rebalance::{Phase, RebalanceState, ResumeRefusal, StopReason};
 use kith_types::Timestamp;
@@ -86,7 +86,7 @@ impl Rebalancer {
         let condition = Condition { key: entry.key.clone(), revision: entry.revision };
         let write = Write::put(entry.key.clone(), document.encode());
         let committed = self.cluster.metadata.commit(vec![condition], vec![write]).await;
-        let CommitReceipt::At(revision) = committed.map_err(|error| error.to_string())? else {
+        let CommitOutcome::At(revision) = committed.map_err(|error| error.to_string())? else {
             return Ok(());
         };
         tracing::warn!(

@@ -8,10 +8,10 @@ use super::{
 };
 use crate::admin::ClusterHandle;
 use kith_cluster::metadata::{
-    CommitReceipt, Condition, Write, keys,
+    CommitOutcome, Condition, Write, keys,
     records::{
-        ChangeCaller, ChangeError, StoreRecord, conflict, now, policy_of, read,
-        shares::{Amount, SharedAmount, Shares, charged_to},
+        ChangeCaller, ChangeError, StoreEntry, conflict, now, policy_of, read,
+        shares::{Amount, ShareKind, Shares, charged_to},
     },
 };
 use kith_topology::versions::{Refusal, version_last_of_dropped};
@@ -50,14 +50,14 @@ impl StoreRegistry {
         let document = self.new_store(store, definition, caller).await?;
         let (key, record) = (keys::store(store), document.encode());
         for _ in 0..CREATE_TRIES {
-            let shares = Shares::read(&*self.cluster.metadata, SharedAmount::Stores).await?;
+            let shares = Shares::read(&*self.cluster.metadata, ShareKind::Stores).await?;
             let amount = Amount { count: 1, bytes: record.len() as u64 };
             shares.check(&document.charged_to, Amount::default(), amount)?;
             let only_if_new =
                 [&key, &keys::live_graph(store)].map(|key| Condition { key: key.clone(), revision: 0 });
             let conditions = only_if_new.into_iter().chain([shares.condition()]).collect();
             let writes = vec![Write::put(key.clone(), record.clone()), shares.write()];
-            if let CommitReceipt::At(revision) = self.cluster.metadata.commit(conditions, writes).await? {
+            if let CommitOutcome::At(revision) = self.cluster.metadata.commit(conditions, writes).await? {
                 self.cluster.wait_until_visible(revision).await;
                 return Ok(document);
             }
@@ -128,7 +128,7 @@ impl StoreRegistry {
             _ if is_graph => return Err(unknown_graph(&self.cluster, store).into()),
             _ => return Err(ChangeError::Unknown),
         };
-        let is_keeper = |known: &StoreRecord| {
+        let is_keeper = |known: &StoreEntry| {
             policy_of(&known.document.definition).guards.check_keeper(caller.who, caller.standing)
         };
         is_keeper(&known)?;
@@ -152,12 +152,12 @@ impl StoreRegistry {
         let condition = Condition { key: key.clone(), revision: known.revision };
         let writes = vec![Write::delete(key), Write::put(keys::dropped(store), dropped.encode())];
         match self.cluster.metadata.commit(vec![condition], writes).await? {
-            CommitReceipt::At(revision) => {
+            CommitOutcome::At(revision) => {
                 self.cluster.wait_until_visible(revision).await;
                 self.cleaner.clean_store(known.document).await;
                 Ok(())
             }
-            CommitReceipt::Conflict => Err(conflict(store).into()),
+            CommitOutcome::Conflict => Err(conflict(store).into()),
         }
     }
 }

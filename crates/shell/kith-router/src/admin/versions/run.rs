@@ -16,7 +16,7 @@ use futures::StreamExt;
 use kith_cluster::metadata::{
     keys,
     records::{
-        ChangeCaller, ChangeError, New, StoreRecord, WrittenChange, bounds, change, change_known, conflict,
+        ChangeCaller, ChangeError, New, StoreEntry, WrittenChange, bounds, change, change_known, conflict,
         read, state_of,
     },
 };
@@ -197,9 +197,9 @@ impl PushRun<'_> {
     }
 
     /// Returns the record of a graph that is loaded for the first time. It is written when its first push begins.
-    async fn new_graph(&self, name: &str, caller: ChangeCaller<'_>) -> Result<StoreRecord, ChangeError> {
+    async fn new_graph(&self, name: &str, caller: ChangeCaller<'_>) -> Result<StoreEntry, ChangeError> {
         let definition = DefinitionDocument::new(HoldsDocument::Graph);
-        Ok(StoreRecord {
+        Ok(StoreEntry {
             document: self.pushes.registry.new_store(name, definition, caller).await?,
             revision: 0,
         })

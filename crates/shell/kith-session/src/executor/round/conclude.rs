@@ -2,7 +2,7 @@
 
 use kith_live::AssociationAnswer;
 use kith_operators::{
-    AssociationsEntry, EdgesEntry, ListEntry, MissingKeys, ObjectEntry, Part, Record, RecordError, Value,
+    AssociationsEntry, EdgesEntry, ListEntry, MissingKeyRule, ObjectEntry, Part, Record, RecordError, Value,
     sets::Scratch,
 };
 use kith_query::{FanOut, QueryError};
@@ -34,7 +34,7 @@ pub(super) fn merged(
     parts: Vec<Part>,
     is_partial: bool,
 ) -> Result<Value, QueryError> {
-    let allowed = if is_partial { MissingKeys::Allow } else { MissingKeys::Refuse };
+    let allowed = if is_partial { MissingKeyRule::Allow } else { MissingKeyRule::Refuse };
     let merged =
         MERGE_SCRATCH.with_borrow_mut(|scratch| Value::merge(&fan_out.plan, keys, parts, allowed, scratch));
     merged.map_err(|error| QueryError::Internal { detail: format!("{}: {error}", fan_out.purpose) })

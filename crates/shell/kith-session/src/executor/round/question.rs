@@ -7,7 +7,7 @@ use kith_query::{
     FanOut, QueryOptions, Scope,
     convert::{operator_to_wire, workflow_to_wire},
 };
-use kith_topology::{Pin, PinnedGraph, Topology};
+use kith_topology::{Pin, PinnedState, Topology};
 use kith_wire::{body::encode_keys, v1};
 use std::time::Instant;
 
@@ -15,7 +15,7 @@ use std::time::Instant;
 pub(in crate::executor) struct RoundQuestion<'a> {
     pub executor: &'a Executor,
     pub topology: &'a Topology,
-    pub pinned: &'a PinnedGraph,
+    pub pinned: &'a PinnedState,
     pub fan_out: &'a FanOut,
     pub options: &'a QueryOptions,
     pub deadline: Instant,

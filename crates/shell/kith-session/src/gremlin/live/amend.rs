@@ -14,7 +14,7 @@ use kith_gremlin::{
     GremlinError,
     value::{ElementId, Value},
 };
-use kith_live::{AssociationRead, Conditions, ListedAssociation, Mutation as Write, Select, WriteEffect};
+use kith_live::{AssociationRead, CompletedWrite, Conditions, ListedAssociation, Mutation as Write, Select};
 use kith_operators::Operator;
 use kith_query::QueryOptions;
 use kith_types::{ErrorCode, OperationName};
@@ -155,9 +155,14 @@ impl LiveGraph<'_> {
         Ok(())
     }
 
-    async fn remove_listed(&self, list: &List<'_>, id1: u64, id2: u64) -> Result<WriteEffect, GremlinError> {
+    async fn remove_listed(
+        &self,
+        list: &List<'_>,
+        id1: u64,
+        id2: u64,
+    ) -> Result<CompletedWrite, GremlinError> {
         let (from, to) = if list.is_out { (id1, id2) } else { (id2, id1) };
-        let what = |_: Option<&WriteEffect>| format!("removed edge {from}>{}>{to}", list.label);
+        let what = |_: Option<&CompletedWrite>| format!("removed edge {from}>{}>{to}", list.label);
         let write = Write::DeleteAssociation { id1, kind: list.kind.name.clone(), id2 };
         self.writes.send(&self.reads, write, Conditions::default(), what).await
     }

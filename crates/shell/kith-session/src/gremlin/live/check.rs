@@ -5,7 +5,7 @@ use kith_gremlin::value::{Symbol, Token, Value};
 use kith_live::GraphTypes;
 use kith_query::QueryError;
 use kith_schema::Schema;
-use kith_traversal::plan::{Kind, KnownArgument, Plan, PropertyGiven};
+use kith_traversal::plan::{Kind, Plan, PropertyGiven, StepArgument};
 use kith_types::ErrorCode;
 use std::sync::Arc;
 
@@ -36,9 +36,9 @@ pub(in crate::gremlin) fn check(plan: &Plan, types: &Arc<GraphTypes>) -> Result<
     })
 }
 
-fn text_of(given: &KnownArgument) -> Option<&Arc<str>> {
+fn text_of(given: &StepArgument) -> Option<&Arc<str>> {
     match given {
-        KnownArgument::Value(Value::String(text)) => Some(text),
+        StepArgument::Value(Value::String(text)) => Some(text),
         _ => None,
     }
 }
@@ -46,7 +46,7 @@ fn text_of(given: &KnownArgument) -> Option<&Arc<str>> {
 /// Whether properties set the id or the label of a new element.
 fn names(properties: &[PropertyGiven], token: Token) -> bool {
     let wanted = Value::Symbol(Symbol::Token(token));
-    properties.iter().any(|property| matches!(&property.key, KnownArgument::Value(key) if *key == wanted))
+    properties.iter().any(|property| matches!(&property.key, StepArgument::Value(key) if *key == wanted))
 }
 
 /// Checks the properties of a new element: all of them together if all are known, otherwise those that are.
@@ -55,12 +55,12 @@ fn check_properties(typed: WrittenType, properties: &[PropertyGiven]) -> Result<
     let mut are_all_known = true;
     for property in properties {
         match (&property.key, &property.value) {
-            (KnownArgument::Value(Value::String(_)), KnownArgument::Value(Value::Null)) => {}
-            (KnownArgument::Value(Value::String(key)), KnownArgument::Value(value)) => {
+            (StepArgument::Value(Value::String(_)), StepArgument::Value(Value::Null)) => {}
+            (StepArgument::Value(Value::String(key)), StepArgument::Value(value)) => {
                 known.retain(|(other, _)| other != key);
                 known.push((Arc::clone(key), value.clone()));
             }
-            (KnownArgument::Value(Value::Symbol(_)), _) => {}
+            (StepArgument::Value(Value::Symbol(_)), _) => {}
             _ => are_all_known = false,
         }
     }

@@ -7,7 +7,7 @@ use crate::{
     session::{LiveWrite, new_name},
 };
 use kith_gremlin::GremlinError;
-use kith_live::{Conditions, Mutation, Write, WriteEffect};
+use kith_live::{CompletedWrite, Conditions, Mutation, Write};
 use kith_query::{QueryError, QueryOptions};
 use kith_types::ErrorCode;
 use std::{
@@ -65,8 +65,8 @@ impl<'a> Writes<'a> {
         reads: &LiveReads<'_>,
         mutation: Mutation,
         conditions: Conditions,
-        what: impl Fn(Option<&WriteEffect>) -> String,
-    ) -> Result<WriteEffect, GremlinError> {
+        what: impl Fn(Option<&CompletedWrite>) -> String,
+    ) -> Result<CompletedWrite, GremlinError> {
         let (deadline, trace_id) = (Some(self.time_left(reads)?), self.options.trace_id.clone());
         let options = QueryOptions { deadline, trace_id, ..QueryOptions::default() };
         // With a name, the write is repeated until its outcome is known.

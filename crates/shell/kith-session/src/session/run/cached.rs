@@ -8,7 +8,7 @@ use crate::{
 use futures::{FutureExt, future::BoxFuture};
 use kith_operators::{Network, NetworkKey, Value};
 use kith_query::{FanOut, GraphAnswer, NetworkQuery, QueryError, QueryMachine};
-use kith_topology::PinnedGraph;
+use kith_topology::PinnedState;
 use kith_types::OperationName;
 use std::sync::Arc;
 
@@ -127,7 +127,7 @@ type Ask<Answer> =
 /// another version meanwhile.
 fn refresh_in_background<Answer: Send + 'static>(
     session: Session,
-    pinned: Arc<PinnedGraph>,
+    pinned: Arc<PinnedState>,
     operation: OperationName,
     keeper: Box<dyn Keeper<Answer>>,
     ask: Ask<Answer>,

@@ -3,7 +3,7 @@
 
 use crate::bench::population::{Draw, Population};
 use anyhow::Context;
-use kith_operators::{MissingKeys, Operator, Part, Share, Value, evaluate, sets::Scratch};
+use kith_operators::{MissingKeyRule, Operator, Part, Share, Value, evaluate, sets::Scratch};
 use rand::{SeedableRng, rngs::StdRng};
 use std::{hint::black_box, time::Instant};
 
@@ -81,7 +81,7 @@ fn client_us(
     for _ in 0..RUNS {
         let parts = parts.clone();
         let started = Instant::now();
-        black_box(Value::merge(plan, keys.len(), parts, MissingKeys::Refuse, scratch)?);
+        black_box(Value::merge(plan, keys.len(), parts, MissingKeyRule::Refuse, scratch)?);
         best = best.min(started.elapsed().as_secs_f64() * 1e6);
     }
     Ok(best)

@@ -3,7 +3,7 @@
 use super::sustained::{RateResult, Search};
 use crate::{
     bench::{
-        open_loop::{LoadOutcome, Schedule, drive},
+        open_loop::{OpenLoopResult, Schedule, drive},
         population::{Draw, Population},
         stats::quantile,
     },
@@ -152,7 +152,7 @@ where
     step(rate, due, length, &drive(schedule, ask).await)
 }
 
-fn step(rate: f64, due: usize, length: Duration, driven: &LoadOutcome<bool>) -> RateResult {
+fn step(rate: f64, due: usize, length: Duration, driven: &OpenLoopResult<bool>) -> RateResult {
     let answered = driven.observations.iter().filter(|seen| seen.outcome == Some(true)).count();
     let latencies: Vec<f64> =
         driven.observations.iter().map(|seen| seen.latency.as_micros() as f64).collect();

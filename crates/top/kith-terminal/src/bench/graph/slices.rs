@@ -2,7 +2,7 @@
 
 use super::GraphBenchFlags;
 use crate::bench::{
-    open_loop::{LoadOutcome, Schedule, drive},
+    open_loop::{OpenLoopResult, Schedule, drive},
     setting::Setting,
     tally::Tally,
     twin::fingerprint,
@@ -87,7 +87,7 @@ impl Slices<'_> {
         self.count(driven, &places)
     }
 
-    fn count(&mut self, driven: LoadOutcome<Result<Answered, QueryError>>, places: &[usize]) -> Slice {
+    fn count(&mut self, driven: OpenLoopResult<Result<Answered, QueryError>>, places: &[usize]) -> Slice {
         let mut slice = Slice { wall: driven.wall, ..Slice::default() };
         for observation in driven.observations {
             let index = places[observation.index];

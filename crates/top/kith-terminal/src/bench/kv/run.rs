@@ -8,7 +8,7 @@ use super::{
 use crate::bench::{
     cpu,
     latency::Latencies,
-    open_loop::{LoadOutcome, Schedule, drive},
+    open_loop::{OpenLoopResult, Schedule, drive},
     tally::keep,
 };
 use kith_client::{BatchAnswer, QueryError, QueryOptions, Service};
@@ -104,7 +104,7 @@ impl Seen {
     }
 }
 
-fn count(driven: LoadOutcome<Result<Seen, QueryError>>) -> AtRate {
+fn count(driven: OpenLoopResult<Result<Seen, QueryError>>) -> AtRate {
     let mut at = AtRate { wall: driven.wall, ..AtRate::default() };
     for observation in driven.observations {
         match observation.outcome {
@@ -147,7 +147,7 @@ mod tests {
             lag: ms(1),
             outcome,
         });
-        let at = count(LoadOutcome { observations: observations.collect(), wall: ms(9) });
+        let at = count(OpenLoopResult { observations: observations.collect(), wall: ms(9) });
         assert_eq!((at.latencies.count(), at.keys.found, at.keys.absent), (2, 5, 1));
         assert_eq!(at.versions, BTreeSet::from([7, 8]));
         assert_eq!(at.errors.values().sum::<u64>(), 2, "{:?}", at.errors);

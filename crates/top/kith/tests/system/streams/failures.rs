@@ -4,7 +4,7 @@ use super::{ASKED, PEOPLE, TRIES, lines_of, mget, partial, patient, runtime, sta
 use crate::support::{
     cluster::{Cluster, signal},
     disk,
-    streams::{Observations, begun, connect, keys, read},
+    streams::{ReceivedStream, begun, connect, keys, read},
 };
 use kith_client::{QueryOptions, Service, StreamFooter, StreamStatus};
 use kith_session::{Session, SessionSettings};
@@ -26,7 +26,7 @@ fn a_node_that_dies_or_stands_still_in_the_middle_costs_no_key() {
             let services: [&dyn Service; 2] = [&router, &session];
             let (asked, options) = (keys(ASKED), patient());
             let mut streams = services.map(|service| service.multi_get_stream("people", &asked, &options));
-            let mut seen = [Observations::new(ASKED), Observations::new(ASKED)];
+            let mut seen = [ReceivedStream::new(ASKED), ReceivedStream::new(ASKED)];
             for (seen, stream) in seen.iter_mut().zip(&mut streams) {
                 assert!(seen.next(stream, PEOPLE).await && seen.footer.is_none(), "it has only begun");
             }
@@ -51,7 +51,7 @@ fn a_node_that_dies_or_stands_still_in_the_middle_costs_no_key() {
 }
 
 /// Reads a stream whose node `frozen` stands still from the first piece on.
-fn read_beside_frozen(cluster: &Cluster, frozen: u32, options: &QueryOptions) -> Observations {
+fn read_beside_frozen(cluster: &Cluster, frozen: u32, options: &QueryOptions) -> ReceivedStream {
     runtime().block_on(async {
         let router = connect(cluster).await;
         let (mut stream, seen) = begun(&router, "people", ASKED, PEOPLE, options).await;

@@ -7,7 +7,7 @@ use super::{
     Rebalancer,
     document::{record, settled},
 };
-use kith_cluster::metadata::{CommitReceipt, Condition, MetadataError, Write, keys};
+use kith_cluster::metadata::{CommitOutcome, Condition, MetadataError, Write, keys};
 use kith_routing::rebalance::{CopyFault, Phase, RebalanceAction, RebalanceEvent, RebalanceState};
 use kith_routing::{RoutingTable, TableParts};
 use kith_types::{Epoch, NodeId, PartitionId, Timestamp};
@@ -210,8 +210,8 @@ impl Driver {
                 writes.extend([Write::delete(self.key), Write::delete(keys::REBALANCE_ASKED)]);
             }
             match self.rebalancer.cluster.metadata.commit(vec![condition], writes).await {
-                Ok(CommitReceipt::At(revision)) => break revision,
-                Ok(CommitReceipt::Conflict) => {
+                Ok(CommitOutcome::At(revision)) => break revision,
+                Ok(CommitOutcome::Conflict) => {
                     // The answer to an earlier attempt may have been lost.
                     let snapshot = self.rebalancer.cluster.metadata.read(keys::REBALANCE).await;
                     match snapshot.map(|snapshot| snapshot.get(target).cloned()) {
@@ -297,12 +297,12 @@ impl Driver {
             ];
             let write = Write::put(keys::CLUSTER, next.encode());
             match self.rebalancer.cluster.metadata.commit(conditions, vec![write]).await {
-                Ok(CommitReceipt::At(revision)) => {
+                Ok(CommitOutcome::At(revision)) => {
                     tracing::info!(rebalance = self.id(), epoch = next.epoch, "a new table is in force");
                     self.rebalancer.wait_until_seen(revision).await;
                     return Ok(RebalanceEvent::Committed);
                 }
-                Ok(CommitReceipt::Conflict) => self.check_fence().await?,
+                Ok(CommitOutcome::Conflict) => self.check_fence().await?,
                 // The write may have succeeded. The table in force shows whether it has.
                 Err(error) => self.pause(&error).await,
             }
