@@ -160,10 +160,17 @@ impl Client {
         self.count(store, plan::by_bucket(field, buckets)?, keys, given)
     }
 
-    /// Sends a query to a graph. `docs/queries.md` describes the operations. `given` has the fields and the options.
-    fn graph(&self, name: String, op: &str, given: &Bound<'_, PyDict>) -> PyResult<Call> {
+    /// Sends a query to a graph. `docs/queries.md` describes the operations. `given` has options only; `arguments` has the
+    /// fields, and options that take precedence over those in `given`.
+    fn graph(
+        &self,
+        name: String,
+        op: &str,
+        arguments: &Bound<'_, PyDict>,
+        given: &Bound<'_, PyDict>,
+    ) -> PyResult<Call> {
         let shared = Arc::clone(&self.shared);
-        let (query, options) = graph::query(op, given)?;
+        let (query, options) = graph::query(op, arguments, given)?;
         if options.partial {
             return Err(PyTypeError::new_err(
                 "answers of graphs are always complete; `partial` is an option only of reads of stores",

@@ -4,7 +4,7 @@ use kith_query::Operation;
 use pyo3::{
     exceptions::{PyTypeError, PyValueError},
     prelude::*,
-    types::{PyBool, PyBytes, PyDict, PyFloat, PyIterator, PyString, PyTuple},
+    types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyIterator, PyList, PyString, PyTuple},
 };
 use serde::{
     Deserialize, Deserializer,
@@ -26,7 +26,7 @@ pub fn operation(name: &str, fields: &Bound<'_, PyDict>) -> PyResult<Operation> 
 /// # Errors
 /// As for [`operation`].
 pub fn value<T: for<'de> Deserialize<'de>>(object: &Bound<'_, PyAny>) -> PyResult<T> {
-    Ok(T::deserialize(FromPython(object.clone()))?)
+    Ok(T::deserialize(FromPython::exact(object.clone()))?)
 }
 
 /// The reason why an object is not what is wanted.
@@ -133,11 +133,11 @@ impl<'de> VariantAccess<'de> for Fields<'_, '_> {
     }
 
     fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Unsuitable> {
-        seed.deserialize(FromPython(self.fields.clone().into_any()))
+        seed.deserialize(FromPython::exact(self.fields.clone().into_any()))
     }
 
     fn tuple_variant<V: Visitor<'de>>(self, length: usize, visitor: V) -> Result<V::Value, Unsuitable> {
-        FromPython(self.fields.clone().into_any()).deserialize_tuple(length, visitor)
+        FromPython::exact(self.fields.clone().into_any()).deserialize_tuple(length, visitor)
     }
 
     fn struct_variant<V: Visitor<'de>>(
@@ -145,18 +145,37 @@ impl<'de> VariantAccess<'de> for Fields<'_, '_> {
         names: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Unsuitable> {
-        FromPython(self.fields.clone().into_any()).deserialize_struct("", names, visitor)
+        FromPython::exact(self.fields.clone().into_any()).deserialize_struct("", names, visitor)
     }
 }
 
-/// A deserializer of a Python object.
-struct FromPython<'py>(Bound<'py, PyAny>);
+/// The struct whose numbers are bounds, so that numbers of any type are taken for them.
+const BOUNDS: &str = "ColumnFilter";
 
-impl FromPython<'_> {
-    /// Reads what has a form in JSON, such as a value of a field whose type only the cluster knows.
+/// A deserializer of a Python object.
+struct FromPython<'py> {
+    object: Bound<'py, PyAny>,
+    /// Whether a number that is no `float` may be rounded to one.
+    rounds: bool,
+}
+
+impl<'py> FromPython<'py> {
+    fn exact(object: Bound<'py, PyAny>) -> Self {
+        Self { object, rounds: false }
+    }
+
+    /// Reads what has a form in JSON, such as a value of a field whose type only the cluster knows. `json` refuses lists that
+    /// contain themselves. Whole numbers of other types than `int`, such as those of numpy, may be in lists and dictionaries.
     fn through_json<'de, V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unsuitable> {
-        let dumps = self.0.py().import("json")?.getattr("dumps")?;
-        let text: String = dumps.call1((self.0,))?.extract()?;
+        let py = self.object.py();
+        let named = PyDict::new(py);
+        let object = &self.object;
+        let is_list = object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>();
+        if is_list || object.is_instance_of::<PyDict>() {
+            named.set_item("default", py.import("operator")?.getattr("index")?)?;
+        }
+        let dumps = py.import("json")?.getattr("dumps")?;
+        let text: String = dumps.call((self.object,), Some(&named))?.extract()?;
         let mut json = serde_json::Deserializer::from_reader(text.as_bytes());
         json.deserialize_any(visitor).map_err(de::Error::custom)
     }
@@ -166,7 +185,7 @@ impl FromPython<'_> {
 macro_rules! extracted {
     ($($method:ident => $visit:ident: $type:ty;)*) => {
         $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unsuitable> {
-            visitor.$visit(self.0.extract::<$type>()?)
+            visitor.$visit(self.object.extract::<$type>()?)
         })*
     };
 }
@@ -195,7 +214,7 @@ impl<'de> Deserializer<'de> for FromPython<'_> {
     }
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unsuitable> {
-        let object = &self.0;
+        let object = &self.object;
         if object.is_none() {
             visitor.visit_unit()
         } else if object.is_instance_of::<PyBool>() {
@@ -208,29 +227,31 @@ impl<'de> Deserializer<'de> for FromPython<'_> {
             visitor.visit_u64(number)
         } else if let Ok(number) = object.extract::<i64>() {
             visitor.visit_i64(number)
+        } else if self.rounds && object.hasattr("__float__")? {
+            self.deserialize_f64(visitor)
+        } else if object.is_instance_of::<PyInt>() {
+            Err(Unsuitable::Type(format!("{object} does not fit into 64 bits")))
         } else {
-            // Floats of other types, such as those of numpy, are not floats to `json`.
-            let float = object.hasattr("__float__")? && !object.hasattr("__index__")?;
-            if float { self.deserialize_f64(visitor) } else { self.through_json(visitor) }
+            self.through_json(visitor)
         }
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unsuitable> {
-        if self.0.is_none() { visitor.visit_none() } else { visitor.visit_some(self) }
+        if self.object.is_none() { visitor.visit_none() } else { visitor.visit_some(self) }
     }
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unsuitable> {
-        let object = &self.0;
+        let object = &self.object;
         let is_text = object.is_instance_of::<PyString>() || object.is_instance_of::<PyBytes>();
         if is_text || object.is_instance_of::<PyDict>() {
             let name = object.get_type().name()?;
             return Err(Unsuitable::Type(format!("'{name}' object is not a list")));
         }
-        visitor.visit_seq(Items(object.try_iter()?))
+        visitor.visit_seq(Items { items: object.try_iter()?, rounds: self.rounds })
     }
 
     fn deserialize_tuple<V: Visitor<'de>>(self, length: usize, visitor: V) -> Result<V::Value, Unsuitable> {
-        let count = self.0.len()?;
+        let count = self.object.len()?;
         if count != length {
             return Err(Unsuitable::Type(format!("expected {length} values, but got {count}")));
         }
@@ -247,21 +268,22 @@ impl<'de> Deserializer<'de> for FromPython<'_> {
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unsuitable> {
-        let dict = self.0.cast::<PyDict>().map_err(PyErr::from)?;
+        let dict = self.object.cast::<PyDict>().map_err(PyErr::from)?;
         let given = dict.iter().filter(|(_, value)| !value.is_none()).collect::<Vec<_>>();
-        visitor.visit_map(Members { given: given.into_iter(), value: None })
+        visitor.visit_map(Members { given: given.into_iter(), value: None, rounds: self.rounds })
     }
 
     /// Reads a struct from a dictionary, or from a tuple of all its fields.
     fn deserialize_struct<V: Visitor<'de>>(
         self,
-        _: &'static str,
+        name: &'static str,
         names: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Unsuitable> {
-        match self.0.is_instance_of::<PyTuple>() {
-            true => self.deserialize_tuple(names.len(), visitor),
-            false => self.deserialize_map(visitor),
+        let this = Self { rounds: name == BOUNDS, ..self };
+        match this.object.is_instance_of::<PyTuple>() {
+            true => this.deserialize_tuple(names.len(), visitor),
+            false => this.deserialize_map(visitor),
         }
     }
 
@@ -279,7 +301,7 @@ impl<'de> Deserializer<'de> for FromPython<'_> {
         _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Unsuitable> {
-        let word: String = self.0.extract()?;
+        let word: String = self.object.extract()?;
         visitor.visit_enum(de::value::StringDeserializer::new(word))
     }
 
@@ -287,7 +309,10 @@ impl<'de> Deserializer<'de> for FromPython<'_> {
 }
 
 /// The items of an iterable.
-struct Items<'py>(Bound<'py, PyIterator>);
+struct Items<'py> {
+    items: Bound<'py, PyIterator>,
+    rounds: bool,
+}
 
 impl<'de> SeqAccess<'de> for Items<'_> {
     type Error = Unsuitable;
@@ -296,7 +321,8 @@ impl<'de> SeqAccess<'de> for Items<'_> {
         &mut self,
         seed: T,
     ) -> Result<Option<T::Value>, Unsuitable> {
-        self.0.next().transpose()?.map(|item| seed.deserialize(FromPython(item))).transpose()
+        let item = self.items.next().transpose()?;
+        item.map(|object| seed.deserialize(FromPython { object, rounds: self.rounds })).transpose()
     }
 }
 
@@ -304,6 +330,7 @@ impl<'de> SeqAccess<'de> for Items<'_> {
 struct Members<'py> {
     given: std::vec::IntoIter<(Bound<'py, PyAny>, Bound<'py, PyAny>)>,
     value: Option<(String, Bound<'py, PyAny>)>,
+    rounds: bool,
 }
 
 impl<'de> MapAccess<'de> for Members<'_> {
@@ -312,12 +339,13 @@ impl<'de> MapAccess<'de> for Members<'_> {
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Unsuitable> {
         let Some((key, value)) = self.given.next() else { return Ok(None) };
         self.value = Some((key.extract()?, value));
-        seed.deserialize(FromPython(key)).map(Some)
+        seed.deserialize(FromPython::exact(key)).map(Some)
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Unsuitable> {
-        let (name, value) =
+        let (name, object) =
             self.value.take().ok_or_else(|| Unsuitable::Type("a value came before its key".to_owned()))?;
-        seed.deserialize(FromPython(value)).map_err(|why| why.within(&name))
+        let value = FromPython { object, rounds: self.rounds };
+        seed.deserialize(value).map_err(|why| why.within(&name))
     }
 }

@@ -42,27 +42,33 @@ pub fn operations(py: Python<'_>) -> PyResult<Vec<Described<'_>>> {
 }
 
 /// Makes a query and its options from the name of an operation and its arguments, which `docs/queries.md` describes.
-/// Arguments that are `None` count as not given.
+/// Arguments that are `None` count as not given. `given` has options only. An option among the arguments replaces it, even
+/// with `None`.
 ///
 /// # Errors
-/// `TypeError` or `ValueError` if the operation or an argument is unknown, or an argument is missing or invalid.
-pub fn query(op: &str, given: &Bound<'_, PyDict>) -> PyResult<(GraphQuery, QueryOptions)> {
+/// `TypeError` or `ValueError` if the operation, an argument or an option is unknown, or one of them is missing or invalid.
+pub fn query(
+    op: &str,
+    arguments: &Bound<'_, PyDict>,
+    given: &Bound<'_, PyDict>,
+) -> PyResult<(GraphQuery, QueryOptions)> {
     let signature = SIGNATURES.iter().find(|signature| signature.operation.name() == op);
     let signature = signature.ok_or_else(|| PyTypeError::new_err(format!("there is no operation {op:?}")))?;
     let fields = PyDict::new(given.py());
-    let read = PyDict::new(given.py());
+    let read = given.copy()?;
     let (mut page, mut edge_type, mut direction) = (AnswerPage::default(), None, None);
-    for (name, value) in given.iter().filter(|(_, value)| !value.is_none()) {
+    for (name, value) in arguments {
         let name: String = name.extract()?;
         let within = |why: PyErr| PyTypeError::new_err(format!("{name}: {why}"));
         let is_field = signature.parameters.iter().any(|it| it.name == name && !it.is_page);
         match name.as_str() {
             name if is_field => fields.set_item(name, value)?,
+            name if NAMES.contains(&name) => read.set_item(name, value)?,
+            _ if value.is_none() => {}
             "limit" => page.limit = Some(value.extract().map_err(within)?),
             "after" => page.after = Some(after(&value)?),
             "edge_type" => edge_type = Some(value.extract().map_err(within)?),
             "direction" => direction = Some(direction_of(&value.extract::<String>().map_err(within)?)?),
-            name if NAMES.contains(&name) => read.set_item(name, value)?,
             name => return Err(unknown(signature, name)),
         }
     }

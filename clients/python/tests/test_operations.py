@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+from decimal import Decimal
 
+import numpy
 import pytest
 
 import kith
@@ -97,7 +99,55 @@ def test_what_cannot_be_a_query_is_refused_at_once(client: kith.Client, village:
         ("edges", {"id": 1, "after": "AQ"}, ValueError, "cursor"),
         ("object_get", {}, TypeError, "`id` or `ids`"),
         ("object_find", {"type": "a", "field": "b", "value": endless}, TypeError, "Circular"),
+        ("object_find", {"type": "a", "field": "b", "value": Decimal("0.1")}, TypeError, "Decimal"),
+        ("object_find", {"type": "a", "field": "b", "value": [Decimal("0.1")]}, TypeError, "Decimal"),
+        ("object_find", {"type": "a", "field": "b", "value": 2**64}, TypeError, "64 bits"),
+        ("reciprocal", {"id": 1, "after": 2}, TypeError, "no after"),
+        ("assoc_range", {"id1": 1, "type": "a", "after": (Decimal(1), 2)}, TypeError, "^after: "),
         ("assoc_range", {"id1": 1, "type": "a", "pos": 1, "after": (1, 2)}, TypeError, "not both"),
     ]:
         with pytest.raises(wrong, match=message):
             graph.ask(op, **arguments)
+
+
+def test_methods_take_only_options_besides_their_fields(client: kith.Client, village: str) -> None:
+    graph = client.graph(village)
+    for ask, name in [
+        (lambda: graph.connections(1005, limit=5), "limit"),
+        (lambda: graph.connections(1005, direction="in"), "direction"),
+        (lambda: graph.object_find("p", "f", "Ada", values=["Eve"]), "values"),
+        (lambda: graph.common(1005, 1488, **{"return": "size"}), "return"),
+        (lambda: graph.reciprocal(1005, after=1), "after"),
+    ]:
+        with pytest.raises(TypeError, match=f'there is no option "{name}"; options: deadline, '):
+            ask()
+
+
+@pytest.mark.parametrize("default", [{"direction": "in"}, {"limit": 5}, {"id": 1005}, {"form": 2}])
+def test_defaults_of_a_client_are_options(cluster: Cluster, village: str, default: dict[str, object]) -> None:
+    graph = kith.connect(cluster.router, **default).graph(village)
+    for ask in [lambda: graph.connections(1005), lambda: graph.ask("connections", id=1005)]:
+        with pytest.raises(TypeError, match=f'there is no option "{next(iter(default))}"; options: deadline, '):
+            ask()
+
+
+def test_an_option_of_a_call_replaces_the_default(cluster: Cluster, village: str) -> None:
+    graph = kith.connect(cluster.router, group=77).graph(village)
+    assert graph.ask("connections", id=1005, group=None) == graph.connections(1005, group=None)
+    with pytest.raises(kith.KithError, match="no replica group 77"):
+        graph.ask("connections", id=1005)
+
+
+def test_numbers_of_other_types_are_taken(client: kith.Client, village: str) -> None:
+    graph = client.graph(village)
+    for after in [(7, 1), (numpy.uint64(7), numpy.uint64(1)), [numpy.int32(7), 1]]:
+        with pytest.raises(kith.KithError) as refused:
+            graph.assoc_range(numpy.uint64(1005), "likes", after=after)
+        assert refused.value.code == "loaded_graph"
+    for value in [numpy.uint64(7), [numpy.uint64(7)]]:
+        with pytest.raises(kith.KithError) as refused:
+            graph.object_find("person", "age", value)
+        assert refused.value.code == "loaded_graph"
+    for bounds in [("since", Decimal(1), None), {"column": "since", "low": numpy.float32(0.5)}]:
+        with pytest.raises(kith.KithError):  # From the cluster: there is no such column.
+            graph.degree([1005], filter=bounds)

@@ -28,8 +28,8 @@ class GraphMethods(Asking):
 
     async def _ask(self, op: str, fields: Mapping[str, Any], options: Mapping[str, Any]) -> Any:
         # Answers of graphs are complete: the default for `partial` concerns reads of stores only.
-        given = {**self._client._defaults, "partial": None, **self._along, **fields, **options}
-        return await self._reply(self._client._core.graph(self._name, op, given))
+        given = {**self._client._defaults, "partial": None, **options}
+        return await self._reply(self._client._core.graph(self._name, op, {**self._along, **fields}, given))
 
     @request
     async def ask(self, op: str, /, **arguments: Any) -> Any:
@@ -38,7 +38,7 @@ class GraphMethods(Asking):
         A field that is called like a keyword of Python has an underscore behind its name: ``return_``. Returns what the operation
         returns as JSON: a dictionary or, if it has one member, the value of that member.
         """
-        return await self._ask(op, {}, {_field(name): value for name, value in arguments.items()})
+        return await self._ask(op, {_field(name): value for name, value in arguments.items()}, {})
 
     @request
     async def connections(self, id: int, **options: Unpack[Options]) -> list[int]:

@@ -10,6 +10,8 @@ use std::str::FromStr;
 pub enum Pages {
     /// It is not.
     None,
+    /// It is not, but a limit may cut it.
+    First,
     /// One set of ids, whose pages begin after an id.
     Ids,
     /// Edges, whose pages begin after a cursor.

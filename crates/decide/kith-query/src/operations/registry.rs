@@ -188,6 +188,9 @@ impl Operation {
             return Err(reason);
         }
         match (self.pages(), page.after) {
+            (Pages::First, Some(_)) => {
+                Err("this operation has no `after`: `limit` is the most ids that it returns")
+            }
             (Pages::Ids, Some(After::Cursor(_) | After::Place(_))) => {
                 Err("`after` is the last id of the previous page")
             }

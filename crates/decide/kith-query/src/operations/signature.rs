@@ -73,7 +73,7 @@ fn page_parameters(pages: Pages) -> &'static [&'static str] {
     match pages {
         Pages::None => &[],
         Pages::Ids | Pages::Edges | Pages::Associations => &["limit", "after"],
-        Pages::Times => &["limit"],
+        Pages::First | Pages::Times => &["limit"],
     }
 }
 
@@ -242,6 +242,7 @@ mod tests {
         assert_eq!(text("degree"), "ids filter=?");
         assert_eq!(text("object_get"), "id=? ids=?");
         assert_eq!(text("object_find"), "type field value=? values=? limit=? after=?");
+        assert_eq!(text("reciprocal"), "id limit=?");
         assert_eq!(text("assoc_time_range").rsplit(' ').next(), Some("limit=?"));
     }
 

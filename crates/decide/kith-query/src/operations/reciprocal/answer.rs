@@ -56,7 +56,7 @@ impl Printed for ReciprocalAnswer {
     fn text(&self) -> Vec<Block> {
         let mut blocks = vec![Block::Ids { title: "ids", ids: self.ids.clone() }];
         if self.truncated {
-            blocks.push(Block::Line("there are more: give a greater --limit".to_owned()));
+            blocks.push(Block::Line("there are more: --limit may be up to 100000".to_owned()));
         }
         blocks
     }

@@ -60,7 +60,7 @@ impl Fields for ReciprocalQuery {
     }
 
     fn pages(&self) -> Pages {
-        Pages::Ids
+        Pages::First
     }
 
     fn page(&self) -> Option<AnswerPage> {
@@ -69,9 +69,5 @@ impl Fields for ReciprocalQuery {
 
     fn set_page(&mut self, page: AnswerPage) {
         self.limit = page.limit;
-    }
-
-    fn conflict(&self, page: &AnswerPage) -> Option<&'static str> {
-        page.after.map(|_| "`reciprocal` has no `after`: give a greater `limit`")
     }
 }
