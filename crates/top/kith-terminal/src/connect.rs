@@ -13,7 +13,10 @@ use kith_client::{
     Failover, RouterClient, Service, TransportKind,
     security::{Dialer, SecurityError, SecurityOptions},
 };
+use kith_live::GraphTypes;
+use kith_query::QueryError;
 use kith_session::{Session, SessionSettings};
+use kith_topology::Topology;
 use std::{path::PathBuf, sync::Arc};
 
 /// Flags that name the cluster.
@@ -145,6 +148,22 @@ pub async fn router(target: &TargetFlags) -> anyhow::Result<RouterClient> {
     let found = find(target, &surroundings())?;
     let connected = RouterClient::connect_by(&found.routers, &target.security.dialer()?).await;
     connected.with_context(|| unreachable_by(&found.named_by))
+}
+
+/// Returns the types of a live graph.
+///
+/// # Errors
+/// If no router can be reached, or if there is no such live graph.
+pub async fn types(target: &TargetFlags, graph: &str) -> anyhow::Result<Arc<GraphTypes>> {
+    let document = router(target).await?.topology_with_types(|name| name == graph).await;
+    let document = document.context("read the types of the graph")?;
+    let topology = Topology::from_document(Arc::new(document)).context("read the types of the graph")?;
+    let found = topology.graph(graph)?;
+    let live = found.live.as_ref().ok_or_else(|| QueryError::LoadedGraph {
+        name: graph.to_owned(),
+        what: "`kith load graph` loads edges into it",
+    })?;
+    Ok(Arc::clone(&live.types))
 }
 
 /// Returns the processes of the cluster that run on this machine, according to its ready file; none if a router was named.

@@ -18,7 +18,14 @@ pub async fn ask(target: &TargetFlags, format: Format, question: &GraphLine) -> 
     question.check()?;
     let service = connect::service(target).await?;
     let answer = answer(&*service, question).await?;
-    output::print(format, &answer, table::answer::render)?;
+    let types = match format {
+        Format::Table if table::answer::has_fields(&answer) => {
+            // Without them, times are printed as numbers.
+            connect::types(target, &question.options.graph).await.ok()
+        }
+        _ => None,
+    };
+    output::print(format, &answer, |answer| table::answer::render(answer, types.as_deref()))?;
     Ok(if answer.is_complete() { Exit::Done } else { Exit::Partial })
 }
 

@@ -69,6 +69,15 @@ pub enum Cell {
     Count(u64),
     /// A time in milliseconds since 1970-01-01 UTC.
     Time(u64),
+    /// The fields of an object or association, as the JSON that a node wrote.
+    Fields {
+        /// Whether they are an object's, not an association's.
+        is_object: bool,
+        /// The name of the type.
+        kind: String,
+        /// The JSON.
+        json: String,
+    },
 }
 
 impl Column {

@@ -20,20 +20,17 @@ use crate::{
     output::{self, Format},
     publish::Meter,
 };
-use anyhow::Context;
 use checkpoint::{Checkpoint, Progress, Subject};
 use flow::Flow;
 use kith_build::rows::graph::{FileReport, ReadProgress};
 use kith_build::{LoadProgress, Progress as Reading};
-use kith_client::QueryError;
 use kith_live::{GraphTypes, STALE_MAX, Ticket};
-use kith_topology::Topology;
 use kith_types::ErrorCode;
 use parking_lot::Mutex;
 use reply::{ImportOutcome, ImportReply};
 use rows::{FileCheck, ReadEnd, Row, Rows, hex};
 use sha2::{Digest, Sha256};
-use std::{sync::Arc, thread, time::Instant};
+use std::{thread, time::Instant};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use writer::Writer;
@@ -45,7 +42,7 @@ use writer::Writer;
 pub async fn run(target: &TargetFlags, format: Format, flags: ImportFlags) -> anyhow::Result<Exit> {
     flags.check()?;
     let started = Instant::now();
-    let types = types(target, &flags.graph).await?;
+    let types = connect::types(target, &flags.graph).await?;
     let rows = Rows::new(&flags, &types)
         .map_err(|fault| Failure::new(ErrorCode::UnknownType, fault.to_string(), fault.help()))?;
     let checkpoint = flags.checkpoint();
@@ -60,18 +57,6 @@ pub async fn run(target: &TargetFlags, format: Format, flags: ImportFlags) -> an
     let reply = ImportReply::new(&flags, &report, &done, started.elapsed());
     output::print(format, &reply, ImportReply::text)?;
     Ok(Exit::Done)
-}
-
-async fn types(target: &TargetFlags, graph: &str) -> anyhow::Result<Arc<GraphTypes>> {
-    let document = connect::router(target).await?.topology_with_types(|name| name == graph).await;
-    let document = document.context("read the types of the graph")?;
-    let topology = Topology::from_document(Arc::new(document)).context("read the types of the graph")?;
-    let found = topology.graph(graph)?;
-    let live = found.live.as_ref().ok_or_else(|| QueryError::LoadedGraph {
-        name: graph.to_owned(),
-        what: "`kith load graph` loads edges into it",
-    })?;
-    Ok(Arc::clone(&live.types))
 }
 
 /// Checks the whole file and shows the progress.

@@ -18,7 +18,7 @@ use kith_wire::v1;
 fn outcome(line: &str) -> String {
     let render = |line: &GraphLine| {
         let answered = ask::answer(&Fake, line).now_or_never().expect("the fake never waits").unwrap();
-        answer::render_for(&answered, None)
+        answer::render_for(&answered, None, None)
     };
     match Cli::try_parse_from(line.split(' ')).unwrap().command {
         Command::Graph(GraphCommand::Ask(question)) => render(&question.line),

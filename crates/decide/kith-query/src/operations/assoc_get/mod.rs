@@ -99,6 +99,6 @@ impl Viewed for AssocGetQuery {
     type View = AssociationsView;
 
     fn view(&self, answer: GraphAnswer) -> Result<AssociationsView, WrongAnswer> {
-        AssociationsView::of(answer, false)
+        AssociationsView::of(answer, &self.kind, false)
     }
 }

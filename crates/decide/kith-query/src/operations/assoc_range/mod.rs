@@ -122,6 +122,6 @@ impl Viewed for AssocRangeQuery {
     type View = AssociationsView;
 
     fn view(&self, answer: GraphAnswer) -> Result<AssociationsView, WrongAnswer> {
-        AssociationsView::of(answer, true)
+        AssociationsView::of(answer, &self.kind, true)
     }
 }

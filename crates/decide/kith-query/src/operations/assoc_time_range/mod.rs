@@ -108,6 +108,6 @@ impl Viewed for AssocTimeRangeQuery {
     type View = AssociationsView;
 
     fn view(&self, answer: GraphAnswer) -> Result<AssociationsView, WrongAnswer> {
-        AssociationsView::of(answer, false)
+        AssociationsView::of(answer, &self.kind, false)
     }
 }

@@ -1,4 +1,4 @@
-//! Associations as they are printed. Their fields are printed exactly as the node wrote them.
+//! Associations as they are printed. In JSON, their fields are exactly as the node wrote them.
 
 use super::AssociationsAnswer;
 use crate::{
@@ -19,6 +19,9 @@ pub struct AssociationsView {
     /// Whether more associations follow; omitted from answers that have no pages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub more: Option<bool>,
+    /// The name of their type.
+    #[serde(skip)]
+    pub kind: String,
     /// Whether the next page begins after the last association of this one.
     #[serde(skip)]
     pub has_after: bool,
@@ -48,7 +51,11 @@ impl Serialize for AssociationView {
 }
 
 impl AssociationsView {
-    pub(in crate::operations) fn of(answer: GraphAnswer, has_after: bool) -> Result<Self, WrongAnswer> {
+    pub(in crate::operations) fn of(
+        answer: GraphAnswer,
+        kind: &str,
+        has_after: bool,
+    ) -> Result<Self, WrongAnswer> {
         let AssociationsAnswer { out, more } = match answer {
             GraphAnswer::Associations(answer) => answer,
             answer => return Err(WrongAnswer::kind(&answer)),
@@ -57,7 +64,7 @@ impl AssociationsView {
             Ok(AssociationView { id2, time, data: data.map(Json::of).transpose()?, version })
         };
         let out: Result<_, WrongAnswer> = out.into_iter().map(association).collect();
-        Ok(Self { out: out?, more, has_after })
+        Ok(Self { out: out?, more, kind: kind.to_owned(), has_after })
     }
 }
 
@@ -67,7 +74,12 @@ impl Printed for AssociationsView {
         let row = |AssociationView { id2, time, data, version }: &AssociationView| {
             let cells = [Cell::text(id2), Cell::Time(*time)].into_iter();
             let cells = cells.chain(version.iter().map(Cell::text));
-            cells.chain(data.iter().map(|data| Cell::text(data.text()))).collect()
+            let fields = data.iter().map(|data| Cell::Fields {
+                is_object: false,
+                kind: self.kind.clone(),
+                json: data.text().to_owned(),
+            });
+            cells.chain(fields).collect()
         };
         let mut columns = vec![Column::right("id2"), Column::right("time")];
         columns.extend(last.version.map(|_| Column::right("version")));

@@ -1,5 +1,5 @@
-//! The answers of `object_get`: as messages, and as they are printed. Fields of objects are printed exactly as the node wrote
-//! them.
+//! The answers of `object_get`: as messages, and as they are printed. In JSON, fields of objects are exactly as the node
+//! wrote them.
 
 use super::ObjectGetQuery;
 use crate::{
@@ -114,11 +114,9 @@ impl Printed for ObjectsView {
         for (id, object) in ids.iter().zip(objects) {
             match object {
                 Some(ObjectView { kind, version, data, .. }) => {
-                    rows.push(
-                        [id.to_string(), kind.clone(), version.to_string(), data.text().to_owned()]
-                            .map(Cell::Text)
-                            .to_vec(),
-                    );
+                    let fields =
+                        Cell::Fields { is_object: true, kind: kind.clone(), json: data.text().to_owned() };
+                    rows.push(vec![Cell::text(id), Cell::text(kind), Cell::text(version), fields]);
                 }
                 None => absent.push(Block::Line(format!("there is no object {id}"))),
             }
