@@ -17,7 +17,7 @@ use std::fmt::{self, Display};
 /// Converts an answer. An answer of one member becomes the value of that member.
 ///
 /// # Errors
-/// `ValueError` if the cluster sent JSON that is none.
+/// `ValueError` if the cluster sent text that is not JSON.
 pub fn answer(py: Python<'_>, answer: &AnswerView) -> PyResult<Py<PyAny>> {
     let value = answer.serialize(ToPython(py))?;
     match value.cast::<PyDict>() {

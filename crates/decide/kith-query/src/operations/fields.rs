@@ -91,11 +91,11 @@ pub(crate) trait AnswerKind: Sized {
     fn from_message(message: AnswerMessage, ids_wanted: bool) -> Decoded<Self, AnswerMessage>;
 }
 
-/// A message that one room after the other may decode.
+/// A message that the folders of operations try to decode in turn.
 pub(crate) enum Decoded<T, M> {
     /// The message belongs here.
     Here(Result<T, ConvertError>),
-    /// The message belongs to another room.
+    /// The message belongs to another folder.
     Elsewhere(M),
 }
 

@@ -3,7 +3,7 @@
 use crate::{Input, OperationError, OperationStep, Outline};
 use std::fmt::Debug;
 
-/// A query under way. It never sends anything: whoever drives it does.
+/// A query under way. It sends nothing; its driver sends its fan-outs.
 pub(crate) trait Machine: Debug + Send + Sync {
     /// Takes the next step.
     ///

@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use thiserror::Error;
 
-/// The answer is of another kind than the operation's, which is a defect of whoever answered.
+/// The answer is of another kind than the operation's, which is a defect of the process that answered.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("the answer does not fit the question: {0}")]
 pub struct WrongAnswer(pub String);

@@ -78,14 +78,14 @@ pub async fn give_way() {
 }
 
 struct InTurns<'a, T> {
-    /// `None` once it is done.
+    /// `None` once the work is done.
     work: Option<Pin<Box<dyn Future<Output = T> + Send + 'a>>>,
     share: Share,
-    /// The place in the queue, while it waits for a turn.
+    /// The position in the queue while the work waits for a turn.
     position: Option<QueuePosition>,
-    /// The time that it takes without turns at first.
+    /// The time for which the work computes without turns at first.
     free: Duration,
-    /// The time that it took so far.
+    /// The time for which the work has computed so far.
     spent: Duration,
 }
 

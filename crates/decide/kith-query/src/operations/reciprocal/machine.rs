@@ -1,5 +1,5 @@
 //! The members that a member follows and that follow it. The node of the member has both lists, so it intersects them. It
-//! returns one id more than the answer may have if there are so many, which shows that the answer is cut.
+//! returns up to one id more than the answer may have. That id shows that the answer is truncated.
 
 use super::ReciprocalAnswer;
 use crate::{
