@@ -203,7 +203,8 @@ impl Arriving {
             Some(holdback) => (holdback.receive(piece), holdback.announced(), holdback.reserved()),
         };
         if self.is_streamed {
-            return if announced <= UNCHARGED_BYTES { Ok(piece) } else { Err(too_large()) };
+            // A piece with many whole messages is kept until the last of them is answered.
+            return if announced.max(piece.len()) <= UNCHARGED_BYTES { Ok(piece) } else { Err(too_large()) };
         }
         // The bytes are kept twice: by the reader, which assembles them, and where they come from or where they go to.
         let largest = self.came.max(reserved);
@@ -226,7 +227,8 @@ fn ends_early() -> Status {
 }
 
 fn too_large() -> Status {
-    let message = format!("a message of a stream is longer than {UNCHARGED_BYTES} bytes");
+    let message =
+        format!("a stream sends messages longer than {UNCHARGED_BYTES} bytes, or as many bytes at once");
     kith_wire::status(ErrorCode::TooLarge, message, "ask for less at once")
 }
 
@@ -283,5 +285,15 @@ mod tests {
         let (code, message) = failure(read.next().await);
         assert_eq!(code, Code::OutOfRange, "{message}");
         assert!(message.contains("longer than 16384 bytes"), "{message}");
+    }
+
+    #[tokio::test]
+    async fn messages_of_a_stream_that_arrive_together_are_short_in_all() {
+        let (pieces, mut read) = arriving(&known(), true);
+        let message = [0, 0, 0, 0, 1, 7];
+        send(&pieces, message.repeat(UNCHARGED_BYTES / message.len()));
+        assert!(read.next().await.expect("a piece").is_ok());
+        send(&pieces, message.repeat(UNCHARGED_BYTES / message.len() + 1));
+        assert_eq!(failure(read.next().await).0, Code::OutOfRange);
     }
 }
