@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-PATIENCE = 600
+TIMEOUT = 600
 """Seconds that the commands of a document may take; far above what they take."""
 USUAL_PORTS = {"router": 7000, "http": 7080, "resp": 7379, "gremlin": 7182}
 """Where `kith dev` serves while they are free, by their names in the ready file. Documents name these."""
@@ -79,8 +79,8 @@ def attributes(text: str, line: int) -> dict[str, str]:
     for word in shlex.split(text):
         name, equals, value = word.partition("=")
         if name not in ("skip", "file") or not equals or not value.strip():
-            told = 'after the language there is skip="why it cannot run" or file="name", and nothing else'
-            raise BlockFailed(line, text.strip(), told)
+            reason = 'after the language there is skip="why it cannot run" or file="name", and nothing else'
+            raise BlockFailed(line, text.strip(), reason)
         found[name] = value
     return found
 
@@ -101,7 +101,7 @@ class Shell:
     def __init__(self, folder: Path, work: Path, environment: dict[str, str]) -> None:
         self._work, self._count = work, 0
         self._bash = subprocess.Popen(
-            ["timeout", "--foreground", str(PATIENCE), "bash", "-c", self.LOOP],
+            ["timeout", "--foreground", str(TIMEOUT), "bash", "-c", self.LOOP],
             cwd=folder, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )
 
@@ -125,7 +125,7 @@ class Shell:
         """Ends it."""
         assert self._bash.stdin
         self._bash.stdin.close()
-        self._bash.wait(PATIENCE)
+        self._bash.wait(TIMEOUT)
 
 
 class Python:
@@ -146,7 +146,7 @@ for path in sys.stdin:
     def __init__(self, folder: Path, work: Path, environment: dict[str, str]) -> None:
         self._work, self._count = work, 0
         self._python = subprocess.Popen(
-            ["timeout", "--foreground", str(PATIENCE), environment["KITH_PYTHON"], "-c", self.LOOP],
+            ["timeout", "--foreground", str(TIMEOUT), environment["KITH_PYTHON"], "-c", self.LOOP],
             cwd=folder, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True,
         )
@@ -161,12 +161,12 @@ for path in sys.stdin:
         self._python.stdin.write(f"{block}\n")
         self._python.stdin.flush()
         output = []
-        for told in self._python.stdout:
-            if "\0" in told:
-                if told.rstrip() != "\0":
+        for printed in self._python.stdout:
+            if "\0" in printed:
+                if printed.rstrip() != "\0":
                     break
                 return
-            output.append(told)
+            output.append(printed)
         lines = [int(at) for at in re.findall(rf'{re.escape(str(block))}", line (\d+)', "".join(output))]
         at = lines[-1] if lines else line
         command = block.read_text().splitlines()[at - 1].strip()
@@ -176,7 +176,7 @@ for path in sys.stdin:
         """Ends it."""
         assert self._python.stdin
         self._python.stdin.close()
-        self._python.wait(PATIENCE)
+        self._python.wait(TIMEOUT)
 
 
 class Document:
@@ -213,8 +213,8 @@ class Document:
             case "toml":
                 checked(block.line, text, tomllib.loads)
             case other:
-                told = f"nothing runs blocks of language {other!r}: mark it `text` if it is no code, or say why: skip=\"…\""
-                raise BlockFailed(block.line - 1, f"```{other}", told)
+                reason = f"nothing runs blocks of language {other!r}: mark it `text` if it is no code, or say why: skip=\"…\""
+                raise BlockFailed(block.line - 1, f"```{other}", reason)
 
     def _here(self, text: str) -> str:
         """With what is here in the place of what a reader has. Where the usual ports are taken by others, `kith dev` serves elsewhere, as
@@ -231,15 +231,15 @@ class Document:
     def _console(self, text: str, line: int) -> None:
         """Commands after `$`, continued after `>`; other lines are what the command before prints."""
         command, at, expected = "", line, []
-        for number, told in enumerate([*text.splitlines(), "$ "], start=line):
-            if told.startswith("$ "):
+        for number, given in enumerate([*text.splitlines(), "$ "], start=line):
+            if given.startswith("$ "):
                 if command:
                     compare(at, command, expected, self._shell.run(self._here(command) + "\n", at))
-                command, at, expected = told[2:], number, []
-            elif told.startswith("> ") and not expected:
-                command += "\n" + told[2:]
+                command, at, expected = given[2:], number, []
+            elif given.startswith("> ") and not expected:
+                command += "\n" + given[2:]
             else:
-                expected.append(told)
+                expected.append(given)
 
     def _json(self, text: str, line: int) -> None:
         """Requests, each with its answer, are asked; anything else is only read."""
@@ -247,15 +247,15 @@ class Document:
         if not lines[0].startswith('{"op":'):
             checked(line, text, json.loads)
             return
-        for number, told in enumerate(lines):
-            value = checked(line + number, told, json.loads)
+        for number, given in enumerate(lines):
+            value = checked(line + number, given, json.loads)
             if "op" in value:
-                request = told
+                request = given
                 continue
             asked = f"kith run --input - <<'REQUEST'\n{request}\nREQUEST\n"
             answer = checked(line + number, self._shell.run(asked, line + number), json.loads)
             if without_versions(answer) != without_versions(value):
-                raise BlockFailed(line + number, request, f"the document says {told}\nthe answer is {json.dumps(answer)}")
+                raise BlockFailed(line + number, request, f"the document says {given}\nthe answer is {json.dumps(answer)}")
 
     def close(self) -> None:
         """Ends what its blocks left running, and removes the folder."""
@@ -264,7 +264,7 @@ class Document:
         self._shell.close()
         for ready in self.folder.glob(".kith/*.json"):
             subprocess.run(["kith", "dev", "--stop", "--ready-file", str(ready)], env=self._environment,
-                           capture_output=True, timeout=PATIENCE, check=False)
+                           capture_output=True, timeout=TIMEOUT, check=False)
         shutil.rmtree(self._work, ignore_errors=True)
 
 
@@ -290,8 +290,8 @@ def compare(line: int, command: str, expected: list[str], output: str) -> None:
 
     pattern = ".*".join(re.escape(part) for part in shape("\n".join(expected)).split("…"))
     if expected and not re.fullmatch(pattern, shape(output), re.DOTALL):
-        told = "\n".join(expected)
-        raise BlockFailed(line, command, f"it prints\n{output}\nand the document says\n{told}")
+        documented = "\n".join(expected)
+        raise BlockFailed(line, command, f"it prints\n{output}\nand the document says\n{documented}")
 
 
 def documents() -> list[Path]:
@@ -344,8 +344,8 @@ def main() -> int:
             run(path, seen, counts, skipped)
             if counts["failed"]:
                 break
-    for told in skipped:
-        print(f"skipped: {told}")
+    for block in skipped:
+        print(f"skipped: {block}")
     print(f"{counts['run']} blocks run ({counts['set-up']} more that readers do not see), {len(skipped)} skipped, "
           f"{counts['no code']} without code, {counts['failed']} failed")
     return 1 if counts["failed"] else 0

@@ -78,8 +78,8 @@ if command -v mandoc >/dev/null; then
 elif command -v man >/dev/null && command -v groff >/dev/null; then
   for page in "${pages[@]}"; do
     # In a narrow page, a long list of flags leaves a line that cannot be filled, which is no fault of the page.
-    told=$(MANWIDTH=200 man --warnings=mac,syntax -l "$page" 2>&1 >/dev/null)
-    [[ -z $told ]] || fail "$page: $told"
+    problems=$(MANWIDTH=200 man --warnings=mac,syntax -l "$page" 2>&1 >/dev/null)
+    [[ -z $problems ]] || fail "$page: $problems"
   done
 else
   echo "skipped: neither mandoc nor man is here; the pages are only looked for"
@@ -99,8 +99,8 @@ if command -v systemd-analyze >/dev/null; then
     sed "s|/usr/local/bin/kith|$root/bin/kith|" "$unit" >"$units/$(basename "${unit/@/@0}")"
   done
   # What it only warns of, as a key that it does not know, is a mistake of ours all the same.
-  told=$(systemd-analyze verify --man=no "$units"/*.service 2>&1) || fail "units: $told"
-  [[ $told != *"$units"* ]] || fail "units: $told"
+  problems=$(systemd-analyze verify --man=no "$units"/*.service 2>&1) || fail "units: $problems"
+  [[ $problems != *"$units"* ]] || fail "units: $problems"
 else
   echo "skipped: systemd-analyze is not here; the units are only looked for"
   ls "$root"/lib/systemd/system/kith-{node@,router@,database@,dev}.service >/dev/null

@@ -97,10 +97,10 @@ def build(
     is_ours = parts is None
     # Tasks of a build that failed may go on for a while: they write where no other build looks.
     parts = parts or f"{out.rstrip('/')}/.parts-{store}-{version}-{uuid.uuid4().hex[:12]}"
-    told = ["--version", str(version), "--partitions", str(partitions), "--key", key, "--value", value]
+    options = ["--version", str(version), "--partitions", str(partitions), "--key", key, "--value", value]
     if schema is not None:
-        told += ["--schema", schema]
-    task = [kith, "store", "build-partition", store, "-", "--format", "json", "--out", parts, *told, *flags]
+        options += ["--schema", schema]
+    task = [kith, "store", "build-partition", store, "-", "--format", "json", "--out", parts, *options, *flags]
     lines = frame.select(f.col(key_column).alias("key"), _line(frame, key_column, value_column, value).alias("line"))
 
     def keyed(row):
@@ -116,10 +116,10 @@ def build(
         sorted_rows.mapPartitionsWithIndex(write).collect()
         if not _is_url(out):
             os.makedirs(out, exist_ok=True)
-        reply = _run([kith, "store", "assemble", store, parts, "--out", out, "-o", "json", *told])
+        reply = _run([kith, "store", "assemble", store, parts, "--out", out, "-o", "json", *options])
     except BaseException:
         if is_ours:
-            # What failed is what is told.
+            # The error of the build is the one to report.
             subprocess.run(discard, capture_output=True)
         raise
     _run(discard)

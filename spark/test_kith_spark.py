@@ -57,9 +57,9 @@ class Build(unittest.TestCase):
     def setUpClass(cls):
         # Before the driver starts: executors have its environment.
         cls.server = subprocess.Popen([S3_SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        told = json.loads(cls.server.stdout.readline())
-        cls.bucket = Path(told["bucket"])
-        os.environ.update(told["env"])
+        ready = json.loads(cls.server.stdout.readline())
+        cls.bucket = Path(ready["bucket"])
+        os.environ.update(ready["env"])
         builder = SparkSession.builder.master(MASTER).appName("kith").config("spark.ui.enabled", "false")
         builder = builder.config("spark.task.maxFailures", "4").config("spark.sql.shuffle.partitions", "4")
         builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
@@ -76,19 +76,19 @@ class Build(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
 
-    def assert_same(self, frame, *, kith=KITH, rows=None, out=None, **told):
+    def assert_same(self, frame, *, kith=KITH, rows=None, out=None, **options):
         """Builds `frame` with Spark and, as JSON lines or from `rows`, with `kith store build`. `out`: a place in the bucket."""
-        told = {"version": 3, "partitions": PARTITIONS, **told}
+        options = {"version": 3, "partitions": PARTITIONS, **options}
         built_to = self.folder / "spark" if out is None else self.bucket / out
         place = str(built_to) if out is None else f"s3://bucket/{out}"
-        reply = kith_spark.build(frame, "people", out=place, kith=kith, **told)
+        reply = kith_spark.build(frame, "people", out=place, kith=kith, **options)
         self.assertEqual(reply["folder"], f"{place}/3")
         if rows is None:
             rows = self.folder / "rows"
             frame.write.json(str(rows), ignoreNullFields=False)
         flags = ["--version", "3", "--partitions", str(PARTITIONS), "--out", str(self.folder / "local")]
         for name in ("key", "value", "schema"):
-            flags += [f"--{name}", told[name]] if name in told else []
+            flags += [f"--{name}", options[name]] if name in options else []
         command = [KITH, "store", "build", "people", str(rows), *flags, "-o", "json"]
         built = subprocess.run(command, capture_output=True, text=True)
         self.assertEqual(built.returncode, 0, built.stderr)
@@ -123,13 +123,13 @@ class Build(unittest.TestCase):
         self.assert_same_under_faults("$TMPDIR/.tmp*", out="spark/people")
         self.assertEqual(set(os.listdir(".")) - here, set(), "nothing is written to a folder that is called so")
 
-    def assert_same_under_faults(self, begun, **told):
+    def assert_same_under_faults(self, begun, **options):
         marks = self.folder / "marks"
         marks.mkdir()
         faulty = self.folder / "kith"
         faulty.write_text(textwrap.dedent(FAULTY).format(kith=KITH, marks=marks, begun=begun))
         faulty.chmod(0o755)
-        self.assert_same(self.people(), kith=str(faulty), **told)
+        self.assert_same(self.people(), kith=str(faulty), **options)
         self.assertFalse((marks / "wrong").exists(), "rows that were cut off are refused")
         tried = {name for name in os.listdir(marks) if name.isdigit()}
         self.assertEqual(tried, {str(partition) for partition in range(PARTITIONS)})

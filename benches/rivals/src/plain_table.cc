@@ -60,7 +60,7 @@ rocksdb::Options options_of() {
 }
 
 // 0, or 1 with the reason on standard error.
-int told(const rocksdb::Status& status) {
+int failed(const rocksdb::Status& status) {
   if (status.ok()) return 0;
   fprintf(stderr, "rocksdb: %s\n", status.ToString().c_str());
   return 1;
@@ -75,7 +75,7 @@ Table* plain_table_open(const char* dir, int writes) {
   rocksdb::DB* db = nullptr;
   auto status = writes ? rocksdb::DB::Open(options_of(), dir, &db)
                        : rocksdb::DB::OpenForReadOnly(options_of(), dir, &db);
-  if (told(status)) return nullptr;
+  if (failed(status)) return nullptr;
   auto* table = new Table;
   table->db.reset(db);
   return table;
@@ -86,15 +86,15 @@ void plain_table_close(Table* table) { delete table; }
 int plain_table_put(Table* table, const char* key, const char* value, size_t value_bytes) {
   rocksdb::WriteOptions options;
   options.disableWAL = true;
-  return told(table->db->Put(options, rocksdb::Slice(key, kKeyBytes), rocksdb::Slice(value, value_bytes)));
+  return failed(table->db->Put(options, rocksdb::Slice(key, kKeyBytes), rocksdb::Slice(value, value_bytes)));
 }
 
 // Makes one file of all rows. Returns how many files there are, 0 if it failed.
 size_t plain_table_finish(Table* table) {
   rocksdb::CompactRangeOptions compact;
   compact.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForce;
-  if (told(table->db->Flush(rocksdb::FlushOptions()))) return 0;
-  if (told(table->db->CompactRange(compact, nullptr, nullptr))) return 0;
+  if (failed(table->db->Flush(rocksdb::FlushOptions()))) return 0;
+  if (failed(table->db->CompactRange(compact, nullptr, nullptr))) return 0;
   std::vector<rocksdb::LiveFileMetaData> files;
   table->db->GetLiveFilesMetaData(&files);
   return files.size();
@@ -111,7 +111,7 @@ int64_t plain_table_get(Table* table, const char* keys, size_t count, char* out,
   for (size_t index = 0; index < count; index++) {
     auto status = table->db->Get(options, family, rocksdb::Slice(keys + index * kKeyBytes, kKeyBytes), &value);
     if (status.IsNotFound()) continue;
-    if (told(status)) return -1;
+    if (failed(status)) return -1;
     sink.take(value);
     value.Reset();
     found++;
@@ -135,7 +135,7 @@ int64_t plain_table_multi_get(Table* table, const char* keys, size_t count, char
     table->db->MultiGet(options, family, group, slices, table->values.data(), table->statuses.data());
     for (size_t index = 0; index < group; index++) {
       if (table->statuses[index].IsNotFound()) continue;
-      if (told(table->statuses[index])) return -1;
+      if (failed(table->statuses[index])) return -1;
       sink.take(table->values[index]);
       table->values[index].Reset();
       found++;

@@ -7,7 +7,7 @@ use crate::{
 };
 use kith_client::{QueryError, QueryOptions};
 use kith_query::{
-    After, AnswerPage, AnswerView, GraphAnswer, GraphQuery, Operation, Page, Parameter, Signature,
+    AnswerPage, AnswerView, GraphAnswer, GraphQuery, Operation, Page, PageStart, Parameter, Signature,
 };
 use kith_types::Direction;
 use pyo3::{
@@ -90,7 +90,7 @@ fn unknown(signature: &Signature, name: &str) -> PyErr {
 }
 
 /// The end of the previous page.
-fn after(value: &Bound<'_, PyAny>) -> PyResult<After> {
+fn after(value: &Bound<'_, PyAny>) -> PyResult<PageStart> {
     from_python::value(value).map_err(|why| match value.is_instance_of::<PyString>() {
         true => PyValueError::new_err(why.value(value.py()).to_string()),
         false => PyTypeError::new_err(format!("after: {}", why.value(value.py()))),

@@ -1,7 +1,7 @@
 //! Writes to live graphs, and their outcomes as plain Python values.
 
 use crate::fields::Fields;
-use kith_client::Written;
+use kith_client::WriteOutcome;
 use kith_live::{Conditions, Mutation, NotAWriteId, Write};
 use pyo3::{
     IntoPyObjectExt,
@@ -52,7 +52,7 @@ pub fn write(op: &str, fields: &Fields<'_, '_>) -> PyResult<Write> {
 
 /// Converts the outcome of a write to a dictionary with `version`, `ticket`, and `id` for a new object or `existed` for
 /// other writes.
-pub fn written(py: Python<'_>, written: &Written, is_new_object: bool) -> PyResult<Py<PyAny>> {
+pub fn written(py: Python<'_>, written: &WriteOutcome, is_new_object: bool) -> PyResult<Py<PyAny>> {
     let dict = PyDict::new(py);
     match is_new_object {
         true => dict.set_item("id", written.done.id)?,

@@ -30,8 +30,8 @@ pub fn answer(py: Python<'_>, answer: &AnswerView) -> PyResult<Py<PyAny>> {
 #[derive(Clone, Copy)]
 pub struct ToPython<'py>(pub Python<'py>);
 
-type Object<'py> = Result<Bound<'py, PyAny>, Raised>;
-type Unused<'py> = Impossible<Bound<'py, PyAny>, Raised>;
+type Object<'py> = Result<Bound<'py, PyAny>, PythonError>;
+type Unused<'py> = Impossible<Bound<'py, PyAny>, PythonError>;
 
 /// The methods that convert a Rust value as it is.
 macro_rules! as_it_is {
@@ -45,15 +45,15 @@ macro_rules! as_it_is {
 /// The methods for what no answer has.
 macro_rules! unused {
     ($($method:ident($($type:ty),*) -> $output:ty;)*) => {
-        $(fn $method(self, $(_: $type),*) -> Result<$output, Raised> {
-            Err(Raised::custom(concat!(stringify!($method), " has no form in Python")))
+        $(fn $method(self, $(_: $type),*) -> Result<$output, PythonError> {
+            Err(PythonError::custom(concat!(stringify!($method), " has no form in Python")))
         })*
     };
 }
 
 impl<'py> Serializer for ToPython<'py> {
     type Ok = Bound<'py, PyAny>;
-    type Error = Raised;
+    type Error = PythonError;
     type SerializeSeq = Items<'py>;
     type SerializeTuple = Items<'py>;
     type SerializeTupleStruct = Unused<'py>;
@@ -95,9 +95,9 @@ impl<'py> Serializer for ToPython<'py> {
         if name != Json::NAME {
             return value.serialize(self);
         }
-        let text = serde_json::to_string(value).map_err(Raised::custom)?;
+        let text = serde_json::to_string(value).map_err(PythonError::custom)?;
         let loaded = self.0.import("json")?.call_method1("loads", (text,));
-        loaded.map_err(|why| Raised::custom(format!("the cluster sent fields that are not JSON: {why}")))
+        loaded.map_err(|why| PythonError::custom(format!("the cluster sent fields that are not JSON: {why}")))
     }
 
     fn serialize_newtype_variant<T: Serialize + ?Sized>(
@@ -112,19 +112,19 @@ impl<'py> Serializer for ToPython<'py> {
         SerializeMap::end(members)
     }
 
-    fn serialize_seq(self, length: Option<usize>) -> Result<Items<'py>, Raised> {
+    fn serialize_seq(self, length: Option<usize>) -> Result<Items<'py>, PythonError> {
         Ok(Items { python: self, items: Vec::with_capacity(length.unwrap_or(0)) })
     }
 
-    fn serialize_tuple(self, length: usize) -> Result<Items<'py>, Raised> {
+    fn serialize_tuple(self, length: usize) -> Result<Items<'py>, PythonError> {
         self.serialize_seq(Some(length))
     }
 
-    fn serialize_map(self, _: Option<usize>) -> Result<Members<'py>, Raised> {
+    fn serialize_map(self, _: Option<usize>) -> Result<Members<'py>, PythonError> {
         Ok(Members { python: self, members: PyDict::new(self.0), key: None })
     }
 
-    fn serialize_struct(self, _: &'static str, _: usize) -> Result<Members<'py>, Raised> {
+    fn serialize_struct(self, _: &'static str, _: usize) -> Result<Members<'py>, PythonError> {
         self.serialize_map(None)
     }
 }
@@ -144,9 +144,9 @@ pub struct Members<'py> {
 
 impl<'py> SerializeSeq for Items<'py> {
     type Ok = Bound<'py, PyAny>;
-    type Error = Raised;
+    type Error = PythonError;
 
-    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Raised> {
+    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), PythonError> {
         self.items.push(value.serialize(self.python)?);
         Ok(())
     }
@@ -158,9 +158,9 @@ impl<'py> SerializeSeq for Items<'py> {
 
 impl<'py> SerializeTuple for Items<'py> {
     type Ok = Bound<'py, PyAny>;
-    type Error = Raised;
+    type Error = PythonError;
 
-    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Raised> {
+    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), PythonError> {
         SerializeSeq::serialize_element(self, value)
     }
 
@@ -171,15 +171,15 @@ impl<'py> SerializeTuple for Items<'py> {
 
 impl<'py> SerializeMap for Members<'py> {
     type Ok = Bound<'py, PyAny>;
-    type Error = Raised;
+    type Error = PythonError;
 
-    fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), Raised> {
+    fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), PythonError> {
         self.key = Some(key.serialize(self.python)?);
         Ok(())
     }
 
-    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Raised> {
-        let key = self.key.take().ok_or_else(|| Raised::custom("a value came before its key"))?;
+    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), PythonError> {
+        let key = self.key.take().ok_or_else(|| PythonError::custom("a value came before its key"))?;
         Ok(self.members.set_item(key, value.serialize(self.python)?)?)
     }
 
@@ -190,13 +190,13 @@ impl<'py> SerializeMap for Members<'py> {
 
 impl<'py> SerializeStruct for Members<'py> {
     type Ok = Bound<'py, PyAny>;
-    type Error = Raised;
+    type Error = PythonError;
 
     fn serialize_field<T: Serialize + ?Sized>(
         &mut self,
         name: &'static str,
         value: &T,
-    ) -> Result<(), Raised> {
+    ) -> Result<(), PythonError> {
         self.serialize_entry(name, value)
     }
 
@@ -207,30 +207,30 @@ impl<'py> SerializeStruct for Members<'py> {
 
 /// An exception, as an error of serde.
 #[derive(Debug)]
-pub struct Raised(PyErr);
+pub struct PythonError(PyErr);
 
-impl Display for Raised {
+impl Display for PythonError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
 }
 
-impl std::error::Error for Raised {}
+impl std::error::Error for PythonError {}
 
-impl ser::Error for Raised {
+impl ser::Error for PythonError {
     fn custom<T: Display>(message: T) -> Self {
         Self(PyValueError::new_err(message.to_string()))
     }
 }
 
-impl From<PyErr> for Raised {
+impl From<PyErr> for PythonError {
     fn from(error: PyErr) -> Self {
         Self(error)
     }
 }
 
-impl From<Raised> for PyErr {
-    fn from(raised: Raised) -> Self {
+impl From<PythonError> for PyErr {
+    fn from(raised: PythonError) -> Self {
         raised.0
     }
 }

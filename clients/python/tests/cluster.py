@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 KITH = os.environ.get("KITH_BIN", "kith")
-PATIENCE = 90.0
+TIMEOUT = 90.0
 """Seconds that any wait may take; far above what any of them takes."""
 
 
-def wait_until(what: str, holds: Callable[[], bool], patience: float = PATIENCE) -> None:
+def wait_until(what: str, holds: Callable[[], bool], timeout: float = TIMEOUT) -> None:
     """Waits, not for ever, until something holds."""
-    until = time.monotonic() + patience
+    until = time.monotonic() + timeout
     while not holds():
         assert time.monotonic() < until, f"waited too long until {what}"
         time.sleep(0.02)
@@ -30,12 +30,12 @@ class Target:
     folder: Path
     """Of files that commands read."""
     flags: list[str]
-    """What every command is told besides."""
+    """The flags that every command gets besides."""
 
     def kith(self, *arguments: str) -> str:
         """What a command prints; it must succeed."""
         command = [KITH, *arguments, *self.flags]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT)
         assert done.returncode == 0, f"{command}: {done.stderr}"
         return done.stdout
 
@@ -65,7 +65,7 @@ class Cluster(Target):
         command = [KITH, "dev", *ports, "--end-with-stdin", "--ready-file", str(self.ready_file), *arguments]
         environment = {**os.environ, "TMPDIR": str(folder)}
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=self._log, env=environment)
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + TIMEOUT
         while not self.ready_file.exists():
             if self._process.poll() is not None or until < time.monotonic():
                 self.close()
@@ -76,8 +76,8 @@ class Cluster(Target):
 
     def streams(self) -> int:
         """How many streams the router has under way."""
-        with urllib.request.urlopen(f"http://{self.ready['http']}/metrics", timeout=PATIENCE) as told:
-            lines = told.read().decode().splitlines()
+        with urllib.request.urlopen(f"http://{self.ready['http']}/metrics", timeout=TIMEOUT) as metrics:
+            lines = metrics.read().decode().splitlines()
         found = [line.split(" ")[1] for line in lines if line.startswith("kith_router_streams ")]
         return int(float(found[0])) if found else 0
 
@@ -86,7 +86,7 @@ class Cluster(Target):
         if self._process.stdin:
             self._process.stdin.close()
         try:
-            self._process.wait(PATIENCE)
+            self._process.wait(TIMEOUT)
         finally:
             self._process.kill()
             self._log.close()

@@ -14,7 +14,7 @@ from typing import Any
 
 import trustme
 
-from cluster import KITH, PATIENCE, Target, wait_until
+from cluster import KITH, TIMEOUT, Target, wait_until
 
 STARTS_MAX = 5
 """Somebody else may take a port between its choice and its use."""
@@ -77,7 +77,7 @@ class Secured(Target):
         try:
             self._etcd = self._start_etcd()
             config = self._configure()
-            subprocess.run([KITH, "cluster", "create", "--config", config], check=True, capture_output=True, timeout=PATIENCE)
+            subprocess.run([KITH, "cluster", "create", "--config", config], check=True, capture_output=True, timeout=TIMEOUT)
             for role in (["node", "--node", "0"], ["node", "--node", "1"], ["router", "--id", "0"]):
                 self._spawn([KITH, *role, "--config", config])
             router = self._registered("routers/")
@@ -131,7 +131,7 @@ class Secured(Target):
             urls += [f"--listen-peer-urls=http://{peer}", f"--initial-advertise-peer-urls=http://{peer}"]
             data = f"--data-dir={self.folder / f'etcd-{attempt}'}"
             etcd = self._spawn(["etcd", data, *urls, f"--initial-cluster=default=http://{peer}"])
-            until = time.monotonic() + PATIENCE
+            until = time.monotonic() + TIMEOUT
             while etcd.poll() is None and time.monotonic() < until:
                 if subprocess.run(["etcdctl", f"--endpoints={host}", "endpoint", "health"], capture_output=True).returncode == 0:
                     return host
@@ -166,7 +166,7 @@ class Secured(Target):
             if child.args[0] == "etcd":  # type: ignore[index]
                 child.kill()
             try:
-                child.wait(PATIENCE)
+                child.wait(TIMEOUT)
             finally:
                 child.kill()
         self._log.close()

@@ -18,7 +18,7 @@ import numpy
 import pytest
 
 import kith
-from cluster import KITH, PATIENCE, Cluster
+from cluster import KITH, TIMEOUT, Cluster
 
 PARTITIONS = 8
 SCHEMA = {
@@ -49,7 +49,7 @@ def by_command(folder: Path, store: str, lines: list[dict[str, Any]], *arguments
     rows.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8")
     command = [KITH, "store", "build", store, str(rows), "--out", str(folder / "command"), "--version", "7"]
     command += ["--partitions", str(PARTITIONS), "-o", "json", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT)
     assert done.returncode == 0, done.stderr
     reply: dict[str, Any] = json.loads(done.stdout)
     return reply
@@ -74,15 +74,15 @@ def test_records_are_the_files_of_the_command_line(tmp_path: Path) -> None:
     schema = tmp_path / "schema.json"
     schema.write_text(json.dumps(SCHEMA))
     lines = [{"key": id, "value": plain(page(id))} for id in range(5000)]
-    told = by_command(tmp_path, "pages", lines, "--key", "id", "--value", "record", "--schema", str(schema))
+    report = by_command(tmp_path, "pages", lines, "--key", "id", "--value", "record", "--schema", str(schema))
 
     rows = ((id, page(id)) for id in reversed(range(5000)))
     built = kith.build_store(
         "pages", tmp_path / "python", rows, key="id", value="record", schema=SCHEMA, partitions=PARTITIONS, version=7
     )
     assert files(tmp_path / "python/7") == files(tmp_path / "command/7")
-    assert (built.version, built.records, built.bytes) == (7, told["records"], told["bytes"])
-    assert (built.manifest_hash, built.location) == (told["manifest_hash"], str(tmp_path / "python/7"))
+    assert (built.version, built.records, built.bytes) == (7, report["records"], report["bytes"])
+    assert (built.manifest_hash, built.location) == (report["manifest_hash"], str(tmp_path / "python/7"))
 
     same = kith.build_store(
         "pages", tmp_path / "files", files=tmp_path / "pages.jsonl", key="id", value="record", schema_file=schema,
@@ -256,9 +256,9 @@ def test_what_is_wrong_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
         ({"edges": tmp_path / "missing.csv"}, "bad_input", "missing.csv"),
     ]
     for given, code, words in refusals:
-        with pytest.raises(kith.Refused, match=words) as told:
+        with pytest.raises(kith.Refused, match=words) as caught:
             graph(**given)
-        assert told.value.code == code, given
+        assert caught.value.code == code, given
     left = [path for path in (tmp_path / "g").rglob("*") if path.is_file() and not path.name.startswith(".")]
     assert left == []
     for wrong in [{"edges": [(1, 2)], "members": "m.csv"}, {"edges": [7]}, {"entities": [(1, 2)]}, {"edges": [(1, 2)], "src": 2}]:
@@ -333,5 +333,5 @@ def test_an_interrupt_ends_a_build(tmp_path: Path) -> None:
             kith.build_graph("g", tmp_path / "out", edges=pipe, partitions=4, version=1)
     finally:
         stopped.set()
-        writing.join(PATIENCE)
+        writing.join(TIMEOUT)
     assert not (tmp_path / "out/g/connection/1").exists()

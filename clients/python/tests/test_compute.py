@@ -53,19 +53,19 @@ def test_plans_may_begin_alike(client: kith.Client) -> None:
 def test_what_is_no_query_and_no_key_is_told(client: kith.Client) -> None:
     with pytest.raises(TypeError, match="not bytes"):
         client.compute("pages").dot("embed", b"x" * DIMENSIONS)  # type: ignore[arg-type]
-    for odd, told in [(-1, "out of range"), (2**64, "out of range"), (True, "bool"), (1.5, "float")]:
-        with pytest.raises(TypeError, match=told):
+    for odd, reason in [(-1, "out of range"), (2**64, "out of range"), (True, "bool"), (1.5, "float")]:
+        with pytest.raises(TypeError, match=reason):
             client.get_many("pages", [odd])  # type: ignore[list-item]
-        with pytest.raises(TypeError, match=told):
+        with pytest.raises(TypeError, match=reason):
             client.get("pages", odd)  # type: ignore[arg-type]
 
 
 def test_the_best_have_no_stream(client: kith.Client) -> None:
     with pytest.raises(TypeError, match="top_k"):
         client.compute("pages").dot("embed", QUERY, as_="score").top_k("score", 3).stream([1, 2])
-    with pytest.raises(kith.KithError) as told:
+    with pytest.raises(kith.KithError) as caught:
         list(client.compute("pages").project("nothing").stream([1]))
-    assert told.value.code == "unknown_field"
+    assert caught.value.code == "unknown_field"
 
 
 def test_each_operator_is_worked_out(client: kith.Client) -> None:

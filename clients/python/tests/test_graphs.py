@@ -14,15 +14,15 @@ from cluster import Cluster
 def test_answers_are_those_of_the_command_line(client: kith.Client, cluster: Cluster, village: str) -> None:
     graph = client.graph(village)
 
-    def told(*question: str) -> dict[str, object]:
+    def by_command(*question: str) -> dict[str, object]:
         return json.loads(cluster.kith("graph", *question, "--graph", village, "-o", "json"))
 
-    assert graph.connections(1005) == told("connections", "1005")["ids"]
-    assert graph.entities(1005, "school") == told("entities", "1005", "--kind", "school")["entities"]
-    assert graph.members("school", 16) == told("members", "16", "--kind", "school")["ids"]
-    assert graph.network_size(1005) == told("network-size", "1005")["net"]
+    assert graph.connections(1005) == by_command("connections", "1005")["ids"]
+    assert graph.entities(1005, "school") == by_command("entities", "1005", "--kind", "school")["entities"]
+    assert graph.members("school", 16) == by_command("members", "16", "--kind", "school")["ids"]
+    assert graph.network_size(1005) == by_command("network-size", "1005")["net"]
     network = graph.network(1005)
-    assert network == told("network", "1005") and len(network["first"]) == network["degree"]
+    assert network == by_command("network", "1005") and len(network["first"]) == network["degree"]
     assert graph.degree([1005, 1, 1005]) == [network["degree"], None, network["degree"]]
     assert graph.degree([]) == []
     with pytest.raises(kith.KithError, match="has no column"):
@@ -30,9 +30,9 @@ def test_answers_are_those_of_the_command_line(client: kith.Client, cluster: Clu
     assert graph.distance(1005, [1005, 1488, 1016]) == [0, 1, 3]
     path = graph.path(1005, 18028)
     assert (path[0], path[-1], len(path)) == (1005, 18028, 3)
-    assert graph.common(1005, 1488) == told("common", "1005", "1488")["ids"]
+    assert graph.common(1005, 1488) == by_command("common", "1005", "1488")["ids"]
     assert graph.has_common(1005, 1488, kind="school") is True
-    assert [list(pair) for pair in graph.suggest(1005, k=3)] == told("suggest", "1005", "-k", "3")["suggestions"]
+    assert [list(pair) for pair in graph.suggest(1005, k=3)] == by_command("suggest", "1005", "-k", "3")["suggestions"]
 
 
 def test_edges_come_with_their_columns_page_by_page(client: kith.Client, cluster: Cluster, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from nbclient import NotebookClient
 
 import kith
-from cluster import KITH, PATIENCE
+from cluster import KITH, TIMEOUT
 
 NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
 
@@ -69,7 +69,7 @@ def test_types_are_checked(tmp_path: Path) -> None:
 
     def mypy(*arguments: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), *arguments]
-        return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=5 * PATIENCE)
+        return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=5 * TIMEOUT)
 
     right = mypy(str(uses))
     assert right.returncode == 0, right.stdout + right.stderr
@@ -84,6 +84,6 @@ def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("PATH", os.pathsep.join(filter(None, [folder, os.environ["PATH"]])))
     notebook = nbformat.read(NOTEBOOKS / "pages.ipynb", as_version=4)
     # A cell that raises fails the run; a cell that shows nothing where it should fails here.
-    NotebookClient(notebook, timeout=PATIENCE, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    NotebookClient(notebook, timeout=TIMEOUT, resources={"metadata": {"path": str(tmp_path)}}).execute()
     shown = [cell for cell in notebook.cells if cell.cell_type == "code" and cell.outputs]
     assert 6 <= len(shown)

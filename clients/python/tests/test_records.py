@@ -43,10 +43,10 @@ def test_null_is_none(client: kith.Client) -> None:
 
 def test_copies_hold_what_was_pushed(record: kith.Record) -> None:
     assert record.to_dict() == page(42) == record
-    told = json.loads(record.to_json())
+    printed = json.loads(record.to_json())
     # JSON has the shortest text of single precision, not the digits of the double that it is.
-    assert numpy.array_equal(numpy.array(told.pop("embed"), dtype=numpy.float32), embeddings()[42])
-    assert told == {name: value for name, value in page(42).items() if name != "embed"}
+    assert numpy.array_equal(numpy.array(printed.pop("embed"), dtype=numpy.float32), embeddings()[42])
+    assert printed == {name: value for name, value in page(42).items() if name != "embed"}
     assert json.loads(record.schema)["fields"][0]["name"] == "title"
 
 

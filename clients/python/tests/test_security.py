@@ -1,4 +1,4 @@
-"""Clusters over TLS: who shows a certificate or a token is served as far as their rights go, and whoever is not is told what the
+"""Clusters over TLS: who shows a certificate or a token is served as far as their rights go, and whoever is not receives what the
 command line tells."""
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import kith
-from cluster import KITH, PATIENCE, wait_until
+from cluster import KITH, TIMEOUT, wait_until
 from secured import Authority, Papers, Secured
 
 WAYS = [
@@ -84,8 +84,8 @@ def test_what_is_wrong_is_what_the_command_line_says(secured: Secured) -> None:
             kith.connect(secured.router, **files).get("pages", 7)
         flags = [part for name, file in files.items() for part in (f"--{name.replace('_', '-')}", str(file))]
         command = [KITH, "get", "pages", "7", "--router", secured.router, "-o", "json", *flags]
-        told = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
-        error = json.loads(told.stdout)["error"]
+        output = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT)
+        error = json.loads(output.stdout)["error"]
         assert (raised.value.code, raised.value.help) == (code, error["help"]), files
         assert error["code"] == code and error["message"].endswith(str(raised.value)), (error, raised.value)
 

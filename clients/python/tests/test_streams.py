@@ -16,15 +16,15 @@ import numpy
 import pytest
 
 import kith
-from cluster import PATIENCE, Cluster, wait_until
+from cluster import TIMEOUT, Cluster, wait_until
 from conftest import DIMENSIONS, PAGES, embeddings
 
 WIDE = 16_000
 """Keys of a store whose values are of 1 KB: more than is ever on its way of a stream that nobody reads."""
 KEYS = numpy.arange(WIDE + 100, dtype=numpy.uint64)
 """Those, and some that there are not."""
-PATIENT = {"deadline": PATIENCE / 2}
-AT_ONCE = PATIENCE / 4
+PATIENT = {"deadline": TIMEOUT / 2}
+AT_ONCE = TIMEOUT / 4
 """Seconds in which a stream that was left is gone: before its deadline, which would end it as well."""
 
 
@@ -33,7 +33,7 @@ def wide(key: int) -> str:
     return f"{key:04}" * 250
 
 
-def told(entry: kith.Entry) -> tuple[object, ...]:
+def summary(entry: kith.Entry) -> tuple[object, ...]:
     value = entry.value
     return (entry.key, entry.state, value.to_json() if isinstance(value, kith.Record) else repr(value))
 
@@ -85,7 +85,7 @@ def assert_whole(entries: list[kith.Entry], footer: kith.StreamFooter) -> None:
 def test_a_stream_tells_what_a_whole_read_tells(client: kith.Client, store: str, keys: list[int]) -> None:
     whole = client.get_many(store, keys)
     stream = client.stream(store, keys)
-    assert sorted(map(told, stream)) == sorted(map(told, whole))
+    assert sorted(map(summary, stream)) == sorted(map(summary, whole))
     footer, other = stream.footer, whole.footer
     assert footer.status == "OK" and footer.complete and footer.failures == []
     for name in ("found", "absent", "error", "unanswered", "versions", "missing_partitions"):
@@ -126,7 +126,7 @@ def test_few_keys_and_none_have_a_footer(client: kith.Client) -> None:
     stream = client.stream("words", [])
     assert list(stream) == [] and stream.footer.status == "OK" and stream.footer.found == 0
     stream = client.stream("words", ["w1"])
-    assert [told(entry) for entry in stream] == [("w1", "FOUND", "'word 1'")]
+    assert [summary(entry) for entry in stream] == [("w1", "FOUND", "'word 1'")]
     assert stream.footer.found == 1
 
 
@@ -332,8 +332,8 @@ def test_an_interpreter_ends_with_a_stream_under_way(single: Cluster, script: st
     with frozen(single.ready["nodes"][0]["pid"]):
         ended = child(single, script)
         try:
-            out, told = ended.communicate(timeout=AT_ONCE)
-            assert (ended.returncode, out, told) == (code, "", "")
+            out, errors = ended.communicate(timeout=AT_ONCE)
+            assert (ended.returncode, out, errors) == (code, "", "")
         finally:
             ended.kill()
         wait_until("nothing is left of it", lambda: single.streams() == 0, AT_ONCE)
@@ -345,8 +345,8 @@ def test_ctrl_c_ends_a_wait(single: Cluster) -> None:
         try:
             assert asking.stdout is not None and asking.stdout.readline() == "asking\n"
             asking.send_signal(signal.SIGINT)
-            _, told = asking.communicate(timeout=AT_ONCE)
-            assert "KeyboardInterrupt" in told and asking.returncode != 0
+            _, errors = asking.communicate(timeout=AT_ONCE)
+            assert "KeyboardInterrupt" in errors and asking.returncode != 0
         finally:
             asking.kill()
         wait_until("nothing is left of it", lambda: single.streams() == 0, AT_ONCE)
@@ -361,10 +361,10 @@ def test_asyncio_gets_the_same(cluster: Cluster, single: Cluster) -> None:
             async with client.stream("wide", KEYS) as stream:
                 assert_whole([entry async for piece in stream.pieces() for entry in piece], stream.footer)
         client = await kith.aio.connect(cluster.router)
-        whole = sorted(map(told, await client.get_many("pages", range(PAGES + 5))))
+        whole = sorted(map(summary, await client.get_many("pages", range(PAGES + 5))))
 
         async def one() -> None:
-            assert sorted([told(entry) async for entry in client.stream("pages", range(PAGES + 5))]) == whole
+            assert sorted([summary(entry) async for entry in client.stream("pages", range(PAGES + 5))]) == whole
 
         await asyncio.gather(*(one() for _ in range(20)))
         with pytest.raises(kith.NotFound):
@@ -431,7 +431,7 @@ def test_whoever_leaves_an_asyncio_stream_ends_the_read(single: Cluster) -> None
             with pytest.raises(RuntimeError):
                 await anext(entries)
 
-    asyncio.run(asyncio.wait_for(ask(), 2 * PATIENCE))
+    asyncio.run(asyncio.wait_for(ask(), 2 * TIMEOUT))
 
 
 def test_threads_may_share_a_stream(client: kith.Client) -> None:
@@ -464,5 +464,5 @@ def test_a_fork_is_told_that_it_cannot_ask(cluster: Cluster) -> None:
         "print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
     )
     command = [sys.executable, "-c", script, cluster.router]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT)
     assert done.stdout == "7\n", done.stderr

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import pytest
 
 import kith
-from cluster import PATIENCE, Cluster
+from cluster import TIMEOUT, Cluster
 
 KEYS = [f"w{n}" for n in range(200)]
 
@@ -89,8 +89,8 @@ def test_ctrl_c_ends_a_wait(frozen: Cluster) -> None:
     try:
         assert child.stdout is not None and child.stdout.readline() == "asking\n"
         child.send_signal(signal.SIGINT)
-        _, told = child.communicate(timeout=20)
-        assert "KeyboardInterrupt" in told and child.returncode != 0
+        _, errors = child.communicate(timeout=20)
+        assert "KeyboardInterrupt" in errors and child.returncode != 0
     finally:
         child.kill()
 
@@ -122,6 +122,6 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 def test_a_fork_is_told_that_it_cannot_ask(cluster: Cluster) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", FORKS, cluster.router], capture_output=True, text=True, timeout=PATIENCE
+        [sys.executable, "-c", FORKS, cluster.router], capture_output=True, text=True, timeout=TIMEOUT
     )
     assert done.stdout == "7\n", done.stderr

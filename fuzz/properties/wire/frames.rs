@@ -44,7 +44,7 @@ fn received(pieces: &[&[u8]], body_bytes_max: usize) -> (Vec<Frame>, usize, Opti
             let announced = frame::begun(&buffer);
             match frame::take(&mut buffer, body_bytes_max) {
                 Ok(ReceivedItem::Frame(frame)) => {
-                    assert_eq!(announced, None, "a whole frame is not told as one that has begun");
+                    assert_eq!(announced, None, "a whole frame is not reported as one that has begun");
                     frames.push(frame);
                 }
                 Ok(ReceivedItem::Begun { header, bytes }) => {

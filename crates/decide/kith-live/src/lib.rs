@@ -59,8 +59,8 @@ pub use kith_schema::live::{
     UnknownType, VISIBLE_AFTER, WRITE_ID_BYTES_MAX, Write, WriteFault, WriteId,
 };
 pub use leader::{
-    Action, CallerId, CommitId, CommitResult, Delivery, DeliveryError, Duties, DutyChange, Event, Leader,
-    LoadId, Now, SenderId, WriteAnswer, WriteError,
+    Action, CallerId, ClockReading, CommitId, CommitResult, Delivery, DeliveryError, Duties, DutyChange,
+    Event, Leader, LoadId, SenderId, WriteAnswer, WriteError,
 };
 pub use resolve::{EdgeKeys, ResolvedMutation, ResolvedWrite, WriteName, new_object_id, ordering_partition};
 pub use rows::{Association, AssociationKey, Data, IndexEntry, ListKey, Object, Pair, UniqueHolder};

@@ -50,7 +50,7 @@ impl Deliveries {
     /// The places of the remaining keys, ascending.
     pub fn rest(&self) -> Vec<u32> {
         let left = self.is_delivered.iter().enumerate().filter(|(_, delivered)| !**delivered);
-        left.map(|(place, _)| place as u32).collect()
+        left.map(|(index, _)| index as u32).collect()
     }
 
     /// Whether nothing was handed on yet.

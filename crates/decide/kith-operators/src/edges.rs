@@ -75,8 +75,8 @@ impl EdgesPlan {
     /// `k` edges of `n`.
     pub(crate) fn page(&self, list: EdgeList<'_>) -> EdgePage {
         let by = self.order_by.as_ref().and_then(|name| {
-            let place = self.columns.iter().position(|column| column == name);
-            list.columns.get(place.unwrap_or(self.columns.len()))
+            let index = self.columns.iter().position(|column| column == name);
+            list.columns.get(index.unwrap_or(self.columns.len()))
         });
         let position = |index: usize| EdgePosition {
             value: by.and_then(|by| by.get(index)).copied().unwrap_or(0),

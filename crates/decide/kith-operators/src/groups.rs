@@ -76,9 +76,9 @@ impl Tally {
         Self { kept, truncated: false }
     }
 
-    pub fn add_to_bucket(&mut self, place: usize, count: u64) {
+    pub fn add_to_bucket(&mut self, index: usize, count: u64) {
         if let Kept::Buckets(counts) = &mut self.kept {
-            counts[place] += count;
+            counts[index] += count;
         }
     }
 
@@ -99,7 +99,7 @@ impl Tally {
         self.truncated |= part.truncated;
         match &self.kept {
             Kept::Buckets(_) => {
-                (0..).zip(&part.counts).for_each(|(place, &count)| self.add_to_bucket(place, count))
+                (0..).zip(&part.counts).for_each(|(index, &count)| self.add_to_bucket(index, count))
             }
             Kept::Values { .. } => {
                 part.values.iter().zip(&part.counts).for_each(|(value, &count)| self.add_value(value, count))

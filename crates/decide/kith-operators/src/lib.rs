@@ -1,5 +1,5 @@
-//! What nodes evaluate for a query, and how the parts of their answers are merged: operators, values, kernels over sorted
-//! ids, and records. Everything here is a plain function of its inputs. It knows neither sockets and clocks nor the
+//! The evaluation of queries on nodes, and the merging of the parts of their answers: operators, values, kernels over
+//! sorted ids, and records. Everything here is a plain function of its inputs. It knows neither sockets and clocks nor the
 //! placement of partitions, and not which question is being answered.
 //!
 //! ```text

@@ -212,7 +212,7 @@ impl Part {
     pub fn leave_out(&mut self, late: &[u32]) {
         let stays: Vec<bool> =
             self.positions.iter().map(|position| late.binary_search(position).is_err()).collect();
-        let stays = |place: usize| stays.get(place).copied().unwrap_or(false);
+        let stays = |index: usize| stays.get(index).copied().unwrap_or(false);
         match &mut self.value {
             Value::Records(records) => records.retain(stays),
             Value::Lists(lists) => retain(lists, stays),
@@ -229,8 +229,8 @@ impl Part {
 }
 
 fn retain<T>(all: &mut Vec<T>, stays: impl Fn(usize) -> bool) {
-    let mut place = 0..;
-    all.retain(|_| place.next().is_some_and(&stays));
+    let mut index = 0..;
+    all.retain(|_| index.next().is_some_and(&stays));
 }
 
 #[cfg(test)]

@@ -126,7 +126,7 @@ fn over_nodes(ids: &[u64], shares: &[Vec<u32>], source: &Node, plan: &ComputePla
     let computation = Computation::new(plan, &schema).unwrap();
     let over = computation.over(&schema).unwrap();
     let parts = shares.iter().filter(|share| !share.is_empty()).map(|share| {
-        let keys: Vec<u64> = share.iter().map(|&place| ids[place as usize]).collect();
+        let keys: Vec<u64> = share.iter().map(|&index| ids[index as usize]).collect();
         let value =
             compute(LookupKeys::Ids(&keys), source, &over, Room::for_all(BYTES_MAX), &|| false).unwrap();
         if let Some(k) = computation.k() {
@@ -161,11 +161,11 @@ proptest! {
     ) {
         let ids: Vec<u64> = asked.iter().map(|(id, _)| *id).collect();
         let shares: Vec<Vec<u32>> = (0..4).map(|node| {
-            (0..).zip(&asked).filter(|(_, (_, of))| *of == node).map(|(place, _)| place).collect()
+            (0..).zip(&asked).filter(|(_, (_, of))| *of == node).map(|(index, _)| index).collect()
         }).collect();
         let source = node(&rows, |index| (index as u64).to_le_bytes().to_vec());
         let plan = plan(k);
-        let (records, places) = over_nodes(&ids, &shares, &source, &plan);
+        let (records, indexes) = over_nodes(&ids, &shares, &source, &plan);
 
         let fetched = lookup(&whole(&ids), &source, &|| false).unwrap();
         let schema = schema();
@@ -174,28 +174,28 @@ proptest! {
         prop_assert!(fallback.unwrap().iter().eq(records.iter()));
 
         let of = |id: u64| rows.get(id as usize).map_or(Expected::Absent, expected);
-        let mut ranked: Vec<(f64, u64, u32)> = (0..).zip(&ids).filter_map(|(place, &id)| match of(id) {
-            Expected::Score(Some(score)) => Some((score, id, place)),
+        let mut ranked: Vec<(f64, u64, u32)> = (0..).zip(&ids).filter_map(|(index, &id)| match of(id) {
+            Expected::Score(Some(score)) => Some((score, id, index)),
             _ => None,
         }).collect();
         ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)).then(a.2.cmp(&b.2)));
         ranked.truncate(k.map_or(0, |k| k as usize));
-        prop_assert_eq!(&places, &ranked.iter().map(|ranked| ranked.2).collect::<Vec<_>>());
+        prop_assert_eq!(&indexes, &ranked.iter().map(|ranked| ranked.2).collect::<Vec<_>>());
 
-        for (place, &id) in (0..).zip(&ids) {
-            match (of(id), records.get(place as usize).unwrap()) {
+        for (index, &id) in (0..).zip(&ids) {
+            match (of(id), records.get(index as usize).unwrap()) {
                 (Expected::Absent, got) => prop_assert_eq!(got, Record::Absent),
                 (Expected::Fault(got), record) => {
                     let fault = ComputeFault { operator: 0, want: 2, got };
                     prop_assert_eq!(record, Record::Error(RecordError::Dimensions(fault)));
                 }
                 (Expected::Score(score), Record::Found(value)) => {
-                    prop_assert!(k.is_none() || places.contains(&place));
+                    prop_assert!(k.is_none() || indexes.contains(&index));
                     prop_assert_eq!(json(&plan, value), serde_json::json!({"t": format!("row {id}"), "s": score}));
                 }
                 (Expected::Score(_), got) => {
                     prop_assert_eq!(got, Record::Unsent);
-                    prop_assert!(k.is_some() && !places.contains(&place));
+                    prop_assert!(k.is_some() && !indexes.contains(&index));
                 }
             }
         }
@@ -273,9 +273,9 @@ fn counted(ids: &[u64], nodes: usize, source: &Node, plan: &AggregatePlan) -> (G
     let schema = people();
     let aggregation = Aggregation::new(plan, &schema).unwrap();
     let over = aggregation.over(&schema).unwrap();
-    let share = |node: usize| (0..ids.len() as u32).filter(move |place| *place as usize % nodes == node);
+    let share = |node: usize| (0..ids.len() as u32).filter(move |index| *index as usize % nodes == node);
     let parts = (0..nodes).map(|node| {
-        let keys: Vec<u64> = share(node).map(|place| ids[place as usize]).collect();
+        let keys: Vec<u64> = share(node).map(|index| ids[index as usize]).collect();
         let value = aggregate(LookupKeys::Ids(&keys), source, &over, &|| false).unwrap();
         Part { positions: share(node).collect(), value: Value::Groups(value) }
     });
@@ -334,7 +334,7 @@ proptest! {
 }
 
 #[test]
-fn more_values_than_are_kept_are_told() {
+fn more_values_than_are_kept_are_reported() {
     let rows: Vec<(Option<i32>, Vec<u8>)> =
         (0..Groups::VALUES_MAX as i32 + 2).map(|age| (Some(age), vec![])).collect();
     let source = people_node(&rows);
@@ -367,8 +367,8 @@ fn zeros_are_one_value_and_wrong_plans_are_refused() {
         Aggregation::new(&by("age", GroupBy::Bucket(vec![bucket(Operand::Float(f64::NAN))])), &people());
     let nan = nan.map(|_| ()).unwrap_err();
     assert_eq!(nan.code(), ErrorCode::BadRequest);
-    let told = "a condition on field \"age\" compares with NaN, but must compare with a finite number";
-    assert_eq!(nan.to_string(), told);
+    let expected = "a condition on field \"age\" compares with NaN, but must compare with a finite number";
+    assert_eq!(nan.to_string(), expected);
     let twice = vec![bucket(Operand::Whole(7)); 2];
     assert_eq!(code(by("age", GroupBy::Bucket(twice))), ErrorCode::BadRequest);
     let mut deep = Predicate::And(vec![]);

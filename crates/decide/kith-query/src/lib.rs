@@ -1,4 +1,4 @@
-//! What can be asked of Kith, and how it is asked: the operations of graphs as state machines, requests and replies with
+//! The questions that Kith answers: the operations of graphs as state machines, requests and replies with
 //! their options and errors, their wire form, and their form as JSON lines and flags. Nothing here opens connections, reads
 //! a clock or decides which node to ask.
 //!

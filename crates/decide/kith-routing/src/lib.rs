@@ -57,8 +57,8 @@ pub use plan::{Assignment, FanOutPlan, GroupLimit};
 pub use policy::{PlanError, PlanResult, PolicyInputs, PolicyState, ReplicaPolicy};
 pub use quota::{
     AdmittedBy, Booking, BookingStep, ExportStep, GrantedReservation, Pressure as QuotaPressure,
-    QuotaExceeded, QuotaKind, QuotaRates, QuotaRefusal, RESERVATION_LIFE, RESERVATION_PATIENCE, ReadQuota,
-    Reply as ReservationReply, ReservationId, ReservationRequest as ReservationAsk,
+    QuotaExceeded, QuotaKind, QuotaRates, QuotaRefusal, RESERVATION_LIFE, RESERVATION_TIMEOUT, ReadQuota,
+    ReservationId, ReservationReply, ReservationRequest,
 };
 pub use rate::{RateLimiter, Turn};
 pub use reported::ReportedReads;

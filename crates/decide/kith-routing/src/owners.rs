@@ -12,24 +12,24 @@ use std::{collections::BTreeMap, time::Duration};
 pub struct OwnersOptions {
     /// The time to wait for an owner, which is also limited to half of the query's deadline. The other half is for
     /// answering without the owner.
-    pub patience: Duration,
+    pub timeout: Duration,
     /// The time for which an owner that was away is not asked again.
     pub avoid_for: Duration,
 }
 
 impl Default for OwnersOptions {
     fn default() -> Self {
-        Self { patience: Duration::from_secs(1), avoid_for: Duration::from_secs(2) }
+        Self { timeout: Duration::from_secs(1), avoid_for: Duration::from_secs(2) }
     }
 }
 
 /// The router that answers a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OwnerChoice {
-    /// The owner, if it answers within `patience`.
+    /// The owner, if it answers within `timeout`.
     Ask {
         /// The time to wait for the owner.
-        patience: Duration,
+        timeout: Duration,
     },
     /// This router, without asking the owner.
     ServeHere,
@@ -81,8 +81,8 @@ impl Owners {
         if self.avoided.get(addr).is_some_and(|until| now < *until) {
             return OwnerChoice::ServeHere;
         }
-        let patience = deadline.map_or(self.options.patience, |left| self.options.patience.min(left / 2));
-        if patience.is_zero() { OwnerChoice::ServeHere } else { OwnerChoice::Ask { patience } }
+        let timeout = deadline.map_or(self.options.timeout, |left| self.options.timeout.min(left / 2));
+        if timeout.is_zero() { OwnerChoice::ServeHere } else { OwnerChoice::Ask { timeout } }
     }
 
     /// Takes in the outcome of a query that was forwarded to `addr`.
@@ -117,7 +117,7 @@ mod tests {
     }
 
     fn ask(millis: u64) -> OwnerChoice {
-        OwnerChoice::Ask { patience: Duration::from_millis(millis) }
+        OwnerChoice::Ask { timeout: Duration::from_millis(millis) }
     }
 
     #[test]

@@ -62,7 +62,7 @@ mod tests {
         let taken = reported.take();
         assert_eq!((taken.count(), taken.above(Duration::from_millis(15))), (100, 40));
         assert_eq!(reported.take().count(), 0);
-        assert!(!reported.tell(&[1]), "each read is told of once");
+        assert!(!reported.tell(&[1]), "each read is reported once");
     }
 
     #[test]

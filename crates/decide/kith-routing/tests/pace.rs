@@ -2,7 +2,7 @@
 //!
 //! A block of the file is a command, `----`, and its outcome; `BLESS=1` rewrites the outcomes. The command `8s reads=1000
 //! ms=1 slow=20x10 fetch=200` stands for eight seconds with a thousand reads per second that take a millisecond, of which
-//! twenty take ten times as long, while up to 200 MiB per second are fetched. `told=500x9` adds 500 reads per second for
+//! twenty take ten times as long, while up to 200 MiB per second are fetched. `reported=500x9` adds 500 reads per second for
 //! which routers waited 9 ms. The outcome is the limit after each second, in MiB/s.
 
 use kith_routing::{Latencies, Pace, PaceOptions, PaceSample, SeenFrom};
@@ -127,8 +127,8 @@ fn run(world: &mut World, line: &str) -> String {
                 let (count, times) = value.split_once('x').expect("slow=20x10");
                 load.slow = (count.parse().expect("a number"), times.parse().expect("a number"));
             }
-            "told" => {
-                let (count, millis) = value.split_once('x').expect("told=500x9");
+            "reported" => {
+                let (count, millis) = value.split_once('x').expect("reported=500x9");
                 let wait = Duration::from_millis(millis.parse().expect("a number"));
                 load.reported = (count.parse().expect("a number"), wait);
             }
@@ -145,12 +145,12 @@ fn run(world: &mut World, line: &str) -> String {
         p99.map_or("?".to_owned(), |p99| format!("{:.1} ms", p99.as_secs_f64() * 1e3))
     };
     let of = |from| (p99(world.pace.p99_steady(from)), p99(world.pace.p99_fetching(from)));
-    let ((steady, fetching), (told_steady, fetching_at_routers)) =
+    let ((steady, fetching), (steady_at_routers, fetching_at_routers)) =
         (of(SeenFrom::Node), of(SeenFrom::Routers));
-    let routers = if told_steady == "?" {
+    let routers = if steady_at_routers == "?" {
         String::new()
     } else {
-        format!("; at routers {told_steady}, {fetching_at_routers}")
+        format!("; at routers {steady_at_routers}, {fetching_at_routers}")
     };
     format!("{}\np99 steady {steady}, fetching {fetching}{routers}", limits.join(" "))
 }

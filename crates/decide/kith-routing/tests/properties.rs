@@ -241,11 +241,11 @@ proptest! {
     #[test]
     fn owners_are_avoided_as_the_whole_history_says(
         steps in prop::collection::vec((0usize..4, 0usize..6, 0u64..900, 0u64..3_000), 1..80),
-        patience in 1u64..2_000,
+        timeout in 1u64..2_000,
         avoid_for in 0u64..2_500,
     ) {
         let millis = Duration::from_millis;
-        let mut owners = Owners::new(OwnersOptions { patience: millis(patience), avoid_for: millis(avoid_for) });
+        let mut owners = Owners::new(OwnersOptions { timeout: millis(timeout), avoid_for: millis(avoid_for) });
         let mut away: Vec<(usize, u64)> = Vec::new();
         let mut now = 0;
         for (owner, outcome, pause, deadline) in steps {
@@ -255,7 +255,7 @@ proptest! {
             let expected = if avoided || deadline == 0 {
                 OwnerChoice::ServeHere
             } else {
-                OwnerChoice::Ask { patience: millis(patience).min(millis(deadline) / 2) }
+                OwnerChoice::Ask { timeout: millis(timeout).min(millis(deadline) / 2) }
             };
             prop_assert_eq!(owners.choose(&addr, Some(millis(deadline)), at), expected);
             let goes_around = 2 <= outcome;

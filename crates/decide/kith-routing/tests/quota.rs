@@ -33,7 +33,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 proptest! {
     #[test]
-    fn what_passes_is_bounded_and_what_is_refused_passes_when_told(
+    fn what_passes_is_bounded_and_what_is_refused_passes_at_the_advised_time(
         steps in steps(),
         keys_rate in 1..300u64,
         bytes_rate in 1..3_000u64,
@@ -56,10 +56,10 @@ proptest! {
                         let mut later = quota.clone();
                         let early = now + refused.retry_after.saturating_sub(Duration::from_millis(1));
                         if Duration::from_millis(1) < refused.retry_after {
-                            prop_assert!(later.admit(keys, Timestamp(early)).is_err(), "told too late");
+                            prop_assert!(later.admit(keys, Timestamp(early)).is_err(), "the advice is too late");
                         }
                         let then = now + refused.retry_after;
-                        prop_assert!(later.admit(keys, Timestamp(then)).is_ok(), "told too early");
+                        prop_assert!(later.admit(keys, Timestamp(then)).is_ok(), "the advice is too early");
                     }
                 },
             }

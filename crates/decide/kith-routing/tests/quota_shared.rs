@@ -3,8 +3,8 @@
 
 use kith_routing::{
     AdmittedBy, Assignment, Availability, Booking, BookingStep, Execution, FanOutPlan, GrantedReservation,
-    GroupIndex, QuotaPressure, QuotaRates, RESERVATION_PATIENCE, ReadQuota, ReservationAsk, ReservationId,
-    ReservationReply, RoutingTable,
+    GroupIndex, QuotaPressure, QuotaRates, RESERVATION_TIMEOUT, ReadQuota, ReservationId, ReservationReply,
+    ReservationRequest, RoutingTable,
     execution::{Action, Budgets, Cause, Event, ExecutionOptions, FailureClass, RequestId, Verdict},
     placement,
 };
@@ -68,22 +68,22 @@ enum Message {
     },
     Reserve {
         read: usize,
-        ask: ReservationAsk,
+        ask: ReservationRequest,
     },
     Reserved {
         read: usize,
-        ask: ReservationAsk,
+        ask: ReservationRequest,
         reply: ReservationReply,
         tight: bool,
     },
     /// The client no longer waits for a reservation.
     Late {
         read: usize,
-        ask: ReservationAsk,
+        ask: ReservationRequest,
     },
     GiveBack {
         read: usize,
-        ask: ReservationAsk,
+        ask: ReservationRequest,
     },
     Evaluate {
         read: usize,
@@ -253,7 +253,7 @@ impl World {
         }
     }
 
-    fn reserve(&mut self, read: usize, ask: ReservationAsk) {
+    fn reserve(&mut self, read: usize, ask: ReservationRequest) {
         let (now, id) = (Timestamp(self.now), self.id(read, ask.part));
         let quota = self.node(ask.node);
         let reply = match quota.reserve(id, ask.keys, now) {
@@ -304,7 +304,7 @@ impl World {
                 self.reads.get_mut(&read).expect("under way").unanswered = parts;
                 for ask in asks {
                     self.send(Message::Reserve { read, ask });
-                    self.post(RESERVATION_PATIENCE, Message::Late { read, ask });
+                    self.post(RESERVATION_TIMEOUT, Message::Late { read, ask });
                 }
             }
             BookingStep::Read(plan, held) => self.start(read, &plan, held),
@@ -316,7 +316,13 @@ impl World {
     }
 
     /// Takes in a node's answer for a part, with how much quota it has left, or a timeout.
-    fn answered(&mut self, read: usize, ask: ReservationAsk, reply: ReservationReply, tight: Option<bool>) {
+    fn answered(
+        &mut self,
+        read: usize,
+        ask: ReservationRequest,
+        reply: ReservationReply,
+        tight: Option<bool>,
+    ) {
         let Some(under_way) = self.reads.get_mut(&read) else { return };
         if !under_way.unanswered.remove(&ask.part) {
             return;

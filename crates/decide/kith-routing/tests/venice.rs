@@ -351,7 +351,7 @@ fn rf_3_what_could_not_be_hedged_for_the_moment_is_looked_at_again() {
 /// OV-1: while nodes answer `overloaded`, callers get this error and nothing is repeated. Afterwards everything works
 /// again.
 #[test]
-fn ov_1_overload_is_told_and_passes() {
+fn ov_1_overload_is_reported_and_passes() {
     let table = table(2, 1, 4, 1);
     let policy = policy::by_name("least-loaded").expect("a registered policy");
     let keys: Vec<PartitionId> = table.partition_count().iter().collect();

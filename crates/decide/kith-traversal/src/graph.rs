@@ -12,7 +12,7 @@ use std::{collections::HashSet, sync::Arc};
 pub const UNKNOWN_LABEL: &str = "";
 
 /// The answer to a question of a batch.
-pub type Answer<'a, T> = BoxFuture<'a, Result<T>>;
+pub type GraphFuture<'a, T> = BoxFuture<'a, Result<T>>;
 
 /// A graph, asked in batches: each method is one fan-out, however many elements it is about.
 ///
@@ -23,20 +23,23 @@ pub trait Graph: Send + Sync {
     fn canonical(&self, id: &ElementId) -> Option<ElementId>;
 
     /// Vertices by their ids, with the wanted properties.
-    fn vertices(&self, ids: Vec<ElementId>, wanted: WantedProperties)
-    -> Answer<'_, Vec<Option<Arc<Vertex>>>>;
+    fn vertices(
+        &self,
+        ids: Vec<ElementId>,
+        wanted: WantedProperties,
+    ) -> GraphFuture<'_, Vec<Option<Arc<Vertex>>>>;
 
     /// Edges by their ids, with their properties.
-    fn edges(&self, ids: Vec<ElementId>) -> Answer<'_, Vec<Option<Arc<Edge>>>>;
+    fn edges(&self, ids: Vec<ElementId>) -> GraphFuture<'_, Vec<Option<Arc<Edge>>>>;
 
     /// At most `limit` vertices after the one with id `after`, in the graph's own order, without properties. Fewer than
     /// `limit` mean that there are no more.
-    fn scan_vertices(&self, after: Option<ElementId>, limit: usize) -> Answer<'_, Vec<Arc<Vertex>>>;
+    fn scan_vertices(&self, after: Option<ElementId>, limit: usize) -> GraphFuture<'_, Vec<Arc<Vertex>>>;
 
     /// The vertices that have the wanted properties, without properties, each once and in any order; others may be among
     /// them, which the traversal sorts out. `None` if the graph has no index for the question, so that all vertices must be
     /// scanned.
-    fn find_vertices(&self, sought: VertexSearch) -> Answer<'_, Option<Vec<Arc<Vertex>>>> {
+    fn find_vertices(&self, sought: VertexSearch) -> GraphFuture<'_, Option<Vec<Arc<Vertex>>>> {
         let _ = sought;
         async { Ok(None) }.boxed()
     }
@@ -48,28 +51,28 @@ pub trait Graph: Send + Sync {
     }
 
     /// As [`Graph::scan_vertices`] for edges, with their properties.
-    fn scan_edges(&self, after: Option<ElementId>, limit: usize) -> Answer<'_, Vec<Arc<Edge>>>;
+    fn scan_edges(&self, after: Option<ElementId>, limit: usize) -> GraphFuture<'_, Vec<Arc<Edge>>>;
 
     /// The edges of vertices, with their properties if these are wanted, for each vertex. An edge from a vertex to itself
     /// occurs twice in [`Direction::Both`]. The vertices at the ends may have [`UNKNOWN_LABEL`]. The graph may leave out
     /// edges outside of the ranges, but need not: the traversal tests all edges that it returns.
-    fn expand(&self, expansion: Expansion) -> Answer<'_, Vec<Vec<Arc<Edge>>>>;
+    fn expand(&self, expansion: Expansion) -> GraphFuture<'_, Vec<Vec<Arc<Edge>>>>;
 
     /// Checks changes that are about to be made in this order, before the first one is made: what is found to be wrong here
     /// changes nothing. A graph may fetch what it needs for all of them at once.
-    fn prepare<'a>(&'a self, mutations: &'a [Mutation]) -> Answer<'a, ()> {
+    fn prepare<'a>(&'a self, mutations: &'a [Mutation]) -> GraphFuture<'a, ()> {
         let _ = mutations;
         std::future::ready(Ok(())).boxed()
     }
 
     /// Returns the number of edges that [`Graph::expand`] would return, for each vertex.
-    fn degrees(&self, expansion: Expansion) -> Answer<'_, Vec<u64>> {
+    fn degrees(&self, expansion: Expansion) -> GraphFuture<'_, Vec<u64>> {
         let edges = self.expand(Expansion { with_properties: false, ..expansion });
         async move { Ok(edges.await?.iter().map(|edges| edges.len() as u64).collect()) }.boxed()
     }
 
     /// The other ends of all edges that [`Graph::expand`] would return, each vertex once and in any order.
-    fn reach(&self, expansion: Expansion) -> Answer<'_, Vec<Arc<Vertex>>> {
+    fn reach(&self, expansion: Expansion) -> GraphFuture<'_, Vec<Arc<Vertex>>> {
         async move {
             let from = expansion.vertices.clone();
             Ok(ends(&from, &self.expand(Expansion { with_properties: false, ..expansion }).await?))
@@ -85,12 +88,12 @@ pub trait Graph: Send + Sync {
     }
 
     /// Returns the number of vertices that [`Graph::reach`] would return.
-    fn count_reached(&self, expansion: Expansion) -> Answer<'_, u64> {
+    fn count_reached(&self, expansion: Expansion) -> GraphFuture<'_, u64> {
         async move { Ok(self.reach(expansion).await?.len() as u64) }.boxed()
     }
 
     /// Changes the graph, and returns the element that was added or changed. `None` if it did not exist, or was deleted.
-    fn write(&self, mutation: Mutation) -> Answer<'_, Option<Value>>;
+    fn write(&self, mutation: Mutation) -> GraphFuture<'_, Option<Value>>;
 
     /// The work of the graph since this was called last. `profile` shows it with the step that asked. A graph that does not
     /// count returns nothing. Only asked where a traversal is profiled.

@@ -87,14 +87,14 @@ pub fn decode_with_columns(
     let mut kept = None;
     for column in 0..column_count {
         let mut values = Values { bytes: &mut bytes, previous: 0 };
-        let places =
+        let indexes =
             wanted.iter().enumerate().filter(|(_, wanted)| **wanted == column).map(|(index, _)| index);
-        let places: Vec<usize> = places.collect();
+        let indexes: Vec<usize> = indexes.collect();
         let range = filter.filter(|filter| filter.column == column);
         let mut keep = range.map(|_| Vec::with_capacity(count));
         for _ in 0..count {
             let value = values.next()?;
-            for &index in &places {
+            for &index in &indexes {
                 columns[index].push(value);
             }
             if let (Some(keep), Some(range)) = (&mut keep, range) {

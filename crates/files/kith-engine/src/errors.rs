@@ -160,8 +160,8 @@ impl OpenError {
 
 /// Whether the operating system refused because descriptors or memory have run out.
 fn lacks_resources(error: &io::Error) -> bool {
-    let is_told = matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM));
-    is_told || error.kind() == io::ErrorKind::OutOfMemory
+    let is_refusal = matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM));
+    is_refusal || error.kind() == io::ErrorKind::OutOfMemory
 }
 
 /// A record, list or block cannot be read.
@@ -244,7 +244,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lack_of_descriptors_or_memory_is_told_from_a_bad_file() {
+    fn a_lack_of_descriptors_or_memory_is_distinguished_from_a_bad_file() {
         let io = |source| OpenError::Io { path: "pack".into(), source };
         for code in [libc::EMFILE, libc::ENFILE, libc::ENOMEM] {
             assert!(io(io::Error::from_raw_os_error(code)).lacks_resources(), "{code}");

@@ -12,7 +12,7 @@ use std::time::Duration;
 use tonic::{Status, Streaming};
 
 /// The time limit of a question that reads at most one record.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A connection to one node, opened on first use.
 #[derive(Clone, Debug)]
@@ -95,9 +95,9 @@ impl Inspector {
         &self,
         call: impl Future<Output = Result<tonic::Response<T>, Status>>,
     ) -> Result<T, QueryError> {
-        match tokio::time::timeout(PATIENCE, call).await {
+        match tokio::time::timeout(TIMEOUT, call).await {
             Ok(reply) => Ok(reply.map_err(|status| self.error(&status))?.into_inner()),
-            Err(_) => Err(unreachable(&self.addr, &format!("no answer within {} s", PATIENCE.as_secs()))),
+            Err(_) => Err(unreachable(&self.addr, &format!("no answer within {} s", TIMEOUT.as_secs()))),
         }
     }
 }

@@ -31,10 +31,10 @@ pub use failover::Failover;
 pub use inspect::Inspector;
 pub use kith_net::{security, transport::TransportKind};
 pub use kith_query::{
-    ANSWER_BYTES_MAX, AggregateAnswer, AggregateQuery, Answered, BATCH_KEYS_MAX, BatchAnswer, BatchKeys,
-    BatchPiece, BatchStream, CacheMode, ComputeAnswer, ComputeAt, ComputeQuery, Page, Proofs, QueryError,
+    ANSWER_BYTES_MAX, AggregateAnswer, AggregateQuery, BATCH_KEYS_MAX, BatchAnswer, BatchKeys, BatchPiece,
+    BatchStream, CacheMode, ComputeAnswer, ComputeAt, ComputeQuery, Page, Proofs, QueryAnswer, QueryError,
     QueryOptions, Question, Reply, Request, Service, StoreShape, StreamFailure, StreamFooter, StreamItem,
-    StreamStatus, Written, parse_hedging,
+    StreamStatus, WriteOutcome, parse_hedging,
 };
 pub use router_client::{ANSWER_GRACE, KnownTypes, RouterClient, topology_of};
 pub use schemas::Schemas;

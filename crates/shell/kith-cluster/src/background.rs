@@ -33,10 +33,10 @@ impl Drop for RunningWork {
     }
 }
 
-/// Waits until no work is under way, for at most `patience`. Returns whether none is.
-pub async fn ended(patience: Duration) -> bool {
+/// Waits until no work is under way, for at most `timeout`. Returns whether none is.
+pub async fn ended(timeout: Duration) -> bool {
     let mut under_way = UNDER_WAY.subscribe();
-    tokio::time::timeout(patience, under_way.wait_for(|under_way| *under_way == 0)).await.is_ok()
+    tokio::time::timeout(timeout, under_way.wait_for(|under_way| *under_way == 0)).await.is_ok()
 }
 
 /// The work ended without a result, because it panicked or the system has no thread for it.

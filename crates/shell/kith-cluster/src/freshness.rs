@@ -52,7 +52,7 @@ impl Freshness {
 
 /// Whether load balancers should avoid a process whose metadata has the age `own`. They should only if another process has
 /// fresh metadata. If none has, all have lost the metadata store, and reads go on.
-pub fn is_behind(own: Duration, others: impl IntoIterator<Item = Duration>) -> bool {
+pub fn should_avoid(own: Duration, others: impl IntoIterator<Item = Duration>) -> bool {
     LEASE_TTL < own && others.into_iter().any(|age| age <= LEASE_TTL)
 }
 
@@ -61,12 +61,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_is_behind_only_if_another_knows_better() {
+    fn a_process_is_avoided_only_if_another_knows_better() {
         let (fresh, stale) = (Duration::from_secs(1), LEASE_TTL + Duration::from_millis(1));
-        assert!(!is_behind(fresh, [fresh, stale]));
-        assert!(is_behind(stale, [stale, fresh]));
-        assert!(!is_behind(stale, [stale]), "all have lost the metadata store: reads go on");
-        assert!(!is_behind(stale, []));
+        assert!(!should_avoid(fresh, [fresh, stale]));
+        assert!(should_avoid(stale, [stale, fresh]));
+        assert!(!should_avoid(stale, [stale]), "all have lost the metadata store: reads go on");
+        assert!(!should_avoid(stale, []));
     }
 
     #[test]

@@ -21,11 +21,11 @@ use tokio_util::sync::CancellationToken;
 const LEASE_INTERVAL: Duration = Duration::from_secs(1);
 /// The time that a starting process waits for the lease of another process with its id to expire. If the other has
 /// died, its lease has expired by then.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 /// The interval at which a starting process checks that lease.
 const LOOK_INTERVAL: Duration = Duration::from_millis(200);
 /// The time limit of a connection attempt; after that, it is unknown whether a process listens at the address.
-const CONNECT_PATIENCE: Duration = Duration::from_millis(500);
+const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The id of a process, and its keys.
 #[derive(Clone, Debug)]
@@ -138,7 +138,7 @@ impl ProcessId {
         metadata: &dyn MetadataStore,
         addr: SocketAddr,
     ) -> Result<(), StartError> {
-        let (addr, until) = (addr.to_string(), Instant::now() + PATIENCE);
+        let (addr, until) = (addr.to_string(), Instant::now() + TIMEOUT);
         loop {
             let Ok(holder) = self.holder(metadata).await else { return Ok(()) };
             match holder.other_than(&addr).await {
@@ -175,7 +175,7 @@ impl Holder {
 /// Whether a process may listen at `addr`. Only a refused connection proves that none does. Without an answer, the
 /// lease decides.
 async fn may_live(addr: &str) -> bool {
-    match timeout(CONNECT_PATIENCE, TcpStream::connect(addr)).await {
+    match timeout(CONNECT_TIMEOUT, TcpStream::connect(addr)).await {
         Ok(Err(error)) => error.kind() != io::ErrorKind::ConnectionRefused,
         _ => true,
     }

@@ -11,7 +11,7 @@ use tonic::{Code, Status};
 /// The most bytes that are requested from a peer at a time. Small requests let a throttle spread the bytes evenly.
 const ASKED_BYTES: usize = 256 << 10;
 /// The time after which a peer that sends nothing is given up.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 /// A request whose connection broke is sent once more, because the peer may have closed an idle connection.
 const TRIES: u32 = 2;
 
@@ -101,6 +101,6 @@ impl Source for PeerSource {
 }
 
 async fn in_time<T>(step: impl Future<Output = Result<T, Status>>) -> Result<T, Status> {
-    let late = |_| Status::deadline_exceeded(format!("the peer sent nothing for {} s", PATIENCE.as_secs()));
-    tokio::time::timeout(PATIENCE, step).await.map_err(late)?
+    let late = |_| Status::deadline_exceeded(format!("the peer sent nothing for {} s", TIMEOUT.as_secs()));
+    tokio::time::timeout(TIMEOUT, step).await.map_err(late)?
 }

@@ -90,8 +90,8 @@ impl Quotas {
     ///
     /// # Errors
     /// The time to wait before the next attempt.
-    pub fn take_behind(&self, store: &str, rates: QuotaRates, keys: u64) -> Result<(), Duration> {
-        self.with(store, rates, |quota, now| quota.admit_behind(keys, now))
+    pub fn take_export(&self, store: &str, rates: QuotaRates, keys: u64) -> Result<(), Duration> {
+        self.with(store, rates, |quota, now| quota.admit_export(keys, now))
     }
 
     /// Charges the keys of a read that another process has admitted.

@@ -156,8 +156,8 @@ fn file_name(graph: &LiveGraphDocument) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use crate::metadata::{
-        CommitOutcome, Condition, EmbeddedMetadata, LeaseId, MetadataError, MetadataStore, Reply, Snapshot,
-        Write, keys, types,
+        CommitOutcome, Condition, EmbeddedMetadata, LeaseId, MetadataError, MetadataFuture, MetadataStore,
+        Snapshot, Write, keys, types,
     };
     use crate::topology::{copy_in, follow};
     use futures::FutureExt;
@@ -178,20 +178,20 @@ mod tests {
     struct Away;
 
     impl MetadataStore for Away {
-        fn read<'a>(&'a self, _: &'a str) -> Reply<'a, Snapshot> {
+        fn read<'a>(&'a self, _: &'a str) -> MetadataFuture<'a, Snapshot> {
             let away = MetadataError::Unavailable { reason: "it is away".to_owned() };
             async move { Err(away) }.boxed()
         }
-        fn commit(&self, _: Vec<Condition>, _: Vec<Write>) -> Reply<'_, CommitOutcome> {
+        fn commit(&self, _: Vec<Condition>, _: Vec<Write>) -> MetadataFuture<'_, CommitOutcome> {
             async { Ok(CommitOutcome::Conflict) }.boxed()
         }
         fn watch(&self, _: &str, _: u64) -> futures::stream::BoxStream<'static, Snapshot> {
             Box::pin(futures::stream::pending())
         }
-        fn lease(&self, _: Duration) -> Reply<'_, LeaseId> {
+        fn lease(&self, _: Duration) -> MetadataFuture<'_, LeaseId> {
             async { Ok(LeaseId(1)) }.boxed()
         }
-        fn keep_alive(&self, _: LeaseId) -> Reply<'_, ()> {
+        fn keep_alive(&self, _: LeaseId) -> MetadataFuture<'_, ()> {
             async { Ok(()) }.boxed()
         }
     }

@@ -13,7 +13,7 @@ use kith_types::ErrorCode;
 use std::{sync::Arc, time::Duration};
 
 /// The bound on every wait; far above what any of them takes, even on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 /// The interval between two checks for an answer.
 const LOOK: Duration = Duration::from_millis(50);
 /// The time to live of leases, which is longer than any wait.
@@ -126,7 +126,7 @@ async fn in_the_end<T, R>(
             tokio::time::sleep(LOOK).await;
         }
     };
-    tokio::time::timeout(PATIENCE, asked).await.unwrap_or_else(|_| panic!("no answer in time: {what}"))
+    tokio::time::timeout(TIMEOUT, asked).await.unwrap_or_else(|_| panic!("no answer in time: {what}"))
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -174,7 +174,7 @@ async fn clusters_in_one_etcd_do_not_meet() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_etcd_refuses_is_told_in_its_words() {
+async fn what_etcd_refuses_is_reported_in_its_words() {
     let etcd = Etcd::start();
     let store = connect(&target(&etcd, "c"));
     let large = vec![Write::put("a", vec![b'x'; 3 << 20])];

@@ -160,13 +160,13 @@ pub struct TrimResult {
 }
 
 /// The result of a call of a [`Database`]: a future of its outcome.
-pub type Reply<'a, T, E = DatabaseError> = BoxFuture<'a, Result<T, E>>;
+pub type DatabaseFuture<'a, T, E = DatabaseError> = BoxFuture<'a, Result<T, E>>;
 
 /// A partition, and what to read of it.
 pub type PartitionQueries = (PartitionId, Vec<RowQuery>);
 
 /// The result of reading the log of a partition.
-pub type LogReply<'a> = Reply<'a, LogPart, LogError>;
+pub type LogFuture<'a> = DatabaseFuture<'a, LogPart, LogError>;
 
 /// The database of one live graph. `tests/contract.rs` checks all implementations.
 ///
@@ -189,7 +189,7 @@ pub trait Database: Send + Sync + 'static {
     /// - [`CommitError::Unknown`] if the outcome is unknown. The caller should then ask for a later term, not repeat
     ///   this request: if the database is replaced by an older copy of itself, the same term could begin in two
     ///   histories.
-    fn begin_term(&self, request: BeginTerm) -> Reply<'_, LogPoint, CommitError>;
+    fn begin_term(&self, request: BeginTerm) -> DatabaseFuture<'_, LogPoint, CommitError>;
 
     /// Writes all parts of `batch` in one transaction, if the log of each of its partitions ends where the part
     /// expects, if all logs contain the places that the batch requires, and if no other object of the graph has a unique
@@ -199,14 +199,14 @@ pub trait Database: Send + Sync + 'static {
     /// # Errors
     /// Except after [`CommitError::Unknown`], nothing was written. To find out what happened in that case, begin a
     /// later term: the batch can then no longer take effect, and the end of the log shows whether it has.
-    fn commit(&self, batch: Batch) -> Reply<'_, (), CommitError>;
+    fn commit(&self, batch: Batch) -> DatabaseFuture<'_, (), CommitError>;
 
     /// Reads rows of several partitions, each with the end of its log, in the order of `parts`. The rows of one partition
     /// come from one snapshot; those of different partitions may come from different ones.
-    fn read_many(&self, parts: Vec<PartitionQueries>) -> Reply<'_, Vec<RowsAt>>;
+    fn read_many(&self, parts: Vec<PartitionQueries>) -> DatabaseFuture<'_, Vec<RowsAt>>;
 
     /// Reads rows of one partition and the end of its log.
-    fn read(&self, partition: PartitionId, queries: Vec<RowQuery>) -> Reply<'_, RowsAt> {
+    fn read(&self, partition: PartitionId, queries: Vec<RowQuery>) -> DatabaseFuture<'_, RowsAt> {
         Box::pin(async move {
             let mut rows = self.read_many(vec![(partition, queries)]).await?;
             rows.pop().ok_or_else(|| DatabaseError::damaged("the database returned no rows"))
@@ -214,14 +214,19 @@ pub trait Database: Send + Sync + 'static {
     }
 
     /// Returns the ends of the logs of these partitions, in the same order.
-    fn points(&self, partitions: Vec<PartitionId>) -> Reply<'_, Vec<LogPoint>>;
+    fn points(&self, partitions: Vec<PartitionId>) -> DatabaseFuture<'_, Vec<LogPoint>>;
 
     /// Reads the changes after `after`, which is a place that the caller has reached. Returns about `bytes_max` bytes
     /// of changes at most, but at least one change if there is any.
-    fn changes(&self, partition: PartitionId, after: LogPoint, bytes_max: usize) -> LogReply<'_>;
+    fn changes(&self, partition: PartitionId, after: LogPoint, bytes_max: usize) -> LogFuture<'_>;
 
     /// Reads at most `limit` objects with ids above `after`. Each page is a snapshot of its own.
-    fn scan_objects(&self, partition: PartitionId, after: Option<u64>, limit: u32) -> Reply<'_, ObjectPage>;
+    fn scan_objects(
+        &self,
+        partition: PartitionId,
+        after: Option<u64>,
+        limit: u32,
+    ) -> DatabaseFuture<'_, ObjectPage>;
 
     /// Reads at most `limit` associations with keys above `after`. Each page is a snapshot of its own.
     fn scan_associations(
@@ -229,11 +234,11 @@ pub trait Database: Send + Sync + 'static {
         partition: PartitionId,
         after: Option<AssociationKey>,
         limit: u32,
-    ) -> Reply<'_, AssociationPage>;
+    ) -> DatabaseFuture<'_, AssociationPage>;
 
     /// Removes old changes and outcomes, as many as fit into one short transaction. The call may be repeated at any
     /// time.
-    fn trim(&self, partition: PartitionId, trim: Trim) -> Reply<'_, TrimResult>;
+    fn trim(&self, partition: PartitionId, trim: Trim) -> DatabaseFuture<'_, TrimResult>;
 
     /// Waits for transactions under way, and closes all connections. Later calls fail as unavailable.
     fn close(&self) -> BoxFuture<'_, ()>;

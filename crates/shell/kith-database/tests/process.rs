@@ -38,7 +38,7 @@ const PORT: &str = "KITH_TEST_DATABASE_PORT";
 /// The number of times that the child is killed.
 const KILLS: u64 = 5;
 /// The time that the process may take to come back.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// In the child, serves until the process is killed.
 #[tokio::test(flavor = "multi_thread")]
@@ -83,7 +83,7 @@ async fn settle(database: &RemoteDatabase, end: LogPoint) -> (bool, LogPoint) {
             }
         }
     };
-    tokio::time::timeout(PATIENCE, settled).await.expect("the process is back")
+    tokio::time::timeout(TIMEOUT, settled).await.expect("the process is back")
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -156,7 +156,7 @@ async fn without_a_connection_nothing_is_written() {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, noticed).await.expect("the connection is lost");
+    tokio::time::timeout(TIMEOUT, noticed).await.expect("the connection is lost");
     let not_there = || async {
         let commit = database.commit(batch(P, end, vec![])).await.expect_err("nobody listens");
         assert!(matches!(commit, CommitError::NotWritten(DatabaseError::Unavailable { .. })), "{commit}");

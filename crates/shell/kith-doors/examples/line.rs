@@ -5,7 +5,7 @@ use futures::{FutureExt, SinkExt, StreamExt, future::BoxFuture};
 use kith_doors::{Backend, ChargedReply, Door, DoorCaller, DoorNames, Stream, spawn};
 use kith_net::server::{bind, connections::Connections, security::Security};
 use kith_query::{
-    Answered, BatchStream, DegreeQuery, GraphAnswer::Degrees, GraphQuery, Operation, QueryError,
+    BatchStream, DegreeQuery, GraphAnswer::Degrees, GraphQuery, Operation, QueryAnswer, QueryError,
     QueryOptions, Question, Reply, Request, Service, StoreShape,
 };
 use kith_session::{Session, SessionSettings};
@@ -59,7 +59,9 @@ async fn answer(line: &str, caller: &mut DoorCaller) -> Result<(String, Option<C
     };
     let reply = caller.call(question, QueryOptions::default()).await?;
     let value = match &*reply {
-        Reply::Graph(Answered { answer: Degrees(degrees), .. }) => degrees[0].map(|it| it.to_string().into()),
+        Reply::Graph(QueryAnswer { answer: Degrees(degrees), .. }) => {
+            degrees[0].map(|it| it.to_string().into())
+        }
         Reply::Values(answer) => caller.text(answer, 0).await?,
         _ => None,
     };

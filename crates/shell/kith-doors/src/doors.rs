@@ -2,7 +2,7 @@
 
 use crate::{Backend, Door, gremlin::Gremlin, resp, spawn};
 use futures::future::join_all;
-use kith_net::server::{self, Bound, ListenError, connections::Connections, security::Security};
+use kith_net::server::{self, BoundListener, ListenError, connections::Connections, security::Security};
 use std::{net::SocketAddr, sync::Arc};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -11,9 +11,9 @@ pub type DoorAt = (SocketAddr, Arc<dyn Door>);
 
 /// Doors that are bound to their ports, but accept no connections yet.
 pub struct Doors {
-    redis: Option<Bound>,
-    gremlin: Option<Bound>,
-    others: Vec<(Bound, Arc<dyn Door>)>,
+    redis: Option<BoundListener>,
+    gremlin: Option<BoundListener>,
+    others: Vec<(BoundListener, Arc<dyn Door>)>,
 }
 
 /// Doors that accept connections.
@@ -30,8 +30,8 @@ impl Doors {
     /// # Errors
     /// [`ListenError`] if the process cannot listen on an address.
     pub async fn bind(
-        redis: Option<Bound>,
-        gremlin: Option<Bound>,
+        redis: Option<BoundListener>,
+        gremlin: Option<BoundListener>,
         others: Vec<DoorAt>,
         connections: &Connections,
     ) -> Result<Self, ListenError> {

@@ -2,10 +2,10 @@
 
 use crate::{Backend, CallerRights, Door, DoorCaller, DoorNames, Stream, bounded::BoundedStream, parting};
 use kith_net::server::{
-    Bound,
+    BoundListener,
     connections::{OpenConnection, farewell},
     hosts::Site,
-    listen::{self, Opening},
+    listen::{self, ConnectionOpening},
     security::{Gate, Need, Security},
 };
 use metrics::{Counter, Gauge, counter, gauge};
@@ -64,7 +64,7 @@ impl Metrics {
 /// Serves `door` on `bound` until `stop` is cancelled, to peers that `security` admits. Returns the tasks of its connections,
 /// which end soon after `stop`.
 pub fn spawn(
-    bound: Bound,
+    bound: BoundListener,
     door: Arc<dyn Door>,
     backend: Arc<dyn Backend>,
     security: &Security,
@@ -156,20 +156,20 @@ impl Listener {
             return self.serve(Box::new(stream), peer, connected, CallerRights::anybody()).await;
         };
         match connected.unless_strange(listen::open(gate, stream, Some(peer), &self.stop)).await? {
-            Opening::Tls(stream, caller) => {
+            ConnectionOpening::Tls(stream, caller) => {
                 if gate.check(&caller, &Need::Known).is_ok() {
                     connected.is_known_now();
                 }
                 let rights = CallerRights::new(Arc::clone(gate), caller, self.names.name);
                 self.serve(stream, peer, connected, rights).await
             }
-            Opening::Clear(stream, _) => {
+            ConnectionOpening::Clear(stream, _) => {
                 listen::count_failure();
                 let client = self.names.client;
                 tracing::warn!(%peer, "{client} does not use TLS, which this port requires: closing its connection");
                 connected.unless_strange(parting::refuse(stream, self.names.tls_required)).await
             }
-            Opening::Closed => Ok(()),
+            ConnectionOpening::Closed => Ok(()),
         }
     }
 

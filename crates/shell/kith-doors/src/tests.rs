@@ -181,7 +181,7 @@ async fn the_end_of_the_process_ends_connections_after_their_answers() {
 }
 
 #[tokio::test]
-async fn who_comes_when_all_places_are_taken_is_told_so_in_words_of_the_door() {
+async fn who_comes_when_all_places_are_taken_learns_so_in_words_of_the_door() {
     let settings = ConnectionSettings { open_max: Some(1), ..ConnectionSettings::default() };
     let (addr, _) = open(settings, &CancellationToken::new()).await;
     let mut first = TcpStream::connect(addr).await.expect("it listens");

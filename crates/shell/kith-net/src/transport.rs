@@ -27,7 +27,7 @@ use std::{
 use tonic::{Response, Status};
 
 /// The future of a node's reply, which every call of a [`Transport`] returns.
-pub type Reply<'a, T, E = Status> = BoxFuture<'a, Result<T, E>>;
+pub type TransportFuture<'a, T, E = Status> = BoxFuture<'a, Result<T, E>>;
 
 /// Carries requests to nodes. Dropping the future cancels the request.
 ///
@@ -35,7 +35,11 @@ pub type Reply<'a, T, E = Status> = BoxFuture<'a, Result<T, E>>;
 /// `Unavailable`.
 pub trait Transport: Send + Sync + 'static {
     /// Sends one evaluation to the node at `addr`.
-    fn evaluate<'a>(&'a self, addr: &'a str, request: v1::EvaluateRequest) -> Reply<'a, v1::EvaluateReply>;
+    fn evaluate<'a>(
+        &'a self,
+        addr: &'a str,
+        request: v1::EvaluateRequest,
+    ) -> TransportFuture<'a, v1::EvaluateReply>;
 
     /// Like [`Transport::evaluate`], but the answer may come in parts. Each part answers the next keys of the request, in
     /// order; the last part is an error or answers the remaining keys. The node stops sending soon after the receiver stops
@@ -47,9 +51,9 @@ pub trait Transport: Send + Sync + 'static {
 
     /// Asks the node at `addr` whether it is healthy. The ping uses the connection that requests use, and opens one if
     /// there is none.
-    fn ping<'a>(&'a self, addr: &'a str, request: v1::PingRequest) -> Reply<'a, v1::PingReply>;
+    fn ping<'a>(&'a self, addr: &'a str, request: v1::PingRequest) -> TransportFuture<'a, v1::PingReply>;
 
-    /// Sends a write to the node at `addr`, at most once. Waits at most `patience` for the reply.
+    /// Sends a write to the node at `addr`, at most once. Waits at most `timeout` for the reply.
     ///
     /// # Errors
     /// [`SendFailure`] says whether the write may have been carried out.
@@ -57,16 +61,16 @@ pub trait Transport: Send + Sync + 'static {
         &'a self,
         addr: &'a str,
         request: v1::GraphWriteRequest,
-        patience: Duration,
-    ) -> Reply<'a, v1::GraphWriteReply, SendFailure>;
+        timeout: Duration,
+    ) -> TransportFuture<'a, v1::GraphWriteReply, SendFailure>;
 
-    /// Delivers one end of a pair to the node at `addr`. Waits at most `patience` for the reply.
+    /// Delivers one end of a pair to the node at `addr`. Waits at most `timeout` for the reply.
     fn deliver<'a>(
         &'a self,
         addr: &'a str,
         request: v1::DeliverRequest,
-        patience: Duration,
-    ) -> Reply<'a, v1::DeliverReply>;
+        timeout: Duration,
+    ) -> TransportFuture<'a, v1::DeliverReply>;
 
     /// Returns the addresses whose connections were lost since the last call and have not been opened again. A transport
     /// that reconnects by itself returns none.
@@ -135,7 +139,11 @@ impl Default for FramedTransport {
 }
 
 impl Transport for FramedTransport {
-    fn evaluate<'a>(&'a self, addr: &'a str, request: v1::EvaluateRequest) -> Reply<'a, v1::EvaluateReply> {
+    fn evaluate<'a>(
+        &'a self,
+        addr: &'a str,
+        request: v1::EvaluateRequest,
+    ) -> TransportFuture<'a, v1::EvaluateReply> {
         async move {
             let micros = request.header.as_ref().map_or(0, |header| header.deadline_us);
             let deadline = (0 < micros).then(|| Duration::from_micros(micros));
@@ -156,7 +164,7 @@ impl Transport for FramedTransport {
         asked.flatten_stream().boxed()
     }
 
-    fn ping<'a>(&'a self, addr: &'a str, request: v1::PingRequest) -> Reply<'a, v1::PingReply> {
+    fn ping<'a>(&'a self, addr: &'a str, request: v1::PingRequest) -> TransportFuture<'a, v1::PingReply> {
         async move { self.frames.ask(addr, Op::Ping, None, &request).await }.boxed()
     }
 
@@ -164,20 +172,20 @@ impl Transport for FramedTransport {
         &'a self,
         addr: &'a str,
         request: v1::GraphWriteRequest,
-        patience: Duration,
-    ) -> Reply<'a, v1::GraphWriteReply, SendFailure> {
-        async move { self.frames.ask_once(addr, Op::Write, patience, &request).await }.boxed()
+        timeout: Duration,
+    ) -> TransportFuture<'a, v1::GraphWriteReply, SendFailure> {
+        async move { self.frames.ask_once(addr, Op::Write, timeout, &request).await }.boxed()
     }
 
     fn deliver<'a>(
         &'a self,
         addr: &'a str,
         request: v1::DeliverRequest,
-        patience: Duration,
-    ) -> Reply<'a, v1::DeliverReply> {
+        timeout: Duration,
+    ) -> TransportFuture<'a, v1::DeliverReply> {
         async move {
-            let asked = self.frames.ask(addr, Op::Deliver, Some(patience), &request);
-            tokio::time::timeout(patience, asked).await.unwrap_or_else(|_| Err(silence(patience)))
+            let asked = self.frames.ask(addr, Op::Deliver, Some(timeout), &request);
+            tokio::time::timeout(timeout, asked).await.unwrap_or_else(|_| Err(silence(timeout)))
         }
         .boxed()
     }
@@ -251,7 +259,11 @@ fn failed(status: Status) -> EvaluateParts {
 }
 
 impl Transport for GrpcTransport {
-    fn evaluate<'a>(&'a self, addr: &'a str, request: v1::EvaluateRequest) -> Reply<'a, v1::EvaluateReply> {
+    fn evaluate<'a>(
+        &'a self,
+        addr: &'a str,
+        request: v1::EvaluateRequest,
+    ) -> TransportFuture<'a, v1::EvaluateReply> {
         async move { Ok(self.client(addr)?.evaluate(request).await?.into_inner()) }.boxed()
     }
 
@@ -259,7 +271,7 @@ impl Transport for GrpcTransport {
         self.in_parts(addr, request)
     }
 
-    fn ping<'a>(&'a self, addr: &'a str, request: v1::PingRequest) -> Reply<'a, v1::PingReply> {
+    fn ping<'a>(&'a self, addr: &'a str, request: v1::PingRequest) -> TransportFuture<'a, v1::PingReply> {
         async move { Ok(self.client(addr)?.ping(request).await?.into_inner()) }.boxed()
     }
 
@@ -267,13 +279,13 @@ impl Transport for GrpcTransport {
         &'a self,
         addr: &'a str,
         request: v1::GraphWriteRequest,
-        patience: Duration,
-    ) -> Reply<'a, v1::GraphWriteReply, SendFailure> {
+        timeout: Duration,
+    ) -> TransportFuture<'a, v1::GraphWriteReply, SendFailure> {
         async move {
             let mut client = self.client(addr).map_err(SendFailure::Unsent)?;
-            match tokio::time::timeout(patience, client.write(request)).await {
+            match tokio::time::timeout(timeout, client.write(request)).await {
                 Ok(reply) => reply.map(Response::into_inner).map_err(SendFailure::after_sending),
-                Err(_) => Err(SendFailure::Lost(silence(patience))),
+                Err(_) => Err(SendFailure::Lost(silence(timeout))),
             }
         }
         .boxed()
@@ -283,13 +295,12 @@ impl Transport for GrpcTransport {
         &'a self,
         addr: &'a str,
         request: v1::DeliverRequest,
-        patience: Duration,
-    ) -> Reply<'a, v1::DeliverReply> {
+        timeout: Duration,
+    ) -> TransportFuture<'a, v1::DeliverReply> {
         async move {
             let mut client = self.client(addr)?;
             let asked = client.deliver(request);
-            let reply =
-                tokio::time::timeout(patience, asked).await.unwrap_or_else(|_| Err(silence(patience)));
+            let reply = tokio::time::timeout(timeout, asked).await.unwrap_or_else(|_| Err(silence(timeout)));
             Ok(reply?.into_inner())
         }
         .boxed()

@@ -38,9 +38,9 @@ impl SendFailure {
     }
 }
 
-/// The error of a caller that has waited for as long as its `patience`.
-pub(crate) fn silence(patience: Duration) -> Status {
-    Status::deadline_exceeded(format!("no answer within {} ms", patience.as_millis()))
+/// The error of a caller that has waited for as long as its `timeout`.
+pub(crate) fn silence(timeout: Duration) -> Status {
+    Status::deadline_exceeded(format!("no answer within {} ms", timeout.as_millis()))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! connections there are. The Gremlin port is tested in `kith-doors`.
 
 use kith_net::server::{
-    self, Addresses, Bound, FrontPage,
+    self, Addresses, BoundListener, FrontPage,
     connections::{ConnectionSettings, Connections},
     http::{self, Readiness},
     security::Security,
@@ -43,7 +43,7 @@ impl Process {
             let bind = async |connections| {
                 let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
                 let addr = listener.local_addr().expect("an address");
-                Bound { addr, listener, local: None, connections }
+                BoundListener { addr, listener, local: None, connections }
             };
             let grpc =
                 server::bind("127.0.0.1:0".parse().expect("an address"), &connections).await.expect("a port");

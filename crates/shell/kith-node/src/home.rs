@@ -18,7 +18,7 @@ pub(super) type LossReceiver = oneshot::Receiver<DataDirError>;
 pub(super) fn watch(
     data: &Arc<DataDir>,
     held: Arc<HeldStores>,
-    doctor: Arc<FileHealth>,
+    file_health: Arc<FileHealth>,
     stop: CancellationToken,
 ) -> LossReceiver {
     let (sender, lost) = oneshot::channel();
@@ -35,7 +35,7 @@ pub(super) fn watch(
                 Ok(remade) => {
                     seen = remade;
                     tracing::error!(%path, "the data directory was removed while this node was running: created it again; its files are fetched again");
-                    held.open.readers().iter().for_each(|((store, _), _)| doctor.suspect(store));
+                    held.open.readers().iter().for_each(|((store, _), _)| file_health.suspect(store));
                 }
                 Err(error @ DataDirError::Io { .. }) => {
                     tracing::error!(%error, source = std::error::Error::source(&error).map(ToString::to_string), "the data directory cannot be made again");

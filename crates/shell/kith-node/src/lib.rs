@@ -18,7 +18,7 @@
 //! - `node` puts the parts together; begin there to add one. `home` and `disk` watch the data directory, and `counts` names
 //!   the metrics.
 //!
-//! What may become of a version is decided in `kith-topology`, what a leader does in `kith-live`, and how fast files may
+//! The fate of a version is decided in `kith-topology`, what a leader does in `kith-live`, and how fast files may
 //! move in `kith-routing`. This crate carries the decisions out: it has the tasks, files, sockets and clocks.
 
 mod counts;

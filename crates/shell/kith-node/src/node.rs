@@ -230,7 +230,7 @@ fn evaluator(
         load: Arc::new(LoadCounter::new(Instant::now())),
         quotas: quota::NodeQuotas::start(options.node, topology.clone(), stop.clone()),
         topology,
-        doctor: Arc::default(),
+        file_health: Arc::default(),
         reads: Arc::default(),
         live,
         evaluate_seconds: metrics::histogram!("kith_node_evaluate_seconds"),
@@ -239,7 +239,7 @@ fn evaluator(
 
 /// Serves gRPC and frames.
 fn answer(
-    bound: server::Bound,
+    bound: server::BoundListener,
     evaluator: &Arc<Evaluator>,
     options: &NodeOptions,
     stop: CancellationToken,
@@ -297,13 +297,13 @@ fn look_after(
     metadata: Arc<dyn MetadataStore>,
     stop: &CancellationToken,
 ) -> home::LossReceiver {
-    let Evaluator { node, held, topology, doctor, reads, .. } = evaluator;
-    let lost = home::watch(data, Arc::clone(held), Arc::clone(doctor), stop.clone());
+    let Evaluator { node, held, topology, file_health, reads, .. } = evaluator;
+    let lost = home::watch(data, Arc::clone(held), Arc::clone(file_health), stop.clone());
     let pacer = pace::Pacer { node: *node, reads: Arc::clone(reads), held: Arc::clone(held) };
     pacer.start(options.fetch_p99, stop.clone());
     let scrubber = scrub::Scrubber {
         node: *node,
-        doctor: Arc::clone(doctor),
+        file_health: Arc::clone(file_health),
         held: Arc::clone(held),
         topology: topology.clone(),
         stop: stop.clone(),

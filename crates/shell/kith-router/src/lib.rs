@@ -17,7 +17,7 @@
 //! `serve` does not know `admin`, and a cache does not know the requests that use it. Rights are checked
 //! before the pipeline (`kith_net::server::security`). Decisions are in other crates: `kith-routing` chooses nodes and
 //! moves partitions, `kith-cache` chooses what is fetched and evicted, and `kith-topology` says which version is served.
-//! What remains here reads clocks, opens connections and writes metadata, so its tests are mostly whole clusters
+//! The rest, which is here, reads clocks, opens connections and writes metadata, so its tests are mostly whole clusters
 //! (`crates/top/kith/tests/system`).
 //!
 //! To add a setting, begin with [`RouterSettings`]. To add a step that all requests take, begin with `serve::pipeline`. To
@@ -187,7 +187,7 @@ impl Router {
 }
 
 fn answer(
-    bound: server::Bound,
+    bound: server::BoundListener,
     graph: Arc<serve::GraphServer>,
     admin: Admin,
     security: &Security,

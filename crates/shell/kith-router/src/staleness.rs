@@ -7,7 +7,7 @@ use crate::{
 };
 use futures::future::join_all;
 use kith_cluster::{
-    freshness::{Freshness, is_behind},
+    freshness::{Freshness, should_avoid},
     topology::TopologyReceiver,
 };
 use kith_net::{security::Dialer, server::http::Readiness};
@@ -58,7 +58,7 @@ impl Watch {
             _ => {}
         }
         let others = if is_stale { self.others().await } else { Vec::new() };
-        self.readiness.set_behind(is_behind(age, others));
+        self.readiness.set_stale(should_avoid(age, others));
         is_stale
     }
 

@@ -195,7 +195,7 @@ mod tests {
     use anyhow::Context;
 
     #[test]
-    fn the_help_of_the_cause_is_told_with_the_whole_message() {
+    fn the_help_of_the_cause_is_reported_with_the_whole_message() {
         let error = Err::<(), _>(Failure::new(ErrorCode::CannotWrite, "no space left", "free some"))
             .context("publish graph v");
         let report = ErrorReport::of(&error.unwrap_err());
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_context_says_already_is_told_once() {
+    fn what_the_context_says_already_is_reported_once() {
         let error = Err::<(), _>(Failure::new(ErrorCode::CannotWrite, "no space left", ""))
             .context("no space left on node 3");
         assert_eq!(ErrorReport::of(&error.unwrap_err()).message(), "no space left on node 3");

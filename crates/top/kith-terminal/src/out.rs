@@ -12,13 +12,13 @@ use std::{
 pub type Writer = Box<dyn Write + Send>;
 
 /// Standard output, or a file that gets its name when it is complete.
-pub struct Out {
+pub struct ExportOutput {
     path: PathBuf,
     /// The temporary name of the file; `None`: standard output.
     partial: Option<PathBuf>,
 }
 
-impl Out {
+impl ExportOutput {
     /// Returns the output for a path; `-` is standard output.
     pub fn open(path: &Path) -> Self {
         if path.as_os_str() == "-" {

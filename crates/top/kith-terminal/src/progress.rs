@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_to_wait_is_told_at_once() {
+    fn what_is_not_to_wait_is_reported_at_once() {
         let mut line = ProgressLine { bar: None, ..ProgressLine::new() };
         let standing = StageProgress { done: 1, total: 2, detail: String::new() };
         line.enter("publishing");

@@ -9,7 +9,7 @@ pub mod plan;
 pub mod stores;
 pub mod values;
 
-pub use fit::{filled, fitted, fitted_and_told, screen_width, wrapped};
+pub use fit::{filled, fitted, fitted_with_note, screen_width, wrapped};
 
 pub use crate::units::{bytes, count, date, micros, plural, time};
 

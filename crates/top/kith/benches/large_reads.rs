@@ -53,7 +53,7 @@ const SIZES: [(usize, usize); 3] = [(1, 4_000), (100, 400), (1_000, 60)];
 const IN_FLIGHT: [usize; 2] = [1, 16];
 
 fn main() {
-    if rig::gather::serve_if_told() {
+    if rig::gather::serve_if_started_for_it() {
         return;
     }
     let runtime = Runtime::new().expect("a runtime");

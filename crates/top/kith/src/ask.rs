@@ -4,7 +4,7 @@ use crate::{
     connect::{self, TargetFlags},
     failure::Exit,
     output::{self, Format},
-    reply::Answer,
+    reply::GraphReply,
     table,
 };
 use kith_client::Service;
@@ -33,10 +33,10 @@ pub async fn ask(target: &TargetFlags, format: Format, question: &GraphLine) -> 
 ///
 /// # Errors
 /// If the service does not answer the question.
-pub async fn answer(service: &dyn Service, question: &GraphLine) -> anyhow::Result<Answer> {
+pub async fn answer(service: &dyn Service, question: &GraphLine) -> anyhow::Result<GraphReply> {
     let (query, options) = (question.query(), question.query_options());
     let answered = service.query(&question.options.graph, &query, &options).await?;
-    Ok(Answer::new(question, answered)?)
+    Ok(GraphReply::new(question, answered)?)
 }
 
 #[cfg(test)]

@@ -12,8 +12,9 @@ use crate::{
 use clap::Args;
 use kith_client::{BATCH_KEYS_MAX, Service};
 use kith_query::line::{
-    AggregateFields, At, BucketFields, ByBucketFields, ByValueFields, ComputeFields, CountFields,
-    KeyEncoding, ReadOptions, StoreKeys, StoreLine, TopKFields, VectorFields, predicate_of, single_precision,
+    AggregateFields, BucketFields, ByBucketFields, ByValueFields, ComputeFields, ComputeLocation,
+    CountFields, KeyEncoding, ReadOptions, StoreKeys, StoreLine, TopKFields, VectorFields, predicate_of,
+    single_precision,
 };
 use kith_schema::compute::Bucket;
 use kith_terminal::keys::read_keys;
@@ -83,7 +84,7 @@ struct RecordFlags {
     key_encoding: Option<KeyEncoding>,
     /// Where to compute
     #[arg(long, value_enum, default_value_t, value_name = "WHERE")]
-    at: At,
+    at: ComputeLocation,
     #[command(flatten)]
     options: ReadOptions,
 }

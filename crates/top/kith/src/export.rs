@@ -7,7 +7,7 @@ use crate::{
     connect::{self, TargetFlags},
     failure::{Exit, Failure},
     names::graph_name,
-    out::{Out, Writer, closed_or},
+    out::{ExportOutput, Writer, closed_or},
     output::{self, Format},
     table::{count, plural},
 };
@@ -28,7 +28,7 @@ use std::{
 };
 
 /// The time for which to keep asking the replicas of a partition while none of them answers.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// The pause before the replicas are asked again.
 const PAUSE: Duration = Duration::from_millis(500);
 
@@ -73,7 +73,7 @@ pub async fn run(target: &TargetFlags, format: Format, flags: ExportFlags) -> an
     let topology = Topology::from_document(Arc::new(document)).context("read the cluster's topology")?;
     let graph = Arc::clone(topology.graph(&flags.graph)?);
     let has_fields = has_fields(&graph, &flags)?;
-    let out = Out::open(&flags.out);
+    let out = ExportOutput::open(&flags.out);
     let mut export = Export {
         dialer: router.dialer().clone(),
         topology,
@@ -197,7 +197,7 @@ impl Export {
                     Err(error) => return Err(error.into()),
                 }
             }
-            if PATIENCE <= started.elapsed() {
+            if TIMEOUT <= started.elapsed() {
                 return Err(last.map_or_else(no_replica, anyhow::Error::from));
             }
             tokio::time::sleep(PAUSE).await;

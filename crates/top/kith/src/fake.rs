@@ -2,7 +2,7 @@
 
 use futures::{FutureExt, future::BoxFuture};
 use kith_client::{
-    Answered, BatchAnswer, BatchKeys, BatchPiece, BatchStream, QueryError, QueryOptions, Question, Reply,
+    BatchAnswer, BatchKeys, BatchPiece, BatchStream, QueryAnswer, QueryError, QueryOptions, Question, Reply,
     Request, Service, StoreShape, StreamFailure, StreamFooter, StreamItem, StreamStatus,
 };
 use kith_live::{CompletedWrite, ListedAssociation, ObjectAnswer, Ticket};
@@ -10,8 +10,8 @@ use kith_operators::{EdgePosition, Network, RecordsOver};
 use kith_query::{
     AssociationsAnswer, CommonAnswer, CommonQuery, ConnectionsQuery, DegreeQuery, DistanceQuery, EdgeColumn,
     EdgeCursor, EdgesAnswer, EdgesQuery, GraphAnswer, GraphQuery, NetworkAnswer, NetworkQuery, NetworkReturn,
-    ObjectGetQuery, Operation, OperationError, Outlet, PathAnswer, PathQuery, Served, ServedState, Want,
-    Written, driven,
+    ObjectGetQuery, Operation, OperationError, Outlet, PathAnswer, PathQuery, ServedGraph, ServedState, Want,
+    WriteOutcome, driven,
 };
 use kith_schema::ColumnNumber;
 use kith_schema::{KeyType, ValueType};
@@ -28,7 +28,7 @@ const STRANGER: u64 = 100_000;
 pub struct Fake;
 
 impl Fake {
-    fn answer(graph: &str, query: &GraphQuery, options: &QueryOptions) -> Result<Answered, QueryError> {
+    fn answer(graph: &str, query: &GraphQuery, options: &QueryOptions) -> Result<QueryAnswer, QueryError> {
         if graph == "missing" {
             return Err(
                 LookupError::UnknownGraph { name: graph.to_owned(), known: vec!["v".to_owned()] }.into()
@@ -39,11 +39,11 @@ impl Fake {
         if let GraphAnswer::Ids(ids) | GraphAnswer::Common(CommonAnswer::Ids(ids)) = &mut answer {
             options.page.cut(ids);
         }
-        Ok(Answered {
+        Ok(QueryAnswer {
             answer,
             complete: missing.is_empty(),
             missing_partitions: missing,
-            served: vec![Served { name: graph.to_owned(), state: ServedState::Version(1) }],
+            served: vec![ServedGraph { name: graph.to_owned(), state: ServedState::Version(1) }],
             profile: options.profile.then(profile),
         })
     }
@@ -260,7 +260,7 @@ impl Service for Fake {
             Question::Values { store, keys } => Ok(Reply::Values(Fake::values(store, keys))),
             Question::Write { .. } => {
                 let done = CompletedWrite { id: 5, version: 7, existed: true };
-                Ok(Reply::Written(Written { done, ticket: Ticket::new(9), profile: None }))
+                Ok(Reply::Written(WriteOutcome { done, ticket: Ticket::new(9), profile: None }))
             }
             Question::Shape { .. } => {
                 Ok(Reply::Shape(StoreShape { key: KeyType::String, value: ValueType::Text }))

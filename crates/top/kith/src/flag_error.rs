@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_number_is_told_with_what_was_expected() {
+    fn a_wrong_number_is_reported_with_what_was_expected() {
         let message = error("kith store swap s one");
         assert_eq!(
             message,

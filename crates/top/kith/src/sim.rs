@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_cannot_be_written_is_told_with_its_cause() {
+    fn a_folder_that_cannot_be_written_is_reported_with_its_cause() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let error = run(Format::Table, flags("7b", file.path().to_owned())).unwrap_err();
         let text = crate::failure::ErrorReport::of(&error).text(false);

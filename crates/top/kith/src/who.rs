@@ -21,7 +21,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_has_no_name_is_told_by_number() {
+    fn who_has_no_name_is_reported_by_number() {
         let variables = |set: &'static [(&str, &str)]| {
             move |name: &str| {
                 set.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())

@@ -360,7 +360,7 @@ fn the_first_block_that_fails_is_named_with_its_line_command_and_output() {
 }
 
 #[test]
-fn a_block_is_skipped_only_for_a_reason_which_is_told() {
+fn a_block_is_skipped_only_for_a_reason_which_is_reported() {
     let (output, succeeded) = blocks_of("\n```sh skip=\"needs Spark\"\nfalse\n```\n");
     assert!(succeeded && output.contains(":2: needs Spark") && output.contains("0 blocks run"), "{output}");
     for without in [

@@ -61,7 +61,7 @@ pub enum VersionMisfit {
 }
 
 impl VersionMisfit {
-    /// What its user can do.
+    /// The advice to the user.
     pub fn help(&self) -> &'static str {
         match self {
             VersionMisfit::Incompatible(_) => {

@@ -29,7 +29,7 @@ fn refusal(old: &[&str], new: &[&str]) -> String {
 }
 
 #[test]
-fn allowed_changes_are_told() {
+fn allowed_changes_are_reported() {
     let old = schema(&["a:i32", "b:text", "c:f32", "d:bool"]);
     let new = schema(&["c:f64", "a:i64", "d:bool ?", "e:text ?", "f:i32 =4"]);
     let changes: Vec<String> = compatible(&old, &new).unwrap().iter().map(ToString::to_string).collect();

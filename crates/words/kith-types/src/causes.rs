@@ -39,7 +39,7 @@ mod tests {
     }
 
     #[test]
-    fn causes_follow_the_message_and_are_told_once() {
+    fn causes_follow_the_message_and_are_reported_once() {
         let denied = || Some(Box::new(Step("permission denied", None)));
         let file = Some(Box::new(Step("read manifest.json", denied())));
         assert_eq!(with_causes(&Step("fetch", file)), "fetch: read manifest.json: permission denied");

@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_of_a_wrong_name_is_bounded() {
+    fn what_is_said_of_a_wrong_name_is_bounded() {
         let error = check_store_name(&"/".repeat(1 << 20)).unwrap_err().to_string();
         assert!(error.len() < 300, "{}", error.len());
     }

@@ -15,13 +15,13 @@ use std::rc::Rc;
 use std::time::Duration;
 
 /// The time for which a client tries to write before it gives up.
-const WRITE_PATIENCE: Duration = Duration::from_secs(2);
-/// The time beyond the rest of [`WRITE_PATIENCE`] that a client waits for the answer to a write that it has sent.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(2);
+/// The time beyond the rest of [`WRITE_TIMEOUT`] that a client waits for the answer to a write that it has sent.
 const ANSWER_GRACE: Duration = Duration::from_millis(500);
 /// The time that a client waits for news of leaders before it sends a write again that no leader accepted.
 const LEADER_WAIT: Duration = Duration::from_millis(20);
 /// The time that a client waits for the answer to a read.
-const READ_PATIENCE: Duration = Duration::from_secs(2);
+const READ_TIMEOUT: Duration = Duration::from_secs(2);
 /// The maximum delay of a write request whose connection broke, in milliseconds.
 const LATE_MS: u64 = 4_000;
 /// The maximum number of times that a client sends a write with a write id while its outcome is unknown.
@@ -170,7 +170,7 @@ impl World {
         self.after(delay, move |world| {
             world.arrive(index, move |world, me| world.read_arrives(me, asked, giver));
         });
-        let answer = self.within(READ_PATIENCE, answer).await??;
+        let answer = self.within(READ_TIMEOUT, answer).await??;
         self.back().await?;
         Some(answer)
     }
@@ -218,7 +218,7 @@ impl World {
 
     /// Sends a write to the leader of its partition, as `kith-session/src/session/write.rs` does.
     async fn send_write(self: &Shared, write: &Write) -> Result<kith_live::WriteAnswer, Unwritten> {
-        let deadline = self.now() + WRITE_PATIENCE;
+        let deadline = self.now() + WRITE_TIMEOUT;
         let partition = ordering_partition(write, &self.types, self.count);
         let Ok(partition) = partition else { return Err(Unwritten::Nothing(None)) };
         let router = self.below(self.routers.borrow().len() as u64) as usize;
@@ -242,7 +242,7 @@ impl World {
         self: &Shared,
         index: usize,
         write: &Write,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<kith_live::WriteAnswer, Unwritten> {
         if self.now() < Timestamp(self.config.faults_end) && self.one_in(16) {
             // The connection breaks, but the request still arrives much later, perhaps after the client has repeated it.
@@ -255,7 +255,7 @@ impl World {
             return Err(Unwritten::Lost);
         }
         let Some(delay) = self.hop() else {
-            self.sleep(patience).await;
+            self.sleep(timeout).await;
             return Err(Unwritten::Lost);
         };
         let (giver, answer) = promise(&self.wakes);
@@ -266,10 +266,10 @@ impl World {
             refuses.give(!is_up);
             world.arrive(index, move |world, me| world.write_arrives(me, write, giver));
         });
-        if self.within(patience, refused).await.flatten() == Some(true) {
+        if self.within(timeout, refused).await.flatten() == Some(true) {
             return Err(Unwritten::Nothing(None));
         }
-        let answer = self.within(patience, answer).await.flatten().ok_or(Unwritten::Lost)?;
+        let answer = self.within(timeout, answer).await.flatten().ok_or(Unwritten::Lost)?;
         self.back().await.ok_or(Unwritten::Lost)?;
         answer.map_err(|error| Unwritten::Nothing(Some(error)))
     }

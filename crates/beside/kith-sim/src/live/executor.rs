@@ -137,9 +137,9 @@ impl World {
         Sleep { world: self, until: self.now() + time, is_set: false }
     }
 
-    /// Waits for a future, but not for longer than `patience`. Returns `None` if the time is over.
-    pub(super) fn within<F: Future + Unpin>(&self, patience: Duration, future: F) -> TimedFuture<'_, F> {
-        TimedFuture { sleep: self.sleep(patience), future }
+    /// Waits for a future, but not for longer than `timeout`. Returns `None` if the time is over.
+    pub(super) fn within<F: Future + Unpin>(&self, timeout: Duration, future: F) -> TimedFuture<'_, F> {
+        TimedFuture { sleep: self.sleep(timeout), future }
     }
 }
 

@@ -153,7 +153,7 @@ impl World {
         client::finish(&world);
         world.run_until(faults_end + SETTLES_WITHIN + LAST_WITHIN);
         let mut truth = world.truth.borrow_mut();
-        truth.check_told(&world.database.borrow());
+        truth.check_answers(&world.database.borrow());
         if world.last_left.get() != 0 {
             truth.fault(format!("{} of the last reads and writes did not end", world.last_left.get()));
         }

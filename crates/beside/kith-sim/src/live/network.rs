@@ -7,7 +7,7 @@ use rand::RngExt;
 use std::time::Duration;
 
 /// The time that a caller waits for the database.
-pub(super) const DATABASE_PATIENCE: Duration = Duration::from_secs(1);
+pub(super) const DATABASE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The current state of the network.
 #[derive(Clone, Copy, Debug, Default)]
@@ -64,7 +64,7 @@ impl World {
         call: impl FnOnce(&mut Database, &mut Truth, Timestamp) -> T + 'static,
     ) -> Result<T, Fault> {
         let Some(delay) = self.hop() else {
-            self.sleep(DATABASE_PATIENCE).await;
+            self.sleep(DATABASE_TIMEOUT).await;
             return Err(Fault::Lost);
         };
         let (giver, answer) = promise(&self.wakes);
@@ -81,10 +81,10 @@ impl World {
             match world.hop() {
                 Some(delay) => world.after(delay, move |_| giver.give(result)),
                 // The connection hangs.
-                None => world.after(DATABASE_PATIENCE, move |_| drop(giver)),
+                None => world.after(DATABASE_TIMEOUT, move |_| drop(giver)),
             }
         });
-        let result = self.within(DATABASE_PATIENCE, answer).await.flatten();
+        let result = self.within(DATABASE_TIMEOUT, answer).await.flatten();
         // The caller's process may have been frozen since the answer came, and the connection may have broken meanwhile.
         let is_broken = connection != self.database.borrow().replaced;
         result.filter(|_| !is_broken).unwrap_or(Err(Fault::Lost))

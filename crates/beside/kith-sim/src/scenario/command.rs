@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_and_clauses_are_told_apart() {
+    fn words_and_clauses_are_distinguished() {
         let command = Command::new("ask p0 p1, partial, deadline 30ms");
         assert_eq!(command.words, ["ask", "p0", "p1"]);
         assert_eq!(command.value("deadline"), Ok(Some("30ms")));

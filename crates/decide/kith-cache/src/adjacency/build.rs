@@ -10,7 +10,7 @@
 //! history that the database has lost.
 
 use super::Progress;
-use super::state::{Fact, State};
+use super::state::{AdjacencyState, Fact};
 use kith_live::{AssociationKey, Change, TypeId};
 use kith_types::{LogPoint, PartitionId, Position, Term};
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,7 +24,7 @@ pub struct Build {
     /// The number of this build among all builds. Only the newest build of a partition can be installed.
     pub(super) number: u64,
     skipped: BTreeSet<TypeId>,
-    state: State,
+    state: AdjacencyState,
     objects: Cursor<u64>,
     associations: Cursor<AssociationKey>,
     /// For each term, the greatest position at which a page was read.
@@ -34,7 +34,7 @@ pub struct Build {
 
 /// The next need of a build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
+pub enum BuildNeed {
     /// A page of objects with ids above this one. Pass it to [`Build::objects`].
     Objects {
         /// The last id of the page before; `None` for the first page.
@@ -89,7 +89,7 @@ impl Build {
     pub(super) fn new(partition: PartitionId, number: u64, skipped: BTreeSet<TypeId>) -> Self {
         let (objects, associations) =
             (Cursor { last: None, done: false }, Cursor { last: None, done: false });
-        let (state, pages) = (State::default(), BTreeMap::new());
+        let (state, pages) = (AdjacencyState::default(), BTreeMap::new());
         Self { partition, number, skipped, state, objects, associations, pages, applied: None }
     }
 
@@ -110,23 +110,23 @@ impl Build {
 
     /// Returns what to read next. Changes come before pages, so that the build never needs more of the log than was
     /// written since its last page.
-    pub fn next(&self) -> Next {
+    pub fn next(&self) -> BuildNeed {
         let until = self.pages.iter().next_back().map(|(&term, &position)| LogPoint { term, position });
         match (self.applied, until) {
-            (Some(after), Some(until)) if after < until => Next::Changes { after, until },
+            (Some(after), Some(until)) if after < until => BuildNeed::Changes { after, until },
             _ => self.next_page(),
         }
     }
 
     /// Returns the page to read next, if any is left. The caller may read pages before the changes that [`Build::next`]
     /// asks for, as long as the log keeps those changes.
-    pub fn next_page(&self) -> Next {
+    pub fn next_page(&self) -> BuildNeed {
         if !self.objects.done {
-            Next::Objects { after: self.objects.last }
+            BuildNeed::Objects { after: self.objects.last }
         } else if !self.associations.done {
-            Next::Associations { after: self.associations.last }
+            BuildNeed::Associations { after: self.associations.last }
         } else {
-            Next::Nothing
+            BuildNeed::Nothing
         }
     }
 
@@ -204,9 +204,9 @@ impl Build {
     }
 
     /// Returns the built state and its point, if the build is complete.
-    pub(super) fn finish(self) -> Option<(State, BTreeSet<TypeId>, LogPoint)> {
+    pub(super) fn finish(self) -> Option<(AdjacencyState, BTreeSet<TypeId>, LogPoint)> {
         match self.next() {
-            Next::Nothing => self.applied.map(|applied| (self.state, self.skipped, applied)),
+            BuildNeed::Nothing => self.applied.map(|applied| (self.state, self.skipped, applied)),
             _ => None,
         }
     }

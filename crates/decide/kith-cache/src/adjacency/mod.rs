@@ -75,7 +75,7 @@ mod types;
 mod undo;
 
 pub use crate::live::Progress;
-pub use build::{Build, BuildError, Next};
+pub use build::{Build, BuildError, BuildNeed};
 pub use graph::{Adjacency, ClosedLists, InstallError};
 pub use reader::AdjacencyReader;
 

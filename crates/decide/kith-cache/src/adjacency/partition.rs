@@ -1,6 +1,6 @@
 //! The adjacency of one partition, which follows the log and can be read as of any recent point.
 
-use super::state::{Fact, State};
+use super::state::{AdjacencyState, Fact};
 use super::types::Lists;
 use super::undo::{Undo, UndoPart, amend};
 use super::{AdjacencyOptions, Progress, Window};
@@ -12,7 +12,7 @@ use std::ops::RangeInclusive;
 /// All lists of one partition.
 #[derive(Debug)]
 pub(super) struct PartitionAdjacency {
-    state: State,
+    state: AdjacencyState,
     /// Types whose associations are not kept.
     skipped: BTreeSet<TypeId>,
     applied: LogPoint,
@@ -30,7 +30,7 @@ pub(super) enum UnreadableReason {
 
 /// The parameters of a read: lists of these types as of a point.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Reading<'a> {
+pub(super) struct ReadParameters<'a> {
     pub(super) at: LogPoint,
     pub(super) lists: Lists,
     /// The types whose associations make their id1 a member.
@@ -40,7 +40,7 @@ pub(super) struct Reading<'a> {
 impl PartitionAdjacency {
     /// Returns a partition in its state at `at`. No earlier point can be read.
     pub(super) fn new(
-        state: State,
+        state: AdjacencyState,
         skipped: BTreeSet<TypeId>,
         at: LogPoint,
         options: AdjacencyOptions,
@@ -147,7 +147,7 @@ impl PartitionAdjacency {
         if readable { Ok(()) } else { Err(UnreadableReason::Point(self.window())) }
     }
 
-    fn check_reading(&self, reading: &Reading<'_>) -> Result<(), UnreadableReason> {
+    fn check_reading(&self, reading: &ReadParameters<'_>) -> Result<(), UnreadableReason> {
         self.check(reading.at)?;
         if reading.lists.iter().any(|kind| self.skipped.contains(&kind)) {
             return Err(UnreadableReason::Skipped);
@@ -159,7 +159,7 @@ impl PartitionAdjacency {
     /// in the graph.
     pub(super) fn list(
         &self,
-        reading: &Reading<'_>,
+        reading: &ReadParameters<'_>,
         id: u64,
         out: &mut Vec<u64>,
     ) -> Result<bool, UnreadableReason> {
@@ -173,14 +173,22 @@ impl PartitionAdjacency {
     }
 
     /// Whether an id has an association with itself, which is in none of its lists.
-    pub(super) fn is_with_itself(&self, reading: &Reading<'_>, id: u64) -> Result<bool, UnreadableReason> {
+    pub(super) fn is_with_itself(
+        &self,
+        reading: &ReadParameters<'_>,
+        id: u64,
+    ) -> Result<bool, UnreadableReason> {
         self.check_reading(reading)?;
         Ok(reading.lists.iter().any(|kind| self.was_with_itself(kind, id, reading.at)))
     }
 
     /// Returns the length of the list of an id; if two lists are read, the sum of both lengths. `None` if the id is not
     /// in the graph.
-    pub(super) fn length(&self, reading: &Reading<'_>, id: u64) -> Result<Option<usize>, UnreadableReason> {
+    pub(super) fn length(
+        &self,
+        reading: &ReadParameters<'_>,
+        id: u64,
+    ) -> Result<Option<usize>, UnreadableReason> {
         self.check_reading(reading)?;
         let length = reading.lists.iter().map(|kind| self.len_at(kind, id, reading.at)).sum();
         Ok((0 < length || self.is_member(reading, id)).then_some(length))
@@ -189,7 +197,7 @@ impl PartitionAdjacency {
     /// Appends every id1 whose list contains `id2` to `out`; if two lists are read, one result after the other.
     pub(super) fn postings(
         &self,
-        reading: &Reading<'_>,
+        reading: &ReadParameters<'_>,
         id2: u64,
         out: &mut Vec<u64>,
     ) -> Result<(), UnreadableReason> {
@@ -215,8 +223,8 @@ impl PartitionAdjacency {
         out: &mut Vec<u64>,
     ) -> Result<(), UnreadableReason> {
         self.check(at)?;
-        let was = |places, was: &dyn Fn(UndoPart) -> bool| {
-            self.changed(places, at).map(|part| (part.id(), was(part))).collect()
+        let was = |range, was: &dyn Fn(UndoPart) -> bool| {
+            self.changed(range, at).map(|part| (part.id(), was(part))).collect()
         };
         let was_there = |part: UndoPart| self.undo.at(part, at).into_values().any(|was| was);
         amend(self.state.objects.parts(), was(UndoPart::objects(), &was_there), out);
@@ -232,7 +240,7 @@ impl PartitionAdjacency {
         Ok(())
     }
 
-    fn is_member(&self, reading: &Reading<'_>, id: u64) -> bool {
+    fn is_member(&self, reading: &ReadParameters<'_>, id: u64) -> bool {
         let at = reading.at;
         self.was(UndoPart::Object(id), id, at, self.state.objects.contains(id))
             || reading
@@ -261,7 +269,7 @@ impl PartitionAdjacency {
         if at == self.applied { Default::default() } else { self.undo.at(part, at) }
     }
 
-    fn changed(&self, places: RangeInclusive<UndoPart>, at: LogPoint) -> impl Iterator<Item = UndoPart> {
-        self.undo.changed(places, at)
+    fn changed(&self, range: RangeInclusive<UndoPart>, at: LogPoint) -> impl Iterator<Item = UndoPart> {
+        self.undo.changed(range, at)
     }
 }

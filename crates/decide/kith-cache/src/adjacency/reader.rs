@@ -1,6 +1,6 @@
 //! Reads several partitions, each at a fixed point.
 
-use super::partition::{PartitionAdjacency, Reading, UnreadableReason};
+use super::partition::{PartitionAdjacency, ReadParameters, UnreadableReason};
 use super::types::{EdgeTypes, Lists};
 use super::{Window, lock};
 use kith_schema::{
@@ -43,10 +43,10 @@ impl AdjacencyReader {
         &self,
         partition: PartitionId,
         lists: Lists,
-        read: impl FnOnce(&PartitionAdjacency, &Reading<'_>) -> Result<T, UnreadableReason>,
+        read: impl FnOnce(&PartitionAdjacency, &ReadParameters<'_>) -> Result<T, UnreadableReason>,
     ) -> Result<T, SourceError> {
         let pinned = self.partitions.get(&partition).ok_or(SourceError::NotOwner { partition })?;
-        let reading = Reading { at: pinned.at, lists, joining: self.types.joining() };
+        let reading = ReadParameters { at: pinned.at, lists, joining: self.types.joining() };
         read(&lock::read(&pinned.adjacency), &reading).map_err(|error| error.of(partition, pinned.at))
     }
 

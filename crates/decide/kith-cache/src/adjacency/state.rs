@@ -26,10 +26,10 @@ impl Fact {
 
 /// The objects and associations of one partition.
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(super) struct AdjacencyState {
     pub(super) objects: SortedIds,
     lists: BTreeMap<TypeId, Lists>,
-    /// The number of associations, for [`State::bytes`].
+    /// The number of associations, for [`AdjacencyState::bytes`].
     associations: u64,
 }
 
@@ -74,7 +74,7 @@ impl Lists {
     }
 }
 
-impl State {
+impl AdjacencyState {
     /// Returns the associations of a type, if there are any.
     pub(super) fn lists(&self, kind: TypeId) -> Option<&Lists> {
         self.lists.get(&kind)

@@ -5,7 +5,7 @@ use super::entry::{Entry, Value};
 use super::guards::Guard;
 use super::key::{FillKey, Key};
 use super::partition::{FilledRows, Partition, PartitionCache};
-use super::query::{Answer, DatedAnswer, Memory, Need, Query, Readiness, Reply};
+use super::query::{CacheReply, DatedAnswer, Memory, Need, Query, Readiness, RowsAnswer};
 use super::store::Store;
 use kith_live::{ListKey, RowQuery};
 use kith_types::{LogPoint, PartitionId, Timestamp};
@@ -16,7 +16,7 @@ pub(super) type AskResult = Result<DatedAnswer, Vec<RowQuery>>;
 
 impl<W> PartitionCache<'_, W> {
     /// Answers a query, or says what the caller must do.
-    pub fn ask(&mut self, query: &Query, need: Need<'_>, now: Timestamp) -> Reply {
+    pub fn ask(&mut self, query: &Query, need: Need<'_>, now: Timestamp) -> CacheReply {
         let readiness = self.readiness(need.after, now);
         let memory = match need.memory {
             Memory::IfFresh if readiness == Readiness::NotFresh => Memory::Bypass,
@@ -31,17 +31,17 @@ impl<W> PartitionCache<'_, W> {
         let missing = match reader.find(query) {
             Ok(answered) => {
                 self.store.counters.hits += 1;
-                return Reply::Answer(answered);
+                return CacheReply::Answer(answered);
             }
             Err(missing) => missing,
         };
         match (need.memory, readiness) {
             (Memory::Bypass, _) => self.store.counters.bypassed += 1,
-            (Memory::IfFresh, Readiness::NotFresh) => return Reply::NotFresh,
-            _ if self.is_behind(need.after) => return Reply::Wait,
+            (Memory::IfFresh, Readiness::NotFresh) => return CacheReply::NotFresh,
+            _ if self.lags(need.after) => return CacheReply::Wait,
             _ => self.store.counters.misses += 1,
         }
-        Reply::Missing(missing)
+        CacheReply::Missing(missing)
     }
 
     /// Whether the cache can answer from memory a query that requires the place `after`.
@@ -49,10 +49,10 @@ impl<W> PartitionCache<'_, W> {
         if !self.partition.freshness.is_fresh(now) {
             return Readiness::NotFresh;
         }
-        if self.is_behind(after) { Readiness::Wait } else { Readiness::Now }
+        if self.lags(after) { Readiness::Wait } else { Readiness::Now }
     }
 
-    fn is_behind(&self, after: LogPoint) -> bool {
+    fn lags(&self, after: LogPoint) -> bool {
         self.partition.applied < after
     }
 }
@@ -75,7 +75,9 @@ impl<W> Reader<'_, W> {
         match query {
             Query::Objects(ids) => self.objects(ids),
             Query::Count(list) => match self.count(*list) {
-                Some((count, at)) => Ok(DatedAnswer { answer: Answer::Count(count), from: at, until: at }),
+                Some((count, at)) => {
+                    Ok(DatedAnswer { answer: RowsAnswer::Count(count), from: at, until: at })
+                }
                 None => Err(vec![RowQuery::Count(*list)]),
             },
             Query::Get { list, ids, high, low } => self.get(*list, ids, (*low, *high)),
@@ -99,7 +101,7 @@ impl<W> Reader<'_, W> {
             }
         }
         if missing.is_empty() {
-            Ok(span.answered(Answer::Objects(objects), self.anywhere()))
+            Ok(span.answered(RowsAnswer::Objects(objects), self.anywhere()))
         } else {
             Err(missing)
         }
@@ -163,7 +165,7 @@ impl Span {
     }
 
     /// Returns the answer. An answer without parts holds at `anywhere`.
-    pub(super) fn answered(self, answer: Answer, anywhere: LogPoint) -> DatedAnswer {
+    pub(super) fn answered(self, answer: RowsAnswer, anywhere: LogPoint) -> DatedAnswer {
         let (from, until) = self.0.unwrap_or((anywhere, anywhere));
         DatedAnswer { answer, from, until }
     }

@@ -1,4 +1,4 @@
-//! Proofs that a follower is not behind. The follower sends a question and notes the time by its own clock. After the
+//! Proofs that a follower is not stale. The follower sends a question and notes the time by its own clock. After the
 //! question has arrived, the leader reads the end of the log from the primary database. Everything that was committed
 //! before the follower asked is therefore at or below that end. Messages that a leader sends unasked prove nothing,
 //! because they may have been delayed, or the leader may have been deposed.

@@ -4,7 +4,7 @@ use super::ask::{AskResult, Reader, Span};
 use super::entry::Value;
 use super::key::{FillKey, Key};
 use super::prefix::Prefix;
-use super::query::{Answer, DatedAnswer, Start};
+use super::query::{DatedAnswer, RowsAnswer, Start};
 use super::store::PREFIX_MAX;
 use kith_live::{Association, ListKey, ListPlace, RowQuery};
 use kith_types::LogPoint;
@@ -77,7 +77,7 @@ impl<W> Reader<'_, W> {
             return Err(missing_associations(list, &wanted, known.is_some(), length.is_some()));
         }
         let items = found.into_values().filter(|item: &Association| (low..=high).contains(&item.time));
-        Ok(span.answered(Answer::Associations(items.collect()), self.anywhere()))
+        Ok(span.answered(RowsAnswer::Associations(items.collect()), self.anywhere()))
     }
 
     fn window(&mut self, list: ListKey, window: Window) -> AskResult {
@@ -88,7 +88,7 @@ impl<W> Reader<'_, W> {
         if let Some((entry, at)) = &known
             && let Some(items) = entry.prefix().and_then(|prefix| window.of(prefix))
         {
-            return Ok(DatedAnswer { answer: Answer::Associations(items), from: *at, until: *at });
+            return Ok(DatedAnswer { answer: RowsAnswer::Associations(items), from: *at, until: *at });
         }
         let length = self.length(list);
         if let Some((length, at)) = length
@@ -100,14 +100,14 @@ impl<W> Reader<'_, W> {
             && let Some(page) = entry.prefix()
         {
             let items = window.take(page.items());
-            return Ok(DatedAnswer { answer: Answer::Associations(items), from: at, until: at });
+            return Ok(DatedAnswer { answer: RowsAnswer::Associations(items), from: at, until: at });
         }
         let known = known.as_ref().and_then(|(entry, _)| entry.prefix());
         Err(window.missing(list, known, length.is_some()))
     }
 
     fn nothing(&self, at: LogPoint) -> DatedAnswer {
-        DatedAnswer { answer: Answer::Associations(Vec::new()), from: at, until: at }
+        DatedAnswer { answer: RowsAnswer::Associations(Vec::new()), from: at, until: at }
     }
 }
 

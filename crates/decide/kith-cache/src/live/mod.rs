@@ -55,8 +55,8 @@ pub use freshness::Nonce;
 #[doc(hidden)]
 pub use guards::Guard;
 pub use partition::{FilledRows, FlightOutcome, MissDecision, PartitionCache, Progress};
-pub use query::{Answer, DatedAnswer, Memory, Need, Query, Readiness, Reply, Start};
-pub use reading::{Reading, ReadingStep};
+pub use query::{CacheReply, DatedAnswer, Memory, Need, Query, Readiness, RowsAnswer, Start};
+pub use reading::{LiveRead, LiveReadStep};
 pub use verifier::{Verifier, VerifyOutcome};
 
 use crate::CacheCounters;

@@ -248,7 +248,7 @@ impl<W> PartitionCache<'_, W> {
         self.partition.freshness.until()
     }
 
-    /// Decides whether to read the rows of `query`, which [`super::Reply::Missing`] named.
+    /// Decides whether to read the rows of `query`, which [`super::CacheReply::Missing`] named.
     pub fn begin(&mut self, query: &RowQuery) -> MissDecision {
         let Some(key) = FillKey::of(query) else { return MissDecision::Uncached };
         if let Some(flight) = self.partition.flights.find(&key) {

@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_that_does_not_fit_is_told() {
+    fn a_change_that_does_not_fit_is_reported() {
         let whole = || Prefix::read(&[item(9, 1), item(7, 2)], 3);
         assert!(!whole().remove(item(8, 1).place(), 1), "it is not there");
         assert!(!whole().put(&item(9, 1), None, 3), "it is there already");

@@ -8,14 +8,14 @@ use kith_types::LogPoint;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum Query {
-    /// Objects by id. The answer is [`Answer::Objects`].
+    /// Objects by id. The answer is [`RowsAnswer::Objects`].
     Objects(Vec<u64>),
     /// The associations of a list to any of `ids` with `low <= time <= high`, in the order of the list. The answer is
-    /// [`Answer::Associations`].
+    /// [`RowsAnswer::Associations`].
     Get { list: ListKey, ids: Vec<u64>, high: u64, low: u64 },
-    /// The length of a list. The answer is [`Answer::Count`].
+    /// The length of a list. The answer is [`RowsAnswer::Count`].
     Count(ListKey),
-    /// At most `limit` associations of a list, newest first. The answer is [`Answer::Associations`].
+    /// At most `limit` associations of a list, newest first. The answer is [`RowsAnswer::Associations`].
     Range { list: ListKey, start: Start, limit: u32 },
     /// As [`Query::Range`], but only associations with `low <= time <= high`.
     TimeRange { list: ListKey, high: u64, low: u64, limit: u32 },
@@ -32,7 +32,7 @@ pub enum Start {
 
 /// The answer to a [`Query`].
 #[derive(Clone, Debug, PartialEq)]
-pub enum Answer {
+pub enum RowsAnswer {
     /// One entry per id, in the order of the ids; `None` if the object does not exist.
     Objects(Vec<Option<Object>>),
     /// Associations in the order of the list.
@@ -45,7 +45,7 @@ pub enum Answer {
 #[derive(Clone, Debug, PartialEq)]
 pub struct DatedAnswer {
     /// The answer.
-    pub answer: Answer,
+    pub answer: RowsAnswer,
     /// Every part of the answer is at least as new as this place.
     pub from: LogPoint,
     /// No part of the answer is newer than this place. If both places are equal, the answer is the state at that place.
@@ -80,7 +80,7 @@ pub enum Memory {
 
 /// The action that the caller must take.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Reply {
+pub enum CacheReply {
     /// Return the answer.
     Answer(DatedAnswer),
     /// Read these rows, each after [`super::PartitionCache::begin`], and ask again with the filled rows. All of them

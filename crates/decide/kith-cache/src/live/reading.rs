@@ -2,7 +2,7 @@
 
 use super::follow::{Search, TermCheck};
 use super::partition::{FilledRows, PartitionCache};
-use super::query::{DatedAnswer, Memory, Need, Query, Reply};
+use super::query::{CacheReply, DatedAnswer, Memory, Need, Query};
 use kith_live::RowQuery;
 use kith_types::{LogPoint, Timestamp};
 
@@ -21,7 +21,7 @@ const FETCH_BYTES: u64 = 16 << 20;
 
 /// A read under way.
 #[derive(Clone, Debug)]
-pub struct Reading {
+pub struct LiveRead {
     query: Query,
     /// The place in the caller's ticket; the start of the log if there is no ticket.
     ticket: LogPoint,
@@ -37,7 +37,7 @@ pub struct Reading {
 
 /// The next step of a read.
 #[derive(Clone, Debug, PartialEq)]
-pub enum ReadingStep {
+pub enum LiveReadStep {
     /// Return this answer.
     Answer(DatedAnswer),
     /// Wait until the cache has reached this place of its log, then ask again.
@@ -47,13 +47,13 @@ pub enum ReadingStep {
     Find(Search),
     /// Wait until the cache is proven to be fresh, then ask again.
     Freshen,
-    /// Read these rows, pass them to [`Reading::filled`], and ask again.
+    /// Read these rows, pass them to [`LiveRead::filled`], and ask again.
     Fetch(Vec<RowQuery>),
     /// End without an answer, because changes arrive faster than they are read.
     GiveUp,
 }
 
-impl Reading {
+impl LiveRead {
     /// Returns a read that must reflect the place `ticket`. For a critical read, `verified` is the end of the log,
     /// which was read from the database after the read arrived.
     pub fn new(query: Query, ticket: LogPoint, verified: Option<LogPoint>) -> Self {
@@ -62,36 +62,36 @@ impl Reading {
 
     /// Asks the cache, and returns the next step. The answer comes only from a cache whose log contains the place of
     /// the ticket at that moment, because a cache may jump to another history while rows are read.
-    pub fn next<W>(&mut self, cache: &mut PartitionCache<'_, W>, now: Timestamp) -> ReadingStep {
+    pub fn next<W>(&mut self, cache: &mut PartitionCache<'_, W>, now: Timestamp) -> LiveReadStep {
         let after = self.ticket.max(self.verified.unwrap_or_default());
         if cache.applied() < after {
-            return ReadingStep::CatchUp(after);
+            return LiveReadStep::CatchUp(after);
         }
         if let TermCheck::Unknown(search) = cache.shows(self.ticket, cache.applied()) {
-            return ReadingStep::Find(search);
+            return LiveReadStep::Find(search);
         }
         let memory = if self.verified.is_some() { Memory::Verified } else { Memory::IfFresh };
         let step = match cache.ask(&self.query, Need { after, memory, filled: &self.filled }, now) {
             // The rows may be from a later history than the one that the cache follows.
-            Reply::Answer(answered) => match cache.shows(self.ticket, answered.until) {
-                TermCheck::Yes => return ReadingStep::Answer(answered),
-                TermCheck::Unknown(search) => ReadingStep::Find(search),
-                TermCheck::OtherTerm => ReadingStep::CatchUp(answered.until),
+            CacheReply::Answer(answered) => match cache.shows(self.ticket, answered.until) {
+                TermCheck::Yes => return LiveReadStep::Answer(answered),
+                TermCheck::Unknown(search) => LiveReadStep::Find(search),
+                TermCheck::OtherTerm => LiveReadStep::CatchUp(answered.until),
             },
-            Reply::Wait => ReadingStep::CatchUp(after),
-            Reply::NotFresh => ReadingStep::Freshen,
-            Reply::Missing(mut rows) => {
+            CacheReply::Wait => LiveReadStep::CatchUp(after),
+            CacheReply::NotFresh => LiveReadStep::Freshen,
+            CacheReply::Missing(mut rows) => {
                 if rows.len() < self.least {
                     (self.least, self.attempts) = (rows.len(), 0);
                 }
                 rows.truncate(self.rows_max());
-                ReadingStep::Fetch(rows)
+                LiveReadStep::Fetch(rows)
             }
         };
         match step {
-            _ if ATTEMPTS_MAX <= self.attempts => ReadingStep::GiveUp,
+            _ if ATTEMPTS_MAX <= self.attempts => LiveReadStep::GiveUp,
             // An attempt ends when its rows arrive.
-            ReadingStep::Fetch(_) => step,
+            LiveReadStep::Fetch(_) => step,
             _ => {
                 self.attempts += 1;
                 step

@@ -4,7 +4,7 @@
 use crate::dice::{Dice, runs};
 use crate::twin::{Log, RowHistory, Rows, TYPES, Twin, edge, rows_at, types};
 use kith_cache::adjacency::{
-    Adjacency, AdjacencyOptions, AdjacencyReader, Build, BuildError, Next, Progress,
+    Adjacency, AdjacencyOptions, AdjacencyReader, Build, BuildError, BuildNeed, Progress,
 };
 use kith_live::{AssociationKey, GraphTypes, TypeId};
 use kith_schema::SourceError;
@@ -134,10 +134,10 @@ impl Run {
             return Ok(false);
         }
         match (self.dice.below(6), building.build.next_page(), building.build.applied()) {
-            (0, Next::Objects { after }, _) => {
+            (0, BuildNeed::Objects { after }, _) => {
                 building.page = Some(Page::Objects(log.objects(after, limit)));
             }
-            (0, Next::Associations { after }, _) => {
+            (0, BuildNeed::Associations { after }, _) => {
                 building.page = Some(Page::Associations(log.associations(after, limit)));
             }
             (1, _, Some(applied)) => log.replay(&mut building.build, applied, limit)?,

@@ -1,7 +1,7 @@
 //! A simple twin: the rows of a partition, its log, and the results that queries must return.
 
 use crate::dice::Dice;
-use kith_cache::adjacency::{Build, BuildError, Next, Progress};
+use kith_cache::adjacency::{Build, BuildError, BuildNeed, Progress};
 use kith_live::{Association, AssociationKey, Change, Effect, GraphTypes, Inverse, ListKey, Object, TypeId};
 use kith_schema::{EdgeSelector, NeighbourSource, SourceError};
 use kith_types::{Direction, LogPoint, PartitionCount, PartitionId, partition_of_id};
@@ -311,16 +311,16 @@ impl Log {
     /// Carries out one request of a build: reads at most `limit` rows or changes.
     pub fn serve(&self, build: &mut Build, limit: usize) -> Result<bool, BuildError> {
         match build.next() {
-            Next::Nothing => return Ok(true),
-            Next::Objects { after } => {
+            BuildNeed::Nothing => return Ok(true),
+            BuildNeed::Objects { after } => {
                 let (at, ids, last) = self.objects(after, limit);
                 build.objects(at, &ids, last)?;
             }
-            Next::Associations { after } => {
+            BuildNeed::Associations { after } => {
                 let (at, keys, last) = self.associations(after, limit);
                 build.associations(at, &keys, last)?;
             }
-            Next::Changes { after, .. } => self.replay(build, after, limit)?,
+            BuildNeed::Changes { after, .. } => self.replay(build, after, limit)?,
         }
         Ok(false)
     }

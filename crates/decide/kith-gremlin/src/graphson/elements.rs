@@ -10,7 +10,7 @@ use crate::{
 use serde_json::value::RawValue;
 use std::sync::Arc;
 
-/// The label of a vertex whose label is not told.
+/// The label of a vertex whose label is unknown.
 const LABEL_UNKNOWN: &str = "vertex";
 
 /// The set of the labels of one object in a path has at least this many characters.

@@ -24,7 +24,7 @@ pub struct CommitId(pub u64);
 
 /// The current time on both clocks of the node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Now {
+pub struct ClockReading {
     /// The time since the node started. It never goes back, so intervals are measured with it.
     pub since_start: Timestamp,
     /// Milliseconds since 1970. This time is stored, but never compared.

@@ -22,10 +22,10 @@ pub(super) const TRIES_MAX: u32 = 3;
 /// failures add up to 350 ms.
 pub(super) const FAILURES_HELD_MAX: u32 = 3;
 /// The time that a leader waits for the answer to a delivery before it sends it again.
-pub(super) const DELIVERY_PATIENCE: Duration = Duration::from_secs(1);
+pub(super) const DELIVERY_TIMEOUT: Duration = Duration::from_secs(1);
 /// The time that a leader waits for open intents when it hands a partition over. The next leader completes the others,
 /// but their callers get the error that the outcome is not known.
-pub(super) const HANDOVER_PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const HANDOVER_TIMEOUT: Duration = Duration::from_secs(10);
 
 const BACK_OFF_MIN: Duration = Duration::from_millis(50);
 /// This is well below ten seconds, within which an open intent should be completed after a failure.

@@ -31,7 +31,7 @@ mod unique;
 
 pub use duties::{Duties, DutyChange};
 pub use event::{
-    Action, CallerId, CommitId, CommitResult, Delivery, DeliveryError, Event, LoadId, Now, SenderId,
+    Action, CallerId, ClockReading, CommitId, CommitResult, Delivery, DeliveryError, Event, LoadId, SenderId,
     WriteAnswer, WriteError,
 };
 
@@ -68,7 +68,7 @@ impl Leader {
     }
 
     /// Takes in an event, and returns the actions that the shell must carry out.
-    pub fn on(&mut self, event: Event, now: Now) -> Vec<Action> {
+    pub fn on(&mut self, event: Event, now: ClockReading) -> Vec<Action> {
         self.terms.tasks.now = now;
         let Self { terms, transactions } = self;
         match event {

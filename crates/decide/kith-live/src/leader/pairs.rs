@@ -1,8 +1,8 @@
 //! Open intents: their beginning, their delivery to the other end of their pair until it has answered, and their completion.
 
-use super::limits::{DELIVERY_PATIENCE, back_off};
+use super::limits::{DELIVERY_TIMEOUT, back_off};
 use super::queue::Task;
-use super::share::{DecidedTask, Ending};
+use super::share::{DecidedTask, TaskEnding};
 use super::terms::Terms;
 use super::{Action, Delivery, WriteError};
 use crate::Outcome;
@@ -14,7 +14,7 @@ impl Terms {
         let Some(floor) = self.floor(from) else { return };
         let Some(leadership) = self.led.get_mut(&from) else { return };
         let Some(open) = leadership.intents.get_mut(stamp) else { return };
-        open.send_at = Some(self.tasks.now.since_start + DELIVERY_PATIENCE + back_off(open.failures));
+        open.send_at = Some(self.tasks.now.since_start + DELIVERY_TIMEOUT + back_off(open.failures));
         let (intent, as_of) = (open.intent.clone(), leadership.end);
         let to = intent.pair.partitions(self.tasks.count).1;
         self.tasks.actions.push(Action::Deliver { from, to, delivery: Delivery { intent, floor, as_of } });
@@ -62,25 +62,25 @@ impl Terms {
     /// Ends a task that is committed. Returns the stamp of the intent that has begun, if there is one.
     pub(super) fn end_task(&mut self, decided: DecidedTask) -> Option<LogPoint> {
         match (decided.task, decided.ending) {
-            (Task::Write(pending), Ending::Outcome { outcome, points }) => {
+            (Task::Write(pending), TaskEnding::Outcome { outcome, points }) => {
                 let answer = self.tasks.answered(outcome, points);
                 self.tasks.answer(&pending, answer);
             }
-            (Task::Write(pending), Ending::Begun(intent)) => {
+            (Task::Write(pending), TaskEnding::Begun(intent)) => {
                 let Some(leadership) = self.led.get_mut(&pending.write.partition) else {
                     self.tasks.answer(&pending, Err(WriteError::OutcomeUnknown));
                     return None;
                 };
                 let stamp = intent.stamp;
-                let send_at = self.tasks.now.since_start + DELIVERY_PATIENCE;
+                let send_at = self.tasks.now.since_start + DELIVERY_TIMEOUT;
                 leadership.intents.add(intent, Some(pending.caller), send_at);
                 self.tasks.queue.forget(&pending.write);
                 return Some(stamp);
             }
-            (Task::Delivery { sender, .. }, Ending::Delivered { at }) => {
+            (Task::Delivery { sender, .. }, TaskEnding::Delivered { at }) => {
                 self.tasks.actions.push(Action::AnswerDelivery { sender, answer: Ok(at) });
             }
-            (Task::Completion { partition, stamp, .. }, Ending::Completed { at }) => {
+            (Task::Completion { partition, stamp, .. }, TaskEnding::Completed { at }) => {
                 self.completed(partition, stamp, at);
             }
             _ => {}

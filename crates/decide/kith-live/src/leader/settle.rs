@@ -9,7 +9,7 @@
 
 use super::limits::back_off;
 use super::queue::Task;
-use super::share::{Ending, Share};
+use super::share::{Share, TaskEnding};
 use super::terms::Terms;
 use super::transactions::{Stage, Transactions};
 use super::{Action, WriteError};
@@ -186,7 +186,7 @@ fn never_known(terms: &mut Terms, lost: &BTreeSet<PartitionId>, shares: Vec<Shar
             continue;
         }
         match (decided.task, decided.ending) {
-            (Task::Write(pending), Ending::Outcome { .. } | Ending::Begun(_)) if decided.writes => {
+            (Task::Write(pending), TaskEnding::Outcome { .. } | TaskEnding::Begun(_)) if decided.writes => {
                 terms.tasks.answer(&pending, Err(WriteError::OutcomeUnknown));
             }
             (task, _) => terms.tasks.refuse(task),

@@ -28,7 +28,7 @@ pub(super) struct Share {
 #[derive(Clone, Debug)]
 pub(super) struct DecidedTask {
     pub(super) task: Task,
-    pub(super) ending: Ending,
+    pub(super) ending: TaskEnding,
     /// Whether the task changes something.
     pub(super) writes: bool,
     /// The log point of another partition that the task relies on.
@@ -36,7 +36,7 @@ pub(super) struct DecidedTask {
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum Ending {
+pub(super) enum TaskEnding {
     /// A write is answered with this outcome. Reads that have reached these log points see the write.
     Outcome { outcome: Outcome, points: Vec<(PartitionId, LogPoint)> },
     /// A write has begun this intent, and waits for the other end.
@@ -97,21 +97,21 @@ impl Share {
             Ok(Decision::Invalid(fault)) => return TaskOutcome::Answered(pending, fault.into()),
             Ok(Decision::IdTaken) => return TaskOutcome::Answered(pending, super::WriteError::WriteIdTaken),
             Ok(Decision::Nothing(outcome)) => {
-                (Ending::Outcome { outcome, points: vec![(partition, self.end())] }, None)
+                (TaskEnding::Outcome { outcome, points: vec![(partition, self.end())] }, None)
             }
             Ok(Decision::Repeated(recorded)) => {
                 let points = recorded.elsewhere.into_iter().chain([(partition, self.end())]).collect();
-                (Ending::Outcome { outcome: recorded.outcome, points }, None)
+                (TaskEnding::Outcome { outcome: recorded.outcome, points }, None)
             }
             Ok(Decision::Changed(_, change)) if !touched.add(&change.rows) => {
                 return TaskOutcome::Postponed(pending);
             }
             Ok(Decision::Changed(outcome, change)) => {
-                (Ending::Outcome { outcome, points: vec![(partition, context.point)] }, Some(change))
+                (TaskEnding::Outcome { outcome, points: vec![(partition, context.point)] }, Some(change))
             }
             Ok(Decision::Begun(intent, change)) => {
                 self.begun.add(intent.clone(), None, kith_types::Timestamp::ZERO);
-                (Ending::Begun(intent), Some(change))
+                (TaskEnding::Begun(intent), Some(change))
             }
         };
         self.take(Task::Write(pending), ending, change, None)
@@ -125,9 +125,9 @@ impl Share {
             Err(_) => TaskOutcome::Failed(task),
             Ok(None) => {
                 let at = self.end();
-                self.take(task, Ending::Delivered { at }, None, requires)
+                self.take(task, TaskEnding::Delivered { at }, None, requires)
             }
-            Ok(change) => self.take(task, Ending::Delivered { at: context.point }, change, requires),
+            Ok(change) => self.take(task, TaskEnding::Delivered { at: context.point }, change, requires),
         }
     }
 
@@ -143,7 +143,9 @@ impl Share {
         let requires = context.guards.histories_match.then_some((other, there));
         match complete(intent, there, &self.rows, context) {
             Err(_) => TaskOutcome::Failed(task),
-            Ok(change) => self.take(task, Ending::Completed { at: context.point }, Some(change), requires),
+            Ok(change) => {
+                self.take(task, TaskEnding::Completed { at: context.point }, Some(change), requires)
+            }
         }
     }
 
@@ -163,7 +165,7 @@ impl Share {
     fn take(
         &mut self,
         task: Task,
-        ending: Ending,
+        ending: TaskEnding,
         change: Option<LoggedChange>,
         requires: Option<(PartitionId, LogPoint)>,
     ) -> TaskOutcome {

@@ -1,7 +1,9 @@
 //! The tasks that a leader accepts, and how they end.
 
 use super::queue::{PendingWrite, Queue, Task};
-use super::{Action, CallerId, Delivery, DeliveryError, Now, SenderId, WriteAnswer, WriteError, limits};
+use super::{
+    Action, CallerId, ClockReading, Delivery, DeliveryError, SenderId, WriteAnswer, WriteError, limits,
+};
 use crate::{GraphTypes, Guards, Outcome, ResolvedWrite, Ticket};
 use kith_types::{LogPoint, PartitionCount, PartitionId};
 use std::sync::Arc;
@@ -16,7 +18,7 @@ pub(super) struct Tasks {
     pub(super) queue: Queue,
     pub(super) actions: Vec<Action>,
     /// The time of the current event.
-    pub(super) now: Now,
+    pub(super) now: ClockReading,
     pub(super) last_id: u64,
 }
 
@@ -28,7 +30,7 @@ impl Tasks {
             guards: Guards::default(),
             queue: Queue::default(),
             actions: Vec::new(),
-            now: Now::default(),
+            now: ClockReading::default(),
             last_id: 0,
         }
     }

@@ -1,7 +1,7 @@
 //! The leadership of partitions: how a node takes it, hands it over and gives it up.
 
 use super::intents::OpenIntents;
-use super::limits::{FAILURES_HELD_MAX, HANDOVER_PATIENCE, back_off};
+use super::limits::{FAILURES_HELD_MAX, HANDOVER_TIMEOUT, back_off};
 use super::queue::{PendingWrite, Task};
 use super::tasks::Tasks;
 use super::transactions::Transactions;
@@ -354,7 +354,7 @@ impl Terms {
         let Some(leadership) = self.led.get_mut(&partition) else {
             return self.tasks.actions.push(Action::Released { partition });
         };
-        leadership.release_by.get_or_insert(self.tasks.now.since_start + HANDOVER_PATIENCE);
+        leadership.release_by.get_or_insert(self.tasks.now.since_start + HANDOVER_TIMEOUT);
         let mut writes: Vec<PendingWrite> = leadership.held.drain(..).collect();
         for open in leadership.intents.values_mut() {
             writes.extend(open.waiting.drain(..));

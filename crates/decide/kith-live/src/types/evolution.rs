@@ -2,7 +2,7 @@
 
 use super::declared::{DeclaredAssociation, DeclaredInverse, DeclaredObject, DeclaredTypes};
 use super::fault::{Subject, TypeKind, TypesError, TypesFault};
-use super::index::{Indexing, Reindexing};
+use super::index::{IndexChange, Indexing};
 use super::{
     AssociationType, GraphTypes, Inverse, ObjectType, TEXT_BYTES_MAX, TYPES_MAX, TypeChange, TypeId,
     TypesDocument,
@@ -57,7 +57,7 @@ impl Evolution {
             check_open(&subject, kind.open, declared.open)?;
             let before = kind.schemas.clone();
             let changes = evolve_fields(&subject, &mut kind.schemas, declared.fields.as_ref())?;
-            let indexes = Reindexing { kind, before: Some(&before), made }.apply(&declared.indexes)?;
+            let indexes = IndexChange { kind, before: Some(&before), made }.apply(&declared.indexes)?;
             self.note_fields(&subject, changes);
             self.note_indexes(&subject, indexes);
             return Ok(());
@@ -65,7 +65,7 @@ impl Evolution {
         let schemas = declared.fields.iter().cloned().collect();
         let (name, open) = (declared.name.clone(), declared.open);
         let mut kind = ObjectType { name, schemas, open, ..ObjectType::default() };
-        Reindexing { kind: &mut kind, before: None, made }.apply(&declared.indexes)?;
+        IndexChange { kind: &mut kind, before: None, made }.apply(&declared.indexes)?;
         let number = self.number()?;
         self.types.objects.insert(number, kind);
         self.note_added(&subject, number);

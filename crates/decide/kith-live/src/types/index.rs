@@ -230,7 +230,7 @@ pub(super) fn check_indexable(field_type: FieldType) -> Result<(), TypesFault> {
 }
 
 /// An object type whose indexes are changed, with its schemas as they were before the change.
-pub(super) struct Reindexing<'a> {
+pub(super) struct IndexChange<'a> {
     pub(super) kind: &'a mut ObjectType,
     /// The schemas before the change; `None` for a new type.
     pub(super) before: Option<&'a [Schema]>,
@@ -238,7 +238,7 @@ pub(super) struct Reindexing<'a> {
     pub(super) made: &'a mut u32,
 }
 
-impl Reindexing<'_> {
+impl IndexChange<'_> {
     /// Gives the type the declared indexes: by field, whether its values are unique. Returns the fields whose index is new,
     /// gone or changed, with what they had and have.
     pub(super) fn apply(

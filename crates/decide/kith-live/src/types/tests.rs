@@ -127,7 +127,7 @@ fn a_text_that_declares_the_same_changes_nothing() {
 }
 
 #[test]
-fn every_change_is_told() {
+fn every_change_is_reported() {
     let text = VILLAGE
         .replace("name = \"text\"", "name = \"text\", city = { type = \"text\", nullable = true }")
         .replace("cap = 100", "cap = 200\nadjacency = false")

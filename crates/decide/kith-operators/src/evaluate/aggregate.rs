@@ -1,6 +1,6 @@
 //! Counts over a node's share of the keys, or over fetched records.
 
-use super::lookup::{Read, read};
+use super::lookup::{ReadOutcome, read};
 use crate::groups::{Groups, Tally};
 use crate::records::RecordsBuilder;
 use crate::{EvaluateError, Record, RecordError, Records};
@@ -22,9 +22,9 @@ pub fn aggregate(
     let mut counting = Counting::new(keys.len(), plan);
     read(keys, source, false, cancelled, &mut |_, value| {
         match value {
-            Read::Found(value) => counting.found(value.bytes),
-            Read::Absent => counting.records.absent(),
-            Read::Damaged => counting.records.error(RecordError::Damaged),
+            ReadOutcome::Found(value) => counting.found(value.bytes),
+            ReadOutcome::Absent => counting.records.absent(),
+            ReadOutcome::Damaged => counting.records.error(RecordError::Damaged),
         }
         Ok(ControlFlow::Continue(()))
     })?;
@@ -64,9 +64,9 @@ impl<'p> Counting<'p> {
         let (tally, coded) = (&mut self.tally, &mut self.value);
         let counted = match self.plan.aggregation().buckets() {
             Some(buckets) => self.plan.values(record, |value| {
-                for (place, bucket) in buckets.iter().enumerate() {
+                for (index, bucket) in buckets.iter().enumerate() {
                     if bucket.predicate.holds(value) {
-                        tally.add_to_bucket(place, 1);
+                        tally.add_to_bucket(index, 1);
                     }
                 }
             }),

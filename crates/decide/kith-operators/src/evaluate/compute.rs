@@ -1,7 +1,7 @@
 //! Read compute over a node's share of the keys, or over fetched records: computes the results of a plan, and keeps the
 //! best.
 
-use super::lookup::{Read, Room, read};
+use super::lookup::{ReadOutcome, Room, read};
 use super::ranking::{Best, EmptyOutcome, RankedRecord};
 use crate::records::RecordsBuilder;
 use crate::{EvaluateError, Record, RecordError, Records};
@@ -27,9 +27,9 @@ pub fn compute(
     let mut results = Results::new(keys, plan, room);
     read(keys, source, false, cancelled, &mut |index, value| {
         match value {
-            Read::Found(value) => results.found(index, value.bytes)?,
-            Read::Absent => results.without(EmptyOutcome::Absent),
-            Read::Damaged => results.without(EmptyOutcome::Error(RecordError::Damaged)),
+            ReadOutcome::Found(value) => results.found(index, value.bytes)?,
+            ReadOutcome::Absent => results.without(EmptyOutcome::Absent),
+            ReadOutcome::Damaged => results.without(EmptyOutcome::Error(RecordError::Damaged)),
         }
         Ok(results.after())
     })?;
@@ -64,7 +64,7 @@ pub fn compute_fetched(
     results.finish()
 }
 
-/// Returns the places of the best of `records`, which hold the results of `computation` for `keys`, best first: the
+/// Returns the indexes of the best of `records`, which hold the results of `computation` for `keys`, best first: the
 /// greatest scores, and of equal scores the least keys. The values of the others are dropped. A record without a score is
 /// not among the best.
 ///
@@ -80,23 +80,23 @@ pub fn best(
 ) -> Result<Vec<u32>, kith_schema::RecordError> {
     assert_eq!(keys.len(), records.len(), "a record per key");
     let mut ranked = Vec::new();
-    for (place, record) in records.iter().enumerate() {
+    for (index, record) in records.iter().enumerate() {
         if let Record::Found(value) = record
             && let Some(score) = computation.score(value)?
         {
             ranked.push(RankedRecord {
                 score,
-                key: Reverse(keys.key(place)),
-                place: Reverse(place as u32),
+                key: Reverse(keys.key(index)),
+                index: Reverse(index as u32),
                 slot: 0,
             });
         }
     }
     ranked.sort_unstable_by(|a, b| b.cmp(a));
     ranked.truncate(computation.k().unwrap_or(usize::MAX));
-    let places: Vec<u32> = ranked.iter().map(|ranked| ranked.place.0).collect();
-    records.keep(&places);
-    Ok(places)
+    let indexes: Vec<u32> = ranked.iter().map(|ranked| ranked.index.0).collect();
+    records.keep(&indexes);
+    Ok(indexes)
 }
 
 /// The results so far, key by key.
@@ -166,7 +166,7 @@ impl<'k, 'p> Results<'k, 'p> {
                 let score = self.plan.score(record)?;
                 let key = Reverse(self.keys.key(index));
                 let ranked =
-                    score.map(|score| RankedRecord { score, key, place: Reverse(index as u32), slot: 0 });
+                    score.map(|score| RankedRecord { score, key, index: Reverse(index as u32), slot: 0 });
                 if let Some(ranked) = ranked.filter(|ranked| best.takes(ranked)) {
                     self.plan.write(record, &mut self.result)?;
                     best.keep(ranked, &mut self.result);

@@ -9,13 +9,13 @@ use std::ops::ControlFlow;
 
 /// Whether further lists are needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Next {
+pub(super) enum ListsNeed {
     More,
     Enough,
 }
 
 /// The consumer of lists.
-type Each<'e> = dyn FnMut(Option<&[u64]>, &EvaluationMemory) -> Result<Next, EvaluateError> + 'e;
+type Each<'e> = dyn FnMut(Option<&[u64]>, &EvaluationMemory) -> Result<ListsNeed, EvaluateError> + 'e;
 
 impl<'a> Evaluator<'a> {
     /// Evaluates a plan that yields lists.
@@ -141,7 +141,7 @@ impl<'a> Evaluator<'a> {
         let mut builder = std::mem::take(&mut self.scratch.union);
         let read = self.read(edge, keys, &mut |list, held| {
             builder.add(list.unwrap_or_default());
-            builder.compact_to(held.left()).then_some(Next::More).ok_or_else(|| held.too_large())
+            builder.compact_to(held.left()).then_some(ListsNeed::More).ok_or_else(|| held.too_large())
         });
         if read.is_err() {
             builder.clear();
@@ -156,14 +156,14 @@ impl<'a> Evaluator<'a> {
         plan: &Operator,
         mut each: impl FnMut(Option<&[u64]>, &EvaluationMemory) -> Result<(), EvaluateError>,
     ) -> Result<(), EvaluateError> {
-        self.some_lists(plan, |list, held| each(list, held).map(|()| Next::More))
+        self.some_lists(plan, |list, held| each(list, held).map(|()| ListsNeed::More))
     }
 
     /// Calls `each` like [`Evaluator::each_list`], until it has enough.
     pub(super) fn some_lists(
         &mut self,
         plan: &Operator,
-        mut each: impl FnMut(Option<&[u64]>, &EvaluationMemory) -> Result<Next, EvaluateError>,
+        mut each: impl FnMut(Option<&[u64]>, &EvaluationMemory) -> Result<ListsNeed, EvaluateError>,
     ) -> Result<(), EvaluateError> {
         let Operator::Expand { input, edge, .. } = plan else { return Err(mistyped(plan)) };
         match self.keys_of(input)? {
@@ -179,8 +179,8 @@ impl<'a> Evaluator<'a> {
             .list(list.map_or(0, <[u64]>::len))
             .and_then(|()| each(list, &held))
         {
-            Ok(Next::More) => ControlFlow::Continue(()),
-            Ok(Next::Enough) => ControlFlow::Break(()),
+            Ok(ListsNeed::More) => ControlFlow::Continue(()),
+            Ok(ListsNeed::Enough) => ControlFlow::Break(()),
             Err(error) => {
                 failed = Some(error);
                 ControlFlow::Break(())

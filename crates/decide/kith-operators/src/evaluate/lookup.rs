@@ -54,7 +54,7 @@ pub fn lookup(
     let mut records = RecordsBuilder::with_room(keys.len(), room.enough);
     read(keys, source, proofs, cancelled, &mut |index, value| {
         match value {
-            Read::Found(value) => {
+            ReadOutcome::Found(value) => {
                 let SourceValue { bytes, proof } = value;
                 let proof = match proofs {
                     true => Some(proof.unwrap_or_else(|| ValueProof::of(keys.key(index), bytes))),
@@ -65,8 +65,8 @@ pub fn lookup(
                     return Err(too_large());
                 }
             }
-            Read::Absent => records.absent(),
-            Read::Damaged => records.error(RecordError::Damaged),
+            ReadOutcome::Absent => records.absent(),
+            ReadOutcome::Damaged => records.error(RecordError::Damaged),
         }
         Ok(room.after(records.value_bytes()))
     })?;
@@ -75,14 +75,14 @@ pub fn lookup(
 
 /// The outcome of reading one key from a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Read<'a> {
+pub(super) enum ReadOutcome<'a> {
     Found(SourceValue<'a>),
     Absent,
     Damaged,
 }
 
 /// The consumer of values.
-pub(super) type Each<'a> = dyn FnMut(usize, Read<'_>) -> Result<ControlFlow<()>, EvaluateError> + 'a;
+pub(super) type Each<'a> = dyn FnMut(usize, ReadOutcome<'_>) -> Result<ControlFlow<()>, EvaluateError> + 'a;
 
 /// Calls `each(index, value)` once per key, in order, until it breaks or fails, the source fails, or the evaluation is
 /// cancelled.
@@ -98,9 +98,9 @@ pub(super) fn read(
     let mut stopped = None;
     let mut on = |index, value: Result<Option<SourceValue<'_>>, SourceError>| {
         let (value, cost) = match value {
-            Ok(Some(value)) => (Ok(Read::Found(value)), value.bytes.len() / VALUE_BYTES_PER_ID),
-            Ok(None) => (Ok(Read::Absent), 1),
-            Err(SourceError::Damaged { .. }) => (Ok(Read::Damaged), 0),
+            Ok(Some(value)) => (Ok(ReadOutcome::Found(value)), value.bytes.len() / VALUE_BYTES_PER_ID),
+            Ok(None) => (Ok(ReadOutcome::Absent), 1),
+            Err(SourceError::Damaged { .. }) => (Ok(ReadOutcome::Damaged), 0),
             Err(error) => (Err(error.into()), 0),
         };
         let next = value.and_then(|value| each(index, value));

@@ -12,7 +12,7 @@ use std::collections::BinaryHeap;
 pub(super) struct RankedRecord<'k> {
     pub(super) score: Score,
     pub(super) key: Reverse<KeyRef<'k>>,
-    pub(super) place: Reverse<u32>,
+    pub(super) index: Reverse<u32>,
     /// The index of the slot with its result.
     pub(super) slot: usize,
 }
@@ -78,13 +78,13 @@ impl<'k> Best<'k> {
 
     pub(super) fn finish(self, bytes_max: usize) -> Result<Records, EvaluateError> {
         let too_large = EvaluateError::TooLarge { max: bytes_max };
-        let mut places: Vec<(u32, usize)> =
-            self.heap.iter().map(|kept| (kept.0.place.0, kept.0.slot)).collect();
-        places.sort_unstable();
-        let mut kept = places.into_iter().peekable();
+        let mut indexes: Vec<(u32, usize)> =
+            self.heap.iter().map(|kept| (kept.0.index.0, kept.0.slot)).collect();
+        indexes.sort_unstable();
+        let mut kept = indexes.into_iter().peekable();
         let mut records = RecordsBuilder::with_capacity(self.states.len());
-        for (place, state) in (0..).zip(self.states) {
-            match kept.next_if(|(kept, _)| *kept == place) {
+        for (index, state) in (0..).zip(self.states) {
+            match kept.next_if(|(kept, _)| *kept == index) {
                 Some((_, slot)) if records.found(&self.slots[slot]) => {}
                 Some(_) => return Err(too_large),
                 None => state.put(&mut records),

@@ -1,6 +1,6 @@
 //! Evaluates plans that yield a set, and counts and existences that do not need the set in memory.
 
-use super::{Evaluator, lists::Next, mistyped};
+use super::{Evaluator, lists::ListsNeed, mistyped};
 use crate::sets::{self, sort_distinct};
 use crate::{EvaluateError, Operator};
 
@@ -117,7 +117,7 @@ impl Evaluator<'_> {
         let mut found = false;
         self.some_lists(expansion, |list, _| {
             found = will_do(list.unwrap_or_default());
-            Ok(if found { Next::Enough } else { Next::More })
+            Ok(if found { ListsNeed::Enough } else { ListsNeed::More })
         })?;
         Ok(found)
     }

@@ -8,14 +8,14 @@ use kith_types::ValueProof;
 const ROOM_BYTES_MAX: usize = 8 << 20;
 
 /// Builds records whose values are copied once, into one buffer.
-pub type RecordsBuilder = Building<CopiedValues>;
+pub type RecordsBuilder = GenericRecordsBuilder<CopiedValues>;
 
 /// Builds records over bytes that hold all values end to end, as they were received.
-pub type RecordsOver = Building<ReceivedValues>;
+pub type RecordsOver = GenericRecordsBuilder<ReceivedValues>;
 
 /// Builds records whose values lie in `V`.
 #[derive(Debug)]
-pub struct Building<V> {
+pub struct GenericRecordsBuilder<V> {
     entries: Vec<Entry>,
     values: V,
 }
@@ -36,7 +36,7 @@ pub struct ReceivedValues {
     next: usize,
 }
 
-impl<V> Building<V> {
+impl<V> GenericRecordsBuilder<V> {
     /// Adds a key that the store does not have.
     pub fn absent(&mut self) {
         self.entries.push(Entry::Absent);
@@ -58,7 +58,7 @@ impl<V> Building<V> {
     }
 }
 
-impl Building<CopiedValues> {
+impl GenericRecordsBuilder<CopiedValues> {
     /// Creates a builder with room for `count` keys.
     pub fn with_capacity(count: usize) -> Self {
         Self::with_room(count, usize::MAX)
@@ -107,7 +107,7 @@ impl Building<CopiedValues> {
     }
 }
 
-impl Building<ReceivedValues> {
+impl GenericRecordsBuilder<ReceivedValues> {
     /// Begins records whose values lie in `bytes`.
     pub fn new(count: usize, bytes: Bytes) -> Self {
         Self { entries: Vec::with_capacity(count), values: ReceivedValues { bytes, next: 0 } }

@@ -30,7 +30,7 @@ enum Entry {
 
 impl Entry {
     /// This entry, with its segment index shifted by `segments`.
-    fn behind(self, segments: u32) -> Self {
+    fn shifted(self, segments: u32) -> Self {
         match self {
             Entry::Found { segment, start, length, proof } => {
                 Entry::Found { segment: segments + segment, start, length, proof }
@@ -217,7 +217,7 @@ impl Records {
         let base = self.segments.len() as u32;
         self.segments.extend(part.segments);
         for (&position, entry) in positions.iter().zip(part.entries) {
-            self.entries[position as usize] = entry.behind(base);
+            self.entries[position as usize] = entry.shifted(base);
         }
     }
 
@@ -225,7 +225,7 @@ impl Records {
     pub fn append(&mut self, next: Records) {
         let base = self.segments.len() as u32;
         self.segments.extend(next.segments);
-        self.entries.extend(next.entries.into_iter().map(|entry| entry.behind(base)));
+        self.entries.extend(next.entries.into_iter().map(|entry| entry.shifted(base)));
     }
 
     /// Removes the damaged records of a part and their positions, and returns these positions, so that another replica can
@@ -248,10 +248,10 @@ impl Records {
         damaged
     }
 
-    /// Keeps only the records at the places that `keep` accepts.
+    /// Keeps only the records at the indexes that `keep` accepts.
     pub fn retain(&mut self, mut keep: impl FnMut(usize) -> bool) {
-        let mut place = 0..;
-        self.entries.retain(|_| place.next().is_some_and(&mut keep));
+        let mut index = 0..;
+        self.entries.retain(|_| index.next().is_some_and(&mut keep));
     }
 
     fn record(&self, entry: Entry) -> Record<'_> {

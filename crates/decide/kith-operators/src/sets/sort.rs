@@ -50,8 +50,8 @@ fn scatter(from: &[u64], to: &mut [u64], least: u64, shift: u32, mask: u64) {
         next += std::mem::replace(start, next);
     }
     for &id in from {
-        let place = &mut starts[digit(id)];
-        to[*place as usize] = id;
-        *place += 1;
+        let next = &mut starts[digit(id)];
+        to[*next as usize] = id;
+        *next += 1;
     }
 }

@@ -175,13 +175,13 @@ impl NeighbourSource for MemoryGraph {
         each: &mut dyn FnMut(usize, Option<EdgeList<'_>>) -> ControlFlow<()>,
     ) -> Result<(), SourceError> {
         let kind = self.kind(edge)?;
-        let places = columns.iter().map(|name| kind.column(edge, name)).collect::<Result<Vec<_>, _>>()?;
+        let numbers = columns.iter().map(|name| kind.column(edge, name)).collect::<Result<Vec<_>, _>>()?;
         for (index, &key) in keys.iter().enumerate() {
             let ids = self.list(kind, edge, key)?;
-            let values = |place: &usize| {
-                ids.iter().flatten().map(|&id| kind.value(edge.direction, key, id, *place)).collect()
+            let values = |column: &usize| {
+                ids.iter().flatten().map(|&id| kind.value(edge.direction, key, id, *column)).collect()
             };
-            let columns: Vec<Vec<u64>> = places.iter().map(values).collect();
+            let columns: Vec<Vec<u64>> = numbers.iter().map(values).collect();
             let list = ids.as_deref().map(|ids| EdgeList { ids, columns: &columns });
             if each(index, list).is_break() {
                 break;

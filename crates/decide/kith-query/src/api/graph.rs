@@ -6,7 +6,7 @@ use kith_wire::v1;
 
 /// An answer, with what is known about it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Answered {
+pub struct QueryAnswer {
     /// The answer.
     pub answer: GraphAnswer,
     /// Whether all partitions answered. Can be false only if partial answers were allowed.
@@ -14,21 +14,21 @@ pub struct Answered {
     /// The partitions that did not answer, ascending.
     pub missing_partitions: Vec<u32>,
     /// The graph that answered, in the state that the query pinned.
-    pub served: Vec<Served>,
+    pub served: Vec<ServedGraph>,
     /// The plan and its timings, if requested.
     pub profile: Option<v1::Profile>,
 }
 
 /// A graph and its state that an answer shows.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Served {
+pub struct ServedGraph {
     /// The name of the graph.
     pub name: String,
     /// Its state.
     pub state: ServedState,
 }
 
-impl Served {
+impl ServedGraph {
     /// A ticket whose reads show nothing older than the answer. `None` for a loaded graph.
     pub fn ticket(&self) -> Option<&Ticket> {
         match &self.state {

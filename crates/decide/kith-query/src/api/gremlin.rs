@@ -1,7 +1,7 @@
 //! Traversals in Gremlin, as requests carry them. Values are coded in GraphBinary 1.0, so that only those who evaluate a
 //! traversal, or show its results, need to know Gremlin's values (`kith_gremlin`).
 
-use crate::Served;
+use crate::ServedGraph;
 use bytes::Bytes;
 use kith_wire::v1;
 
@@ -40,7 +40,7 @@ pub struct GremlinAnswer {
     /// A list of traversers, each a value with how often it occurs.
     pub results: Bytes,
     /// The graph and the version that answered, or the places in the logs of a live graph.
-    pub served: Served,
+    pub served: ServedGraph,
     /// The timings, if requested.
     pub profile: Option<v1::Profile>,
     /// The metrics of the traversal, if a profile was requested: for each step, the number of results, the time, and

@@ -14,10 +14,10 @@ mod stream;
 pub use compute::{AggregateAnswer, AggregateQuery, ComputeAnswer, ComputeAt, ComputeQuery};
 pub use early::EarlyResults;
 pub use error::QueryError;
-pub use graph::{Answered, Served, ServedState};
+pub use graph::{QueryAnswer, ServedGraph, ServedState};
 pub use gremlin::{GremlinAnswer, GremlinQuery, GremlinTraversal};
 pub use options::{CacheMode, Page, Proofs, QueryOptions, merged_tickets, parse_hedging};
-pub use request::{Question, Reply, Request, Written};
+pub use request::{Question, Reply, Request, WriteOutcome};
 pub use service::Service;
 pub use store::{ANSWER_BYTES_MAX, BatchAnswer, BatchKeys, StoreShape};
 pub use stream::{

@@ -2,8 +2,8 @@
 //! stream.
 
 use crate::{
-    AggregateAnswer, AggregateQuery, Answered, BatchAnswer, BatchKeys, ComputeAnswer, ComputeQuery,
-    GraphQuery, GremlinAnswer, GremlinQuery, QueryError, QueryOptions, StoreShape,
+    AggregateAnswer, AggregateQuery, BatchAnswer, BatchKeys, ComputeAnswer, ComputeQuery, GraphQuery,
+    GremlinAnswer, GremlinQuery, QueryAnswer, QueryError, QueryOptions, StoreShape,
 };
 use kith_schema::live::{CompletedWrite, Ticket, Write};
 use kith_schema::{Schema, SchemaId};
@@ -54,10 +54,10 @@ pub enum Question {
 #[strum(serialize_all = "snake_case")]
 #[allow(missing_docs, reason = "each variant is the answer to the question that names it")]
 pub enum Reply {
-    Graph(Answered),
+    Graph(QueryAnswer),
     Plan(v1::ExplainReply),
     Gremlin(GremlinAnswer),
-    Written(Written),
+    Written(WriteOutcome),
     Values(BatchAnswer),
     Computed(ComputeAnswer),
     Aggregated(AggregateAnswer),
@@ -67,7 +67,7 @@ pub enum Reply {
 
 /// The outcome of a write.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Written {
+pub struct WriteOutcome {
     /// The effect of the write.
     pub done: CompletedWrite,
     /// A ticket whose reads show the write.

@@ -2,8 +2,8 @@
 //! a test's fake.
 
 use crate::{
-    AggregateAnswer, AggregateQuery, Answered, BatchAnswer, BatchKeys, BatchStream, ComputeAnswer,
-    ComputeQuery, GraphQuery, QueryError, QueryOptions, Question, Reply, Request, StoreShape, Written,
+    AggregateAnswer, AggregateQuery, BatchAnswer, BatchKeys, BatchStream, ComputeAnswer, ComputeQuery,
+    GraphQuery, QueryAnswer, QueryError, QueryOptions, Question, Reply, Request, StoreShape, WriteOutcome,
 };
 use futures::{FutureExt, future::BoxFuture};
 use kith_schema::live::Write;
@@ -48,7 +48,7 @@ pub trait Service: Send + Sync + 'static {
         graph: &str,
         query: &GraphQuery,
         options: &QueryOptions,
-    ) -> BoxFuture<'a, Result<Answered, QueryError>> {
+    ) -> BoxFuture<'a, Result<QueryAnswer, QueryError>> {
         let question = Question::Graph { graph: graph.to_owned(), query: query.clone() };
         ask(self, question, options, only!(Reply::Graph))
     }
@@ -77,7 +77,7 @@ pub trait Service: Send + Sync + 'static {
         graph: &str,
         write: &Write,
         options: &QueryOptions,
-    ) -> BoxFuture<'a, Result<Written, QueryError>> {
+    ) -> BoxFuture<'a, Result<WriteOutcome, QueryError>> {
         let question = Question::Write { graph: graph.to_owned(), write: write.clone() };
         ask(self, question, options, only!(Reply::Written))
     }

@@ -54,15 +54,15 @@ impl BatchKeys {
         self.len() == 0
     }
 
-    /// The keys at these places.
+    /// The keys at these indexes.
     ///
     /// # Panics
     /// If a place is beyond the last key.
-    pub fn select(&self, places: impl IntoIterator<Item = usize>) -> BatchKeys {
-        let places = places.into_iter();
+    pub fn select(&self, indexes: impl IntoIterator<Item = usize>) -> BatchKeys {
+        let indexes = indexes.into_iter();
         match self {
-            BatchKeys::Ids(ids) => BatchKeys::Ids(places.map(|place| ids[place]).collect()),
-            BatchKeys::Bytes(keys) => BatchKeys::Bytes(places.map(|place| keys.get(place)).collect()),
+            BatchKeys::Ids(ids) => BatchKeys::Ids(indexes.map(|index| ids[index]).collect()),
+            BatchKeys::Bytes(keys) => BatchKeys::Bytes(indexes.map(|index| keys.get(index)).collect()),
         }
     }
 

@@ -234,7 +234,7 @@ pub fn compute_answer_from_wire(
     plan: &ComputePlan,
 ) -> Result<ComputeAnswer, QueryError> {
     let records = records_from_wire(&reply.records, keys).map_err(|error| malformed(error.to_string()))?;
-    if records.len() != keys || reply.best.iter().any(|&place| records.len() <= place as usize) {
+    if records.len() != keys || reply.best.iter().any(|&index| records.len() <= index as usize) {
         return Err(malformed(format!("{keys} keys were answered by {} records", records.len())));
     }
     let result: Schema =

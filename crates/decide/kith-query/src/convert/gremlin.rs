@@ -72,7 +72,7 @@ pub fn gremlin_answer_from_wire(reply: v1::GremlinReply) -> Result<GremlinAnswer
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Served, ServedState};
+    use crate::{ServedGraph, ServedState};
     use bytes::Bytes;
 
     #[test]
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn results_come_back_as_they_went() {
-        let served = Served { name: "people".to_owned(), state: ServedState::Version(7) };
+        let served = ServedGraph { name: "people".to_owned(), state: ServedState::Version(7) };
         let results = Bytes::from_static(b"results");
         let answer = GremlinAnswer { results, served, profile: None, metrics: None, wrote: true };
         assert_eq!(gremlin_answer_from_wire(gremlin_answer_to_wire(answer.clone())), Ok(answer));

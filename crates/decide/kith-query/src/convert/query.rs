@@ -2,8 +2,8 @@
 
 use super::{ConvertError, direction_from_wire, direction_to_wire, workflow_from_wire, workflow_to_wire};
 use crate::{
-    Answered, CacheMode, GraphAnswer, GraphQuery, Operation, Page, Proofs, QueryError, QueryOptions,
-    Question, Request, Served, ServedState, merged_tickets, parse_hedging,
+    CacheMode, GraphAnswer, GraphQuery, Operation, Page, Proofs, QueryAnswer, QueryError, QueryOptions,
+    Question, Request, ServedGraph, ServedState, merged_tickets, parse_hedging,
 };
 use kith_schema::live::Ticket;
 use kith_types::FanOutLimits;
@@ -144,7 +144,7 @@ fn cache_from_wire(got: i32) -> Result<CacheMode, ConvertError> {
 }
 
 /// Encodes a whole answer with its accompanying data.
-pub fn answered_to_wire(answered: Answered) -> v1::QueryReply {
+pub fn answered_to_wire(answered: QueryAnswer) -> v1::QueryReply {
     v1::QueryReply {
         answer: Some(answer_to_wire(&answered.answer)),
         complete: answered.complete,
@@ -158,10 +158,10 @@ pub fn answered_to_wire(answered: Answered) -> v1::QueryReply {
 ///
 /// # Errors
 /// [`QueryError::Internal`] if it is missing or malformed.
-pub fn answered_from_wire(reply: v1::QueryReply, ids_wanted: bool) -> Result<Answered, QueryError> {
+pub fn answered_from_wire(reply: v1::QueryReply, ids_wanted: bool) -> Result<QueryAnswer, QueryError> {
     let malformed = |detail: String| QueryError::Internal { detail };
     let answer = reply.answer.ok_or_else(|| malformed("the router sent no answer".to_owned()))?;
-    Ok(Answered {
+    Ok(QueryAnswer {
         answer: answer_from_wire(answer, ids_wanted).map_err(|error| malformed(error.to_string()))?,
         complete: reply.complete,
         missing_partitions: reply.missing_partitions,
@@ -170,7 +170,7 @@ pub fn answered_from_wire(reply: v1::QueryReply, ids_wanted: bool) -> Result<Ans
     })
 }
 
-pub(super) fn state_to_wire(served: Served) -> v1::Served {
+pub(super) fn state_to_wire(served: ServedGraph) -> v1::Served {
     let (version, ticket) = match served.state {
         ServedState::Version(version) => (version, Vec::new()),
         ServedState::Live(ticket) => (0, ticket.to_bytes()),
@@ -178,7 +178,7 @@ pub(super) fn state_to_wire(served: Served) -> v1::Served {
     v1::Served { name: served.name, version, ticket: ticket.into() }
 }
 
-pub(super) fn state_from_wire(served: v1::Served) -> Result<Served, QueryError> {
+pub(super) fn state_from_wire(served: v1::Served) -> Result<ServedGraph, QueryError> {
     let state = match served.ticket.is_empty() {
         true => ServedState::Version(served.version),
         false => ServedState::Live(
@@ -186,7 +186,7 @@ pub(super) fn state_from_wire(served: v1::Served) -> Result<Served, QueryError> 
                 .map_err(|error| QueryError::Internal { detail: error.to_string() })?,
         ),
     };
-    Ok(Served { name: served.name, state })
+    Ok(ServedGraph { name: served.name, state })
 }
 
 /// Encodes a whole answer.

@@ -1,7 +1,7 @@
 //! Writes to live graphs on the wire.
 
 use super::query::{options_from_wire, options_to_wire};
-use crate::{QueryError, QueryOptions, Question, Request, Written};
+use crate::{QueryError, QueryOptions, Question, Request, WriteOutcome};
 use kith_schema::live::{CompletedWrite, Conditions, Mutation, NotATicket, NotAWriteId, Write, WriteId};
 use kith_wire::v1::{self, graph_write_request::Mutation as Wire};
 
@@ -88,7 +88,7 @@ fn mutation_from_wire(wire: Wire) -> Mutation {
 }
 
 /// Encodes the outcome of a write.
-pub fn written_to_wire(written: Written) -> v1::GraphWriteReply {
+pub fn written_to_wire(written: WriteOutcome) -> v1::GraphWriteReply {
     let CompletedWrite { id, version, existed } = written.done;
     v1::GraphWriteReply { id, version, existed, ticket: written.ticket.to_string(), profile: written.profile }
 }
@@ -98,13 +98,13 @@ pub fn written_to_wire(written: Written) -> v1::GraphWriteReply {
 /// # Errors
 /// [`QueryError::OutcomeUnknown`] if the ticket is malformed. The write was carried out, but it is unknown where in the
 /// log.
-pub fn written_from_wire(reply: v1::GraphWriteReply) -> Result<Written, QueryError> {
+pub fn written_from_wire(reply: v1::GraphWriteReply) -> Result<WriteOutcome, QueryError> {
     let ticket = reply
         .ticket
         .parse()
         .map_err(|error: NotATicket| QueryError::OutcomeUnknown { detail: error.to_string() })?;
     let done = CompletedWrite { id: reply.id, version: reply.version, existed: reply.existed };
-    Ok(Written { done, ticket, profile: reply.profile })
+    Ok(WriteOutcome { done, ticket, profile: reply.profile })
 }
 
 #[cfg(test)]
@@ -126,10 +126,10 @@ mod tests {
             Mutation::ChangeType { id1: 1, kind: kind(), id2: 2, new_kind: "loves".to_owned() },
         ];
         let options = QueryOptions { deadline: Some(Duration::from_millis(70)), ..QueryOptions::default() };
-        for (place, mutation) in mutations.into_iter().enumerate() {
-            let conditions = Conditions { if_version: Some(0), if_exists: [None, Some(false)][place % 2] };
+        for (index, mutation) in mutations.into_iter().enumerate() {
+            let conditions = Conditions { if_version: Some(0), if_exists: [None, Some(false)][index % 2] };
             let named = |text: &str| text.parse::<WriteId>().unwrap().of_subject("ada".to_owned());
-            let write_id = (place % 2 == 0).then(|| named("w-1"));
+            let write_id = (index % 2 == 0).then(|| named("w-1"));
             let write = Write { mutation, conditions, write_id };
             let wire = write_to_wire("social", &write, &options);
             let question = Question::Write { graph: "social".to_owned(), write };

@@ -20,8 +20,8 @@ pub const AGGREGATE: &str = "aggregate";
 #[serde(deny_unknown_fields)]
 pub struct ComputeFields {
     /// The place where the computation is carried out.
-    #[serde(default, skip_serializing_if = "At::is_nodes")]
-    pub at: At,
+    #[serde(default, skip_serializing_if = "ComputeLocation::is_nodes")]
+    pub at: ComputeLocation,
     /// Fields to return unchanged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub project: Vec<String>,
@@ -69,8 +69,8 @@ pub struct TopKFields {
 #[serde(deny_unknown_fields)]
 pub struct AggregateFields {
     /// The place where records are counted.
-    #[serde(default, skip_serializing_if = "At::is_nodes")]
-    pub at: At,
+    #[serde(default, skip_serializing_if = "ComputeLocation::is_nodes")]
+    pub at: ComputeLocation,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count_by_value: Option<ByValueFields>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -121,7 +121,7 @@ pub struct PredicateFields {
 /// The place where a computation on records is carried out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum At {
+pub enum ComputeLocation {
     /// On the nodes
     #[default]
     Nodes,
@@ -129,15 +129,15 @@ pub enum At {
     Client,
 }
 
-impl At {
+impl ComputeLocation {
     fn is_nodes(&self) -> bool {
-        *self == At::Nodes
+        *self == ComputeLocation::Nodes
     }
 
     pub fn inner(self) -> ComputeAt {
         match self {
-            At::Nodes => ComputeAt::Nodes,
-            At::Client => ComputeAt::Client,
+            ComputeLocation::Nodes => ComputeAt::Nodes,
+            ComputeLocation::Client => ComputeAt::Client,
         }
     }
 }
@@ -256,14 +256,14 @@ impl PredicateFields {
         let mut fields = Self::default();
         match predicate {
             Predicate::Compare(comparison, operand) => {
-                let place = match comparison {
+                let bound = match comparison {
                     Comparison::Eq => &mut fields.eq,
                     Comparison::Gt => &mut fields.gt,
                     Comparison::Ge => &mut fields.ge,
                     Comparison::Lt => &mut fields.lt,
                     Comparison::Le => &mut fields.le,
                 };
-                *place = Some(value_of(operand));
+                *bound = Some(value_of(operand));
             }
             Predicate::AnyOf(operands) => fields.any_of = Some(operands.iter().map(value_of).collect()),
             Predicate::And(inner) => fields.and = several(inner),

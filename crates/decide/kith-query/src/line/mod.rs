@@ -41,8 +41,8 @@ mod write;
 
 pub use command::{CommandLine, FromCommand};
 pub use compute::{
-    AggregateFields, At, BucketFields, ByBucketFields, ByValueFields, ComputeFields, CountFields, TopKFields,
-    VectorFields, predicate_of, single_precision,
+    AggregateFields, BucketFields, ByBucketFields, ByValueFields, ComputeFields, ComputeLocation,
+    CountFields, TopKFields, VectorFields, predicate_of, single_precision,
 };
 pub use error::{LineError, near_miss};
 pub use graph::{GraphLine, QueryFlags, ReadCommand};

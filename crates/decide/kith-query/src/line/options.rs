@@ -1,6 +1,6 @@
 //! Options of requests: as flags of a command, and as fields of a line.
 
-use crate::{After, AnswerPage, CacheMode, GraphQuery, Page, QueryOptions, line::live};
+use crate::{AnswerPage, CacheMode, GraphQuery, Page, PageStart, QueryOptions, line::live};
 use clap::{Args, ValueEnum};
 use kith_schema::live::Ticket;
 use kith_types::{Direction, Workflow};
@@ -36,7 +36,7 @@ pub struct GraphOptions {
     /// id of its last association
     #[arg(long, value_name = "ID|CURSOR|TIME,ID")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub after: Option<After>,
+    pub after: Option<PageStart>,
     /// Show the write that returned this ticket; for several, repeat the flag [live graphs only]
     #[arg(long, value_name = "TICKET")]
     #[serde(

@@ -78,23 +78,23 @@ impl StoreKeys {
     pub fn of_type(&self, key: KeyType) -> Result<BatchKeys, LineError> {
         let keys = self.keys.iter().enumerate();
         if key == KeyType::Id {
-            let id = |(place, key): (usize, &Value)| {
+            let id = |(index, key): (usize, &Value)| {
                 let id = key.as_u64().or_else(|| key.as_str()?.parse().ok());
                 id.ok_or_else(|| {
-                    self.wrong(place, "its keys are whole numbers from 0 to 18446744073709551615")
+                    self.wrong(index, "its keys are whole numbers from 0 to 18446744073709551615")
                 })
             };
             return Ok(BatchKeys::Ids(keys.map(id).collect::<Result<_, _>>()?));
         }
         let usual = if key == KeyType::Bytes { KeyEncoding::Base64 } else { KeyEncoding::Text };
         let mut batch = ByteKeys::default();
-        for (place, key) in keys {
-            let text = key.as_str().ok_or_else(|| self.wrong(place, "its keys are text"))?;
+        for (index, key) in keys {
+            let text = key.as_str().ok_or_else(|| self.wrong(index, "its keys are text"))?;
             match self.key_encoding.unwrap_or(usual) {
                 KeyEncoding::Text => batch.push(text.as_bytes()),
                 KeyEncoding::Base64 => {
                     let bytes = BASE64.decode(text);
-                    let bytes = bytes.map_err(|error| self.wrong(place, &format!("base64: {error}")))?;
+                    let bytes = bytes.map_err(|error| self.wrong(index, &format!("base64: {error}")))?;
                     batch.push(&bytes);
                 }
             }
@@ -102,13 +102,13 @@ impl StoreKeys {
         Ok(BatchKeys::Bytes(batch))
     }
 
-    fn wrong(&self, place: usize, why: &str) -> LineError {
-        let mut shown = self.keys[place].to_string();
+    fn wrong(&self, index: usize, why: &str) -> LineError {
+        let mut shown = self.keys[index].to_string();
         if let Some((cut, _)) = shown.char_indices().nth(KEY_CHARACTERS_SHOWN) {
             shown.truncate(cut);
             shown.push('…');
         }
-        let (number, store) = (place + 1, &self.store);
+        let (number, store) = (index + 1, &self.store);
         let message = format!("key {shown} (number {number}) cannot be one of store {store:?}: {why}");
         let help = "ids are numbers, strings are text, bytes are base64 (docs/queries.md)";
         LineError::new(ErrorCode::WrongKeyType, message, help)
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn the_place_of_a_wrong_key_is_told() {
+    fn the_index_of_a_wrong_key_is_reported() {
         for (given, key) in [
             (json!([1, -2]), KeyType::Id),
             (json!([1, 1.5]), KeyType::Id),

@@ -1,10 +1,10 @@
-//! What the folder of an operation provides to the rest of the crate.
+//! The traits by which the folder of an operation serves the rest of the crate.
 
 use super::{
     Machine,
     page::{AnswerPage, Pages},
     resolve::Resolver,
-    view::{Printed, WrongAnswer},
+    view::{PrintedAnswer, WrongAnswer},
 };
 use crate::{GraphAnswer, OperationError, convert::ConvertError};
 use kith_wire::v1;
@@ -64,10 +64,10 @@ pub(crate) trait Fields {
 }
 
 /// How the answer to an operation is printed.
-pub trait Viewed {
+pub trait Presentation {
     /// The answer as it is printed. Python returns the same as a dictionary or, if it has one member, the value of that
     /// member.
-    type View: Printed;
+    type View: PrintedAnswer;
 
     /// Prepares an answer for being printed.
     ///

@@ -56,7 +56,7 @@ pub use limits::{
 };
 pub use network::{NetworkAnswer, NetworkPlan, NetworkReturn};
 pub use object_get::ObjectView;
-pub use page::{After, AnswerPage, Pages};
+pub use page::{AnswerPage, PageStart, Pages};
 pub use path::PathAnswer;
 pub use query::GraphQuery;
 pub use query_machine::{FanOut, Input, OperationStep, Outline, QueryMachine, Scope};
@@ -65,13 +65,13 @@ pub use signature::{Parameter, Signature};
 pub use view::{Block, Cell, Column, IdsView, Json, WrongAnswer};
 
 use crate::convert::ConvertError;
-use fields::{AnswerKind, Decoded, Fields, Viewed};
+use fields::{AnswerKind, Decoded, Fields, Presentation};
 use kith_schema::live::ObjectAnswer;
 use kith_types::OperationName;
 use kith_wire::v1::{query_reply::Answer as AnswerMessage, query_request::Operand};
 use machine::Machine;
 use serde::{Deserialize, Serialize};
-use view::Printed;
+use view::PrintedAnswer;
 
 // One line for each operation.
 registry::operations! {

@@ -27,20 +27,20 @@ pub enum Pages {
 pub struct AnswerPage {
     /// The most entries of the page.
     pub limit: Option<u64>,
-    /// The end of the previous page.
-    pub after: Option<After>,
+    /// The start of a page: after an item, with which the previous page ended.
+    pub after: Option<PageStart>,
 }
 
 impl AnswerPage {
     /// The page after an id.
     pub fn after_id(limit: Option<u64>, after: Option<u64>) -> Self {
-        Self { limit, after: after.map(After::Id) }
+        Self { limit, after: after.map(PageStart::Id) }
     }
 
     /// The id with which the previous page ended.
     pub fn id(&self) -> Option<u64> {
         match self.after {
-            Some(After::Id(id)) => Some(id),
+            Some(PageStart::Id(id)) => Some(id),
             _ => None,
         }
     }
@@ -48,7 +48,7 @@ impl AnswerPage {
     /// The cursor with which the previous page ended.
     pub fn cursor(&self) -> Option<EdgeCursor> {
         match self.after {
-            Some(After::Cursor(cursor)) => Some(cursor),
+            Some(PageStart::Cursor(cursor)) => Some(cursor),
             _ => None,
         }
     }
@@ -56,48 +56,48 @@ impl AnswerPage {
     /// The association with which the previous page ended.
     pub fn association(&self) -> Option<ListPlace> {
         match self.after {
-            Some(After::Place(association)) => Some(association),
+            Some(PageStart::Place(association)) => Some(association),
             _ => None,
         }
     }
 }
 
-/// The end of the previous page.
+/// The start of a page: after an item, with which the previous page ended.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum After {
-    /// At an id of a set of ids.
+pub enum PageStart {
+    /// After an id of a set of ids.
     Id(u64),
-    /// At an edge.
+    /// After an edge.
     Cursor(EdgeCursor),
-    /// At an association.
+    /// After an association.
     Place(ListPlace),
 }
 
-impl FromStr for After {
+impl FromStr for PageStart {
     type Err = NotACursor;
 
     fn from_str(text: &str) -> Result<Self, NotACursor> {
-        let place = text.split_once(',').and_then(|(time, id2)| {
+        let association = text.split_once(',').and_then(|(time, id2)| {
             Some(ListPlace { time: time.trim().parse().ok()?, id2: id2.trim().parse().ok()? })
         });
-        match place {
-            Some(place) => Ok(After::Place(place)),
-            None => text.parse().map(After::Id).or_else(|_| text.parse().map(After::Cursor)),
+        match association {
+            Some(association) => Ok(PageStart::Place(association)),
+            None => text.parse().map(PageStart::Id).or_else(|_| text.parse().map(PageStart::Cursor)),
         }
     }
 }
 
-impl Serialize for After {
+impl Serialize for PageStart {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            After::Id(id) => serializer.serialize_u64(*id),
-            After::Cursor(cursor) => serializer.collect_str(cursor),
-            After::Place(place) => (place.time, place.id2).serialize(serializer),
+            PageStart::Id(id) => serializer.serialize_u64(*id),
+            PageStart::Cursor(cursor) => serializer.collect_str(cursor),
+            PageStart::Place(association) => (association.time, association.id2).serialize(serializer),
         }
     }
 }
 
-impl<'de> Deserialize<'de> for After {
+impl<'de> Deserialize<'de> for PageStart {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(
@@ -110,9 +110,9 @@ impl<'de> Deserialize<'de> for After {
             Place(u64, u64),
         }
         match Given::deserialize(input)? {
-            Given::Id(id) => Ok(After::Id(id)),
-            Given::Place(time, id2) => Ok(After::Place(ListPlace { time, id2 })),
-            Given::Cursor(text) => text.parse().map(After::Cursor).map_err(D::Error::custom),
+            Given::Id(id) => Ok(PageStart::Id(id)),
+            Given::Place(time, id2) => Ok(PageStart::Place(ListPlace { time, id2 })),
+            Given::Cursor(text) => text.parse().map(PageStart::Cursor).map_err(D::Error::custom),
         }
     }
 }

@@ -1,6 +1,6 @@
-//! What follows from the lists of operations and of kinds of answers in `mod.rs`.
+//! The types and functions that follow from the lists of operations and of kinds of answers in `mod.rs`.
 
-use super::{After, AnswerPage, Machine, Operation, Pages, resolve::Resolver};
+use super::{AnswerPage, Machine, Operation, PageStart, Pages, resolve::Resolver};
 use crate::OperationError;
 use kith_wire::v1::query_request::Operand;
 
@@ -86,7 +86,7 @@ macro_rules! operations {
         #[serde(untagged)]
         #[allow(missing_docs, reason = "each variant is the answer to the operation that names it")]
         pub enum AnswerView {
-            $($variant(<$fields as Viewed>::View),)*
+            $($variant(<$fields as Presentation>::View),)*
         }
 
         impl AnswerView {
@@ -191,13 +191,13 @@ impl Operation {
             (Pages::First, Some(_)) => {
                 Err("this operation has no `after`: `limit` is the most ids that it returns")
             }
-            (Pages::Ids, Some(After::Cursor(_) | After::Place(_))) => {
+            (Pages::Ids, Some(PageStart::Cursor(_) | PageStart::Place(_))) => {
                 Err("`after` is the last id of the previous page")
             }
-            (Pages::Edges, Some(After::Id(_) | After::Place(_))) => {
+            (Pages::Edges, Some(PageStart::Id(_) | PageStart::Place(_))) => {
                 Err("`after` is the cursor of the previous page")
             }
-            (Pages::Associations, Some(After::Id(_) | After::Cursor(_))) => {
+            (Pages::Associations, Some(PageStart::Id(_) | PageStart::Cursor(_))) => {
                 Err("`after` is the last association of the previous page: [time, id2]")
             }
             (Pages::Times, Some(_)) => {

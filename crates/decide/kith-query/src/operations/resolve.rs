@@ -1,6 +1,6 @@
 //! Resolves the names of a query to the edges that it follows.
 
-use super::common::Shared;
+use super::common::VertexKind;
 use crate::{ColumnFilter, GraphQuery, OperationError};
 use kith_operators::NetworkKey;
 use kith_schema::{Column, ColumnNumber, ColumnRange, EdgeSelector, GraphSchema, KindRole, KindSchema};
@@ -75,12 +75,12 @@ impl Resolver<'_> {
     }
 
     /// The edges to what two members share. `None` and names of edge types mean connections, other kinds mean entities.
-    pub(super) fn shared(&self, name: Option<&str>) -> Result<(EdgeSelector, Shared), OperationError> {
-        let Some(name) = name else { return Ok((self.edge()?, Shared::Connections)) };
+    pub(super) fn shared(&self, name: Option<&str>) -> Result<(EdgeSelector, VertexKind), OperationError> {
+        let Some(name) = name else { return Ok((self.edge()?, VertexKind::Connections)) };
         let asked = |kind: &KindSchema| kind.is_edge_type() || is_entity_kind(kind);
         match self.schema.kind(name) {
-            Some(kind) if kind.is_edge_type() => Ok((self.directed(kind)?, Shared::Connections)),
-            Some(kind) if is_entity_kind(kind) => Ok((selector(kind, Direction::Out), Shared::Entities)),
+            Some(kind) if kind.is_edge_type() => Ok((self.directed(kind)?, VertexKind::Connections)),
+            Some(kind) if is_entity_kind(kind) => Ok((selector(kind, Direction::Out), VertexKind::Entities)),
             _ => Err(OperationError::UnknownKind { name: name.to_owned(), known: self.names(asked) }),
         }
     }
@@ -91,12 +91,12 @@ impl Resolver<'_> {
     }
 
     /// The edges of every edge type in its usual direction, and from members to entities of every kind.
-    pub(super) fn every_shared(&self) -> Vec<(EdgeSelector, Shared)> {
+    pub(super) fn every_shared(&self) -> Vec<(EdgeSelector, VertexKind)> {
         let kinds = self.schema.kinds.iter();
         let edges = kinds.clone().filter(|kind| kind.is_edge_type());
         let entities = kinds.filter(|kind| is_entity_kind(kind));
-        let edges = edges.map(|kind| (kind.default_edge(), Shared::Connections));
-        edges.chain(entities.map(|kind| (selector(kind, Direction::Out), Shared::Entities))).collect()
+        let edges = edges.map(|kind| (kind.default_edge(), VertexKind::Connections));
+        edges.chain(entities.map(|kind| (selector(kind, Direction::Out), VertexKind::Entities))).collect()
     }
 
     fn directed(&self, kind: &KindSchema) -> Result<EdgeSelector, OperationError> {

@@ -1,5 +1,5 @@
-//! What a language binding needs to offer the operations as functions: their parameters, which of them are required, and
-//! the defaults of the others. All of it follows from what the fields declare to serde.
+//! The signatures of operations, with which a language binding offers them as functions: their parameters, which of them
+//! are required, and the defaults of the others. All of it follows from what the fields declare to serde.
 
 use super::{Fields, Pages};
 use crate::names::names_of;
@@ -19,7 +19,7 @@ use std::{collections::BTreeSet, fmt, iter};
 pub struct Signature {
     /// The name of the operation.
     pub operation: OperationName,
-    /// What the operation answers, in a line.
+    /// The answer of the operation, described in a line.
     pub about: &'static str,
     /// Its fields in their order, and then `limit` and `after` if its answer has pages.
     pub parameters: Vec<Parameter>,

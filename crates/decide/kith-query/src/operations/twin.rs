@@ -40,8 +40,8 @@ pub(crate) fn weight(from: u64, to: u64) -> u64 {
 const UNKNOWN: u64 = 999_999;
 
 /// Maps a place to an id: some ids are close together, and some are far apart.
-pub(crate) fn id(place: u64) -> u64 {
-    if place.is_multiple_of(3) { place * 35_184_372_090 } else { place }
+pub(crate) fn id(index: u64) -> u64 {
+    if index.is_multiple_of(3) { index * 35_184_372_090 } else { index }
 }
 
 pub(crate) fn cases() -> impl Strategy<Value = Case> {
@@ -54,7 +54,7 @@ pub(crate) fn cases() -> impl Strategy<Value = Case> {
     ];
     // Chains with a few chords add the long paths that random pairs lack.
     let chain = (vec(pair(), 0..4), 0..14u64).prop_map(|(chords, length)| {
-        let links = (0..length).map(|place| (id(place), id(place + 1)));
+        let links = (0..length).map(|index| (id(index), id(index + 1)));
         links.chain(chords).collect::<Vec<_>>()
     });
     let edges = prop_oneof![2 => vec(pair(), 0..40), 1 => chain];

@@ -23,7 +23,7 @@ impl WrongAnswer {
 }
 
 /// An answer as it is printed: its JSON, and its text for people.
-pub trait Printed: Serialize {
+pub trait PrintedAnswer: Serialize {
     /// The text for people.
     fn text(&self) -> Vec<Block>;
 }
@@ -37,7 +37,7 @@ pub enum Block {
     Count(u64),
     /// A set of ids. A terminal may show only the first of them.
     Ids {
-        /// What the ids are.
+        /// The kind of the ids.
         title: &'static str,
         /// The ids.
         ids: Vec<u64>,
@@ -151,7 +151,7 @@ impl IdsView {
     }
 }
 
-impl Printed for IdsView {
+impl PrintedAnswer for IdsView {
     fn text(&self) -> Vec<Block> {
         vec![Block::Ids { title: "ids", ids: self.ids.clone() }]
     }

@@ -86,12 +86,12 @@ impl Domains {
 }
 
 /// Exchanges owners within groups to lower the objective.
-pub(super) struct Spread<'a> {
+pub(super) struct DomainSpread<'a> {
     domains: &'a Domains,
     owners: &'a mut Vec<Vec<NodeId>>,
 }
 
-impl<'a> Spread<'a> {
+impl<'a> DomainSpread<'a> {
     pub(super) fn new(domains: &'a Domains, owners: &'a mut Vec<Vec<NodeId>>) -> Self {
         Self { domains, owners }
     }
@@ -111,13 +111,13 @@ impl<'a> Spread<'a> {
     }
 
     /// Exchanges owners of these partitions of one group. Returns the number of exchanges.
-    /// O(domains × places × log places) per round, few rounds.
-    pub(super) fn some(&mut self, group: usize, places: &[usize]) -> usize {
+    /// O(domains × partitions × log partitions) per round, few rounds.
+    pub(super) fn some(&mut self, group: usize, partitions: &[usize]) -> usize {
         if !self.domains.matter() {
             return 0;
         }
         let count = self.domains.count;
-        let costs: Vec<u64> = places
+        let costs: Vec<u64> = partitions
             .iter()
             .flat_map(|index| {
                 (0..count).map(|domain| self.domains.cost_in(self.owners, group, *index, domain))
@@ -128,7 +128,7 @@ impl<'a> Spread<'a> {
             let before = exchanged;
             for a in 0..count {
                 for b in a + 1..count {
-                    exchanged += self.exchange(group, places, &costs, (a, b));
+                    exchanged += self.exchange(group, partitions, &costs, (a, b));
                 }
             }
             if exchanged == before {
@@ -138,11 +138,17 @@ impl<'a> Spread<'a> {
     }
 
     /// Exchanges the best pairs between two domains, as long as each pair is a gain.
-    fn exchange(&mut self, group: usize, places: &[usize], costs: &[u64], (a, b): (usize, usize)) -> usize {
+    fn exchange(
+        &mut self,
+        group: usize,
+        partitions: &[usize],
+        costs: &[u64],
+        (a, b): (usize, usize),
+    ) -> usize {
         let gains = |from: usize, to: usize| {
             let owners = &self.owners[group];
-            let there =
-                (0..places.len()).filter(|index| self.domains.of(owners[places[*index]]) == Some(from));
+            let there = (0..partitions.len())
+                .filter(|index| self.domains.of(owners[partitions[*index]]) == Some(from));
             let gain = |index: usize| {
                 let cost = |domain: usize| costs[index * self.domains.count + domain] as i64;
                 (cost(from) - cost(to), index)
@@ -155,7 +161,7 @@ impl<'a> Spread<'a> {
         let pairs = ours.into_iter().zip(theirs).take_while(|((one, _), (two, _))| 0 < one + two);
         let mut exchanged = 0;
         for ((_, one), (_, two)) in pairs {
-            self.owners[group].swap(places[one], places[two]);
+            self.owners[group].swap(partitions[one], partitions[two]);
             exchanged += 1;
         }
         exchanged

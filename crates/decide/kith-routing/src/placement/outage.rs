@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_told() {
+    fn what_is_missing_is_reported() {
         let message = risk(24, 2, &["a", "a", "a", "b"]).unwrap().to_string();
         let expected = "12 of 24 partitions would have all their replicas in one zone, the first of them in a (nodes by group: g0: 2 a; g1: 1 a, 1 b)";
         assert_eq!(message, expected);

@@ -1,6 +1,6 @@
 //! Placement strategies: where replicas are placed, and what changes when nodes are added or removed.
 
-use crate::placement::apart::{Domains, Spread};
+use crate::placement::apart::{DomainSpread, Domains};
 use crate::placement::{PlacementError, Ring, check_nodes, place, rebalance};
 use crate::{GroupIndex, NodeEntry, Strategy};
 use kith_types::{GroupId, NodeId, PartitionCount, PartitionId};
@@ -84,7 +84,7 @@ impl Placement for ReplicaGroups {
     fn place(&self, partition_count: PartitionCount, nodes: &[NodeEntry], seed: u64) -> PlacementResult {
         let mut owners = place(partition_count, &self.members(nodes), seed)?;
         let domains = Domains::new(nodes);
-        Spread::new(&domains, &mut owners).all();
+        DomainSpread::new(&domains, &mut owners).all();
         Ok(owners)
     }
 
@@ -106,7 +106,7 @@ impl Placement for ReplicaGroups {
             let plan = rebalance::rebalance_by(&after[group], members, seed, |partition| costs[partition])?;
             let moved: Vec<usize> = plan.moves.iter().map(|step| step.partition.index()).collect();
             after[group] = plan.owners;
-            Spread::new(&domains, &mut after).some(group, &moved);
+            DomainSpread::new(&domains, &mut after).some(group, &moved);
             let change = |index: usize| OwnerChange {
                 group: GroupIndex(group as u32),
                 partition: PartitionId(index as u32),
@@ -151,6 +151,6 @@ pub fn place_beside(
     let every: Vec<usize> = (0..partition_count.get() as usize).collect();
     let domains = Domains::new(nodes);
     let last = all.len() - 1;
-    Spread::new(&domains, &mut all).some(last, &every);
+    DomainSpread::new(&domains, &mut all).some(last, &every);
     Ok(all.swap_remove(last))
 }

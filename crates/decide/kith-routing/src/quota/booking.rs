@@ -16,7 +16,7 @@ use std::{
 /// [`RESERVATION_LIFE`], so that the first node's reservation still exists when the others have answered. On busy
 /// machines, answers take longer than round trips: with 100 ms, reads that gave up waiting took quota from each other
 /// that none could use, and clients got a third of the quota.
-pub const RESERVATION_PATIENCE: Duration = Duration::from_millis(RESERVATION_LIFE.as_millis() as u64 / 2);
+pub const RESERVATION_TIMEOUT: Duration = Duration::from_millis(RESERVATION_LIFE.as_millis() as u64 / 2);
 
 /// One read that is being reserved. It does no I/O: the shell sends the requests that [`Booking::next`] returns, and reports
 /// each reply.
@@ -65,7 +65,7 @@ pub struct ReservationRequest {
 
 /// The reply of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reply {
+pub enum ReservationReply {
     /// The keys are reserved.
     Held,
     /// The keys are not reserved but may be read, because nodes bound their reservations.
@@ -114,14 +114,14 @@ impl Booking {
     }
 
     /// Takes in the reply of a node for a part.
-    pub fn on(&mut self, part: u32, reply: Reply) {
+    pub fn on(&mut self, part: u32, reply: ReservationReply) {
         let Some(part) = self.parts.get_mut(part as usize).filter(|part| part.state == State::Asked) else {
             return;
         };
         part.state = match reply {
-            Reply::Held | Reply::Unknown => State::Settled { held: true },
-            Reply::Unheld => State::Settled { held: false },
-            Reply::Refused(retry_after) => {
+            ReservationReply::Held | ReservationReply::Unknown => State::Settled { held: true },
+            ReservationReply::Unheld => State::Settled { held: false },
+            ReservationReply::Refused(retry_after) => {
                 self.refusals.insert(part.node, retry_after);
                 State::Refused
             }

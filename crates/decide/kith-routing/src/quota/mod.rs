@@ -11,7 +11,7 @@ mod pressure;
 mod read;
 mod reservations;
 
-pub use booking::{Booking, BookingStep, RESERVATION_PATIENCE, Reply, ReservationRequest};
+pub use booking::{Booking, BookingStep, RESERVATION_TIMEOUT, ReservationReply, ReservationRequest};
 pub use pressure::Pressure;
 pub use read::{AdmittedBy, ReadQuota};
 pub use reservations::{GrantedReservation, RESERVATION_LIFE, ReservationId};

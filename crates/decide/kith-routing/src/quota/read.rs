@@ -120,7 +120,7 @@ impl ReadQuota {
     ///
     /// # Errors
     /// The time to wait if nothing else is read meanwhile; nothing is taken then.
-    pub fn admit_behind(&mut self, keys: u64, now: Timestamp) -> Result<(), Duration> {
+    pub fn admit_export(&mut self, keys: u64, now: Timestamp) -> Result<(), Duration> {
         self.reservations.expire(now);
         let before = self.keys.backlog(self.reservations.keys(), now).max(self.bytes.backlog(0, now));
         if !before.is_zero() {

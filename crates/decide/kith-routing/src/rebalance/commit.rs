@@ -1,7 +1,7 @@
 //! The tables that an execution puts in force one after the other, and the steps that end with them.
 
 use crate::rebalance::{
-    Ending, Phase, PlanStep, RebalanceAction, RebalanceState, StopReason, Transfer, TransferState,
+    Phase, PlanStep, RebalanceAction, RebalanceEnding, RebalanceState, StopReason, Transfer, TransferState,
 };
 use crate::{RoutingTable, TableParts};
 use kith_types::Timestamp;
@@ -31,8 +31,8 @@ impl RebalanceState {
             self.parts.take_over(table, now);
         }
         if undoing {
-            self.parts.phase = Phase::Ended(Ending::Aborted);
-            self.new_ending = Some(Ending::Aborted);
+            self.parts.phase = Phase::Ended(RebalanceEnding::Aborted);
+            self.new_ending = Some(RebalanceEnding::Aborted);
             return;
         }
         self.parts.phase = Phase::Working;

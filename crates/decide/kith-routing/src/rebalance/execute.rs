@@ -1,7 +1,7 @@
 //! The events and actions of an execution.
 
 use crate::rebalance::copies::Copies;
-use crate::rebalance::{Ending, Phase, PlanStep, RebalanceState, StopReason, TransferState};
+use crate::rebalance::{Phase, PlanStep, RebalanceEnding, RebalanceState, StopReason, TransferState};
 use crate::{RoutingTable, TableParts};
 use kith_types::{Epoch, NodeId, PartitionId, Timestamp};
 use std::collections::BTreeSet;
@@ -59,7 +59,7 @@ pub enum RebalanceAction {
     /// Report the reason to a user.
     Stopped(StopReason),
     /// The rebalance is over.
-    Ended(Ending),
+    Ended(RebalanceEnding),
 }
 
 /// The facts about the nodes of the cluster, as far as they are known.
@@ -107,7 +107,7 @@ impl RebalanceState {
         actions.extend(self.new_ending.take().map(RebalanceAction::Ended));
         while self.parts.phase == Phase::Working {
             let Some(step) = self.steps.get(self.parts.steps_done).copied() else {
-                self.end(Ending::Finished, &mut actions);
+                self.end(RebalanceEnding::Finished, &mut actions);
                 break;
             };
             if matches!(step, PlanStep::Batch(_)) {
@@ -155,7 +155,7 @@ impl RebalanceState {
             // to them.
             self.parts.transfers.clear();
             self.parts.reclaims.clear();
-            return self.end(Ending::Aborted, actions);
+            return self.end(RebalanceEnding::Aborted, actions);
         }
         self.parts.discard_copies(now);
         match self.parts.undone_table() {
@@ -163,7 +163,7 @@ impl RebalanceState {
                 self.parts.phase = Phase::Undoing;
                 actions.push(RebalanceAction::Commit(Box::new(table)));
             }
-            None => self.end(Ending::Aborted, actions),
+            None => self.end(RebalanceEnding::Aborted, actions),
         }
     }
 
@@ -172,7 +172,7 @@ impl RebalanceState {
         RebalanceAction::Stopped(reason)
     }
 
-    pub(crate) fn end(&mut self, ending: Ending, actions: &mut Vec<RebalanceAction>) {
+    pub(crate) fn end(&mut self, ending: RebalanceEnding, actions: &mut Vec<RebalanceAction>) {
         self.parts.phase = Phase::Ended(ending);
         actions.push(RebalanceAction::Ended(ending));
     }

@@ -58,5 +58,5 @@ pub use plan::{PlanOptions, RebalancePlan, plan};
 pub use reasons::{BeginRefusal, PlanRefusal, ResumeRefusal, StopReason};
 pub use shape::TargetShape;
 pub use state::{Conditions, Progress, RebalanceState};
-pub use stored::{Ending, Phase, RebalanceParts, Reclaim, Transfer, TransferState};
+pub use stored::{Phase, RebalanceEnding, RebalanceParts, Reclaim, Transfer, TransferState};
 pub use totals::{NodeTotals, PairTotals};

@@ -18,8 +18,8 @@ pub(crate) fn check_stores_outlive(
     stores: &[StoreSizes],
 ) -> Result<(), PlanRefusal> {
     let serving = |index: &GroupIndex| table.groups()[index.index()].role == GroupRole::Serving;
-    let places = (0..table.groups().len() as u32).map(GroupIndex);
-    let serving: Vec<GroupIndex> = places.filter(serving).collect();
+    let groups = (0..table.groups().len() as u32).map(GroupIndex);
+    let serving: Vec<GroupIndex> = groups.filter(serving).collect();
     if serving.len() <= 1 {
         return Ok(());
     }

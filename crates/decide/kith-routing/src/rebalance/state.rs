@@ -2,7 +2,7 @@
 
 use crate::rebalance::execute::Nodes;
 use crate::rebalance::{
-    BeginRefusal, Ending, Phase, PlanStep, RebalanceParts, RebalancePlan, ResumeRefusal, StopReason,
+    BeginRefusal, Phase, PlanStep, RebalanceEnding, RebalanceParts, RebalancePlan, ResumeRefusal, StopReason,
     TransferState,
 };
 use crate::{RoutingTable, TableParts};
@@ -59,7 +59,7 @@ pub struct RebalanceState {
     pub(crate) steps: Vec<PlanStep>,
     pub(crate) nodes: Nodes,
     /// The ending, until `next` has returned it.
-    pub(crate) new_ending: Option<Ending>,
+    pub(crate) new_ending: Option<RebalanceEnding>,
 }
 
 impl RebalanceState {

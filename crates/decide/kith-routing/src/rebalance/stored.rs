@@ -60,12 +60,12 @@ pub enum Phase {
     /// The table of an abort is being written.
     Undoing,
     /// It is over. Files may still wait to be reclaimed.
-    Ended(Ending),
+    Ended(RebalanceEnding),
 }
 
 /// The ending of a rebalance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum RebalanceEnding {
     /// The cluster has the requested shape.
     Finished,
     /// The cluster has the shape after the last finished batch.

@@ -3,8 +3,8 @@
 
 use crate::shapes::{labelled, node, random_cluster, random_shape, random_stores};
 use kith_routing::rebalance::{
-    BeginRefusal, Conditions, CopyFault, Ending, Move, Phase, PlanOptions, RebalanceAction, RebalanceEvent,
-    RebalanceParts, RebalanceState, ResumeRefusal, StopReason, StoreSizes, TargetShape, plan,
+    BeginRefusal, Conditions, CopyFault, Move, Phase, PlanOptions, RebalanceAction, RebalanceEnding,
+    RebalanceEvent, RebalanceParts, RebalanceState, ResumeRefusal, StopReason, StoreSizes, TargetShape, plan,
 };
 use kith_routing::{GroupRole, RoutingTable, Strategy};
 use kith_types::{Epoch, NodeId, PartitionId, Timestamp};
@@ -40,7 +40,7 @@ struct World {
     /// The table to be written, and its driver.
     commit: Option<(RoutingTable, u64)>,
     reclaiming: Vec<(NodeId, PartitionId, Vec<u32>)>,
-    ended: Option<Ending>,
+    ended: Option<RebalanceEnding>,
 }
 
 fn held(table: &RoutingTable, stores: &[StoreSizes], serving_only: bool) -> BTreeSet<Item> {
@@ -342,11 +342,11 @@ fn whatever_happens_every_owner_has_what_it_owns_and_nothing_is_left_behind() {
         let state = world.state.take().unwrap();
         let plan = &state.parts().plan;
         match state.phase() {
-            Phase::Ended(Ending::Finished) => {
+            Phase::Ended(RebalanceEnding::Finished) => {
                 finished += 1;
                 assert_eq!(world.table.to_parts().owners, plan.check().unwrap().to_parts().owners);
             }
-            Phase::Ended(Ending::Aborted) => {
+            Phase::Ended(RebalanceEnding::Aborted) => {
                 aborted += 1;
                 // The owners are those of an epoch of the plan. The list of nodes is the one before, plus new nodes that own
                 // something by now.
@@ -504,7 +504,7 @@ fn what_was_given_up_is_kept_for_the_grace_and_for_whoever_uses_the_old_table() 
     }
     assert!(matches!(state.next(Timestamp::ZERO)[..], [RebalanceAction::Commit(_)]));
     state.on(RebalanceEvent::Committed, Timestamp::ZERO);
-    assert_eq!(state.next(Timestamp::ZERO), [RebalanceAction::Ended(Ending::Finished)]);
+    assert_eq!(state.next(Timestamp::ZERO), [RebalanceAction::Ended(RebalanceEnding::Finished)]);
     assert!(!state.is_settled());
     let late = Timestamp::ZERO + GRACE * 2;
     assert_eq!(state.next(late), [], "a table is still in use that names the donors");
@@ -532,7 +532,7 @@ fn a_table_changed_by_another_is_left_alone() {
     state.on(RebalanceEvent::Continue, Timestamp::ZERO);
     assert_eq!(state.next(Timestamp::ZERO), []);
     state.on(RebalanceEvent::Abort, Timestamp::ZERO);
-    assert_eq!(state.next(Timestamp::ZERO), [RebalanceAction::Ended(Ending::Aborted)]);
+    assert_eq!(state.next(Timestamp::ZERO), [RebalanceAction::Ended(RebalanceEnding::Aborted)]);
 }
 
 /// The end of such an abort was not reported: only aborts that write nothing reported that they are over.
@@ -544,7 +544,7 @@ fn an_abort_that_writes_a_table_says_that_it_is_over() {
     let is_commit = |action: &RebalanceAction| matches!(action, RebalanceAction::Commit(_));
     assert!(state.next(Timestamp::ZERO).iter().any(is_commit), "the new node is taken off the list");
     state.on(RebalanceEvent::Committed, Timestamp::ZERO);
-    assert_eq!(state.next(Timestamp::ZERO), [RebalanceAction::Ended(Ending::Aborted)]);
+    assert_eq!(state.next(Timestamp::ZERO), [RebalanceAction::Ended(RebalanceEnding::Aborted)]);
     assert_eq!(state.next(Timestamp::ZERO), [], "once");
 }
 

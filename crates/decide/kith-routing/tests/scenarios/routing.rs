@@ -265,8 +265,8 @@ fn health_event(words: &[&str]) -> Option<HealthEvent> {
 }
 
 fn describe(plan: &FanOutPlan, keys: &[PartitionId]) -> Vec<String> {
-    let line = |node: NodeId, places: &[u32]| {
-        format!("{node}: {}", list(places.iter().map(|index| keys[*index as usize])))
+    let line = |node: NodeId, indexes: &[u32]| {
+        format!("{node}: {}", list(indexes.iter().map(|index| keys[*index as usize])))
     };
     let mut lines: Vec<String> =
         plan.assignments.iter().map(|assignment| line(assignment.node, &assignment.keys)).collect();

@@ -33,11 +33,11 @@ pub(super) async fn merged_by(
     mut merge: impl FnMut(&mut Traverser, Traverser) + Send,
     context: &Context<'_>,
 ) -> Batch {
-    let mut places: HashMap<u64, Vec<usize>> = HashMap::with_capacity(batch.len());
+    let mut indexes: HashMap<u64, Vec<usize>> = HashMap::with_capacity(batch.len());
     let mut merged: Vec<Traverser> = Vec::with_capacity(batch.len());
     for traverser in batch {
         context.work.look_at(&traverser.value).await;
-        let known = places.entry(traverser.digest()).or_default();
+        let known = indexes.entry(traverser.digest()).or_default();
         match known.iter().copied().find(|at| same(&merged[*at], &traverser)) {
             Some(at) => merge(&mut merged[at], traverser),
             None => {

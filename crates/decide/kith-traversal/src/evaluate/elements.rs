@@ -46,13 +46,13 @@ impl Context<'_> {
         wanted: &WantedProperties,
     ) -> Result<Vec<Vec<Value>>> {
         let mut ids: Vec<Value> = Vec::new();
-        let mut places: HashMap<&Value, usize> = HashMap::new();
+        let mut indexes: HashMap<&Value, usize> = HashMap::new();
         for element in elements {
             if let Value::Vertex(vertex) = element
                 && vertex.properties.is_none()
-                && !places.contains_key(&vertex.id)
+                && !indexes.contains_key(&vertex.id)
             {
-                places.insert(&vertex.id, ids.len());
+                indexes.insert(&vertex.id, ids.len());
                 ids.push(vertex.id.clone());
             }
         }
@@ -67,7 +67,7 @@ impl Context<'_> {
         let changed = self.changed(elements.iter().copied()).await?;
         let of = |element: &&Value| match element {
             Value::Vertex(vertex) => {
-                let fetched = places.get(&vertex.id).and_then(|at| fetched[*at].as_ref());
+                let fetched = indexes.get(&vertex.id).and_then(|at| fetched[*at].as_ref());
                 of_vertex(fetched.unwrap_or(vertex), wanted)
             }
             Value::Edge(edge) => {

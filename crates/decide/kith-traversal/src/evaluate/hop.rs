@@ -2,7 +2,7 @@
 
 use super::{
     bulk::merged,
-    chain::State,
+    chain::StepState,
     chain::Upstream,
     context::Context,
     reference,
@@ -26,7 +26,7 @@ const BATCH_MAX: usize = 4096;
 /// them for each traverser.
 pub(super) async fn scan(
     kind: &Kind,
-    state: &mut State,
+    state: &mut StepState,
     upstream: &mut Upstream<'_>,
     context: &Context<'_>,
 ) -> Result<Option<Batch>> {
@@ -39,7 +39,7 @@ pub(super) async fn scan(
         };
         return Ok(Some(batch.iter().flat_map(each).collect()));
     }
-    let State::Scan { after, is_over } = state else { return Ok(None) };
+    let StepState::Scan { after, is_over } = state else { return Ok(None) };
     if *is_over {
         return Ok(None);
     }
@@ -152,7 +152,7 @@ async fn page(
 /// `out`, `in`, `both`, `outE`, `inE` and `bothE`: one expansion for the whole batch.
 pub(super) async fn hop(hop: &Hop, batch: Batch, context: &Context<'_>) -> Result<Batch> {
     let batch = merged(batch, context).await;
-    let (expansion, places) = expansion(hop, &batch, context)?;
+    let (expansion, indexes) = expansion(hop, &batch, context)?;
     let from = expansion.vertices.clone();
     let edges = context.graph.expand(expansion).await?;
     context.work.count_elements(edges.iter().map(Vec::len).sum())?;
@@ -160,7 +160,7 @@ pub(super) async fn hop(hop: &Hop, batch: Batch, context: &Context<'_>) -> Resul
         context.work.count_bytes(edges.iter().flatten().map(|edge| weight::of_edge(edge)).sum())?;
     }
     let mut reached = Batch::new();
-    for (traverser, at) in batch.iter().zip(places) {
+    for (traverser, at) in batch.iter().zip(indexes) {
         let (Some(edges), Some(from)) = (edges.get(at), from.get(at)) else { continue };
         context.work.room_for(edges.len())?;
         reached.extend(edges.iter().map(|edge| traverser.to(end(hop, edge, from))));
@@ -176,7 +176,7 @@ pub(super) fn expansion(
 ) -> Result<(Expansion, Vec<usize>)> {
     context.work.check_pass(hop.pass)?;
     let mut known: HashMap<&ElementId, usize> = HashMap::new();
-    let (mut vertices, mut places) = (Vec::new(), Vec::with_capacity(batch.len()));
+    let (mut vertices, mut indexes) = (Vec::new(), Vec::with_capacity(batch.len()));
     for traverser in batch {
         let Value::Vertex(vertex) = &traverser.value else {
             let found = traverser.value.type_name();
@@ -184,13 +184,13 @@ pub(super) fn expansion(
                 "a vertex is needed to follow edges, not a value of type {found}"
             )));
         };
-        places.push(*known.entry(&vertex.id).or_insert_with(|| {
+        indexes.push(*known.entry(&vertex.id).or_insert_with(|| {
             vertices.push(vertex.id.clone());
             vertices.len() - 1
         }));
     }
     let (direction, labels, ranges) = (hop.direction, Arc::clone(&hop.labels), Arc::clone(&hop.ranges));
-    Ok((Expansion { vertices, direction, labels, with_properties: hop.to_edges, ranges }, places))
+    Ok((Expansion { vertices, direction, labels, with_properties: hop.to_edges, ranges }, indexes))
 }
 
 fn end(hop: &Hop, edge: &Arc<Edge>, from: &ElementId) -> Value {

@@ -106,14 +106,14 @@ impl Context<'_> {
             find_unknown(value, found);
             before < found.len()
         };
-        let places: Vec<usize> = results
+        let indexes: Vec<usize> = results
             .iter()
             .enumerate()
             .filter(|(_, (value, _))| is_unlabelled(value, &mut unlabelled))
             .map(|(index, _)| index)
             .collect();
         self.learn_labels_of(unlabelled).await?;
-        for index in places {
+        for index in indexes {
             let (value, _) = &mut results[index];
             self.work.count_values(std::iter::once(&*value))?;
             *value = self.labelled(value);

@@ -192,10 +192,10 @@ fn sampled(map: &Value, count: i64, context: &Context<'_>) -> Value {
 
 /// `index`: each member with its place, as pairs or as a map from places to members.
 fn indexed(members: Vec<Value>, is_map: bool) -> Value {
-    let places = (0..).map(Value::Int);
+    let indexes = (0..).map(Value::Int);
     if is_map {
-        return Value::Map(Arc::new(places.zip(members).collect()));
+        return Value::Map(Arc::new(indexes.zip(members).collect()));
     }
     let pair = |(member, index): (Value, Value)| Value::list([member, index]);
-    Value::list(members.into_iter().zip(places).map(pair).collect::<Vec<_>>())
+    Value::list(members.into_iter().zip(indexes).map(pair).collect::<Vec<_>>())
 }

@@ -52,7 +52,7 @@ pub use work::Limits;
 use crate::{
     error::Result,
     graph::Graph,
-    plan::Plan,
+    plan::TraversalPlan,
     value::{TraversalMetrics, Value, Vertex},
 };
 use chain::{Chain, Link, Upstream};
@@ -76,7 +76,7 @@ pub struct Evaluation<'a> {
 
 impl<'a> Evaluation<'a> {
     /// Begins the evaluation of a plan.
-    pub fn new(plan: &'a Plan, graph: &'a dyn Graph, limits: Limits) -> Self {
+    pub fn new(plan: &'a TraversalPlan, graph: &'a dyn Graph, limits: Limits) -> Self {
         let with_paths = plan.with_paths();
         let side_effects = nested::side_effects(&plan.traversal);
         let mut context = Context::new(graph, &plan.source, limits, with_paths, side_effects);

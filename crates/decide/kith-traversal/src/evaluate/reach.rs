@@ -22,10 +22,10 @@ const FEW_EDGES: u64 = 4096;
 /// Multiplies the bulk of each vertex by the number of its edges.
 pub(super) async fn degree(hop: &Hop, batch: Batch, context: &Context<'_>) -> Result<Batch> {
     let batch = merged(batch, context).await;
-    let (expansion, places) = expansion(hop, &batch, context)?;
+    let (expansion, indexes) = expansion(hop, &batch, context)?;
     let degrees = context.graph.degrees(expansion).await?;
     context.work.count_elements(degrees.len())?;
-    let counted = batch.into_iter().zip(places).filter_map(|(traverser, at)| {
+    let counted = batch.into_iter().zip(indexes).filter_map(|(traverser, at)| {
         let degree = i64::try_from(*degrees.get(at)?).unwrap_or(i64::MAX);
         let bulk = traverser.bulk.saturating_mul(degree);
         (degree != 0).then_some(Traverser { bulk, ..traverser })

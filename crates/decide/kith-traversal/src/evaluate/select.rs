@@ -83,18 +83,18 @@ async fn several(
     let mut maps: Vec<Option<Map>> = vec![Some(Map::new()); batch.len()];
     for (at, label) in labels.iter().enumerate() {
         let key = Value::String(label.clone());
-        let (mut entered, mut places) = (Batch::new(), Vec::new());
+        let (mut entered, mut indexes) = (Batch::new(), Vec::new());
         for (index, traverser) in batch.iter().enumerate() {
             match scope::value(pop, &key, traverser, context)? {
                 Some(value) if maps[index].is_some() => {
                     entered.push(traverser.to(value));
-                    places.push(index);
+                    indexes.push(index);
                 }
                 _ => maps[index] = None,
             }
         }
         let made = by::in_turn(by, at, &entered, context).await?;
-        for (index, value) in places.into_iter().zip(made) {
+        for (index, value) in indexes.into_iter().zip(made) {
             match (value, &mut maps[index]) {
                 (Some(value), Some(map)) => drop(map.insert(key.clone(), value)),
                 _ => maps[index] = None,

@@ -3,7 +3,7 @@
 use super::{
     barrier, branch,
     chain::{Link, Upstream},
-    chain::{State, is_writing_beginning},
+    chain::{StepState, is_writing_beginning},
     change,
     context::Context,
     cut, filter, function, group, hop, local, merge, order, path, profile, property, reach, reduce, repeat,
@@ -25,21 +25,23 @@ pub(super) async fn next(
 ) -> Result<Option<Batch>> {
     let kind = &link.step.kind;
     match (&mut link.state, kind) {
-        (state @ State::Scan { .. }, _) => hop::scan(kind, state, &mut upstream, context).await,
-        (State::Once(is_over), Kind::Inject(values)) => {
+        (state @ StepState::Scan { .. }, _) => hop::scan(kind, state, &mut upstream, context).await,
+        (StepState::Once(is_over), Kind::Inject(values)) => {
             local::inject(values, is_over, &mut upstream, context).await
         }
-        (State::Passed(passed), Kind::Range { low, high }) => {
+        (StepState::Passed(passed), Kind::Range { low, high }) => {
             cut::range((*low, *high), passed, &mut upstream, context).await
         }
-        (State::Limited { began, is_over }, Kind::TimeLimit(limit)) => {
+        (StepState::Limited { began, is_over }, Kind::TimeLimit(limit)) => {
             cut::time_limit(*limit, (began, is_over), &mut upstream, context).await
         }
-        (State::Branches(chains), _) => branch::next(kind, chains, &mut upstream, context).await,
-        (State::Repeat(passes), Kind::Repeat(repeat)) => {
+        (StepState::Branches(chains), _) => branch::next(kind, chains, &mut upstream, context).await,
+        (StepState::Repeat(passes), Kind::Repeat(repeat)) => {
             repeat::next(repeat, passes, &mut upstream, context).await
         }
-        (State::Buffer { left, is_over }, _) => buffered(kind, left, is_over, &mut upstream, context).await,
+        (StepState::Buffer { left, is_over }, _) => {
+            buffered(kind, left, is_over, &mut upstream, context).await
+        }
         (_, Kind::Profile(Some(key))) => {
             let batch = upstream.next(context).await?;
             if batch.is_none() {
@@ -63,7 +65,7 @@ pub(super) const PART_EFFORT_MAX: u64 = 64 << 10;
 
 /// The result of a step for a batch. If that is much work, parts of the batch follow one another, and the evaluation gives way in
 /// between. Batches of elements are never so much work, so that the graph is asked once.
-async fn in_parts(kind: &Kind, state: &mut State, batch: Batch, context: &Context<'_>) -> Result<Batch> {
+async fn in_parts(kind: &Kind, state: &mut StepState, batch: Batch, context: &Context<'_>) -> Result<Batch> {
     let effort = |traverser: &Traverser| effort(kind, traverser);
     let mut total = 0_u64;
     if batch.iter().all(|traverser| {
@@ -126,11 +128,11 @@ fn looks_at_path(kind: &Kind) -> bool {
 }
 
 /// The results of a change that begins a traversal: it is made once.
-async fn begun(state: &mut State, kind: &Kind, context: &Context<'_>) -> Result<Option<Batch>> {
-    if matches!(state, State::Once(true)) {
+async fn begun(state: &mut StepState, kind: &Kind, context: &Context<'_>) -> Result<Option<Batch>> {
+    if matches!(state, StepState::Once(true)) {
         return Ok(None);
     }
-    *state = State::Once(true);
+    *state = StepState::Once(true);
     let start = vec![context.traverser(crate::value::Value::Null)];
     apply(kind, state, start, context).await.map(Some)
 }
@@ -178,9 +180,9 @@ async fn at_end(kind: &Kind, all: Batch, origins: &[u32], context: &Context<'_>)
 }
 
 /// The result of a step for a batch.
-async fn apply(kind: &Kind, state: &mut State, batch: Batch, context: &Context<'_>) -> Result<Batch> {
+async fn apply(kind: &Kind, state: &mut StepState, batch: Batch, context: &Context<'_>) -> Result<Batch> {
     match (state, kind) {
-        (State::Seen(seen), Kind::Dedup { labels, by }) => {
+        (StepState::Seen(seen), Kind::Dedup { labels, by }) => {
             cut::dedup(labels, by.as_ref(), seen, batch, context).await
         }
         (_, Kind::Hop(hop)) => hop::hop(hop, batch, context).await,

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     error::Result,
-    plan::{Label, Where, WherePredicate},
+    plan::{Label, WhereFilter, WherePredicate},
     semantics::LastTest,
     value::{Pop, Value},
 };
@@ -27,7 +27,11 @@ pub(super) fn is_end(label: &str, traverser: &Traverser, context: &Context<'_>) 
 
 /// Whether each traverser passes a predicate about labels. The `by` are used in turn: the first for the value that is compared,
 /// the next for the values that it is compared with. A traverser for which one of them has no value does not pass.
-pub(super) async fn compare(wanted: &Where, batch: &[Traverser], context: &Context<'_>) -> Result<Vec<bool>> {
+pub(super) async fn compare(
+    wanted: &WhereFilter,
+    batch: &[Traverser],
+    context: &Context<'_>,
+) -> Result<Vec<bool>> {
     let mut labels = Vec::new();
     collect(&wanted.predicate, &mut labels);
     let _columns = context.work.meter.reserve(weight::of_rows(batch.len(), labels.len() + 1))?;

@@ -9,7 +9,7 @@ mod rules;
 pub use asks::{StepQuestion, TraverserKind};
 
 use crate::{
-    plan::{Kind, Plan, Step, Traversal, nested},
+    plan::{Kind, Step, Traversal, TraversalPlan, nested},
     value::ElementId,
 };
 use std::fmt::Write;
@@ -22,7 +22,7 @@ const TABLE_WIDTH: usize = 110;
 /// A description of a plan: each step with its questions to the graph, with nested traversals indented, and then the rules that
 /// make it cheaper, each with the reason where it is not used. `fan_outs` says how the graph answers a question; an empty
 /// text adds no line.
-pub fn explain(plan: &Plan, fan_outs: &dyn Fn(&StepQuestion) -> String) -> String {
+pub fn explain(plan: &TraversalPlan, fan_outs: &dyn Fn(&StepQuestion) -> String) -> String {
     let mut text = format!("{:<WIDTH$} Asks the graph for\n{}\n", "Step", "=".repeat(TABLE_WIDTH));
     Steps { fan_outs, text: &mut text }.write(&plan.traversal, TraverserKind::Unknown, 0);
     text.push_str("\nRules\n");
@@ -34,7 +34,7 @@ pub fn explain(plan: &Plan, fan_outs: &dyn Fn(&StepQuestion) -> String) -> Strin
 }
 
 /// Everything that a plan asks of the graph, in the order of its steps.
-pub fn asked(plan: &Plan) -> Vec<StepQuestion> {
+pub fn asked(plan: &TraversalPlan) -> Vec<StepQuestion> {
     let mut all = Vec::new();
     walk(&plan.traversal, TraverserKind::Unknown, 0, &mut |step, before, _| {
         all.extend(asks::of(&step.kind, before))
@@ -43,7 +43,7 @@ pub fn asked(plan: &Plan) -> Vec<StepQuestion> {
 }
 
 /// The vertices that a plan names at its beginning, and the first question about them. `None` if it begins otherwise.
-pub fn first(plan: &Plan) -> Option<(&[ElementId], StepQuestion)> {
+pub fn first(plan: &TraversalPlan) -> Option<(&[ElementId], StepQuestion)> {
     let begin = plan.traversal.first()?;
     let (ids, asking) = match &begin.kind {
         Kind::Vertices { ids } if !ids.is_empty() => (ids, begin),

@@ -3,13 +3,13 @@
 use super::asks::{is_test, properties};
 use crate::{
     evaluate::{needs_all_input, reads_own_side_effects},
-    plan::{EdgeEnd, Kind, Label, Plan, Step, Traversal, all_steps, nested},
+    plan::{EdgeEnd, Kind, Label, Step, Traversal, TraversalPlan, all_steps, nested},
     value::Direction,
 };
 use std::collections::BTreeSet;
 
 /// Each rule that concerns the plan, with what came of it.
-pub(super) fn of(plan: &Plan) -> Vec<(&'static str, String)> {
+pub(super) fn of(plan: &TraversalPlan) -> Vec<(&'static str, String)> {
     let rules = [
         ("look-up by id", by_id(&plan.traversal)),
         ("look-up by an index", by_index(&plan.traversal)),
@@ -19,7 +19,7 @@ pub(super) fn of(plan: &Plan) -> Vec<(&'static str, String)> {
         ("edges with a property", restricted(plan)),
         ("edges to named vertices", named_ends(plan)),
         ("one path to named vertices", shortest(plan)),
-        ("vertices that are only told apart", sets(plan)),
+        ("vertices that are only distinguished", sets(plan)),
         ("early end", early_end(&plan.traversal)),
         ("properties by key", by_key(plan)),
         ("nested traversals by batch", by_batch(plan)),
@@ -56,7 +56,7 @@ fn by_index(traversal: &Traversal) -> Option<String> {
     ))
 }
 
-fn merging(plan: &Plan) -> String {
+fn merging(plan: &TraversalPlan) -> String {
     if plan.source.with_paths {
         return "not used; withPath() keeps the path of each traverser".to_owned();
     }
@@ -70,7 +70,7 @@ fn merging(plan: &Plan) -> String {
 }
 
 /// `None` if no step goes from a vertex to an edge, and on to its other end.
-fn passed(plan: &Plan) -> Option<String> {
+fn passed(plan: &TraversalPlan) -> Option<String> {
     let steps = all_steps(&plan.traversal);
     let is_of_edges = |step: &&&Step| matches!(&*step.instruction.name, "outE" | "inE" | "bothE");
     let mut hops = steps.iter().filter(is_of_edges);
@@ -95,7 +95,7 @@ fn passed(plan: &Plan) -> Option<String> {
 }
 
 /// `None` if no hop is followed by `count()`, and no nested traversal ends with one that only has to exist.
-fn counted(plan: &Plan) -> Option<String> {
+fn counted(plan: &TraversalPlan) -> Option<String> {
     let steps = all_steps(&plan.traversal);
     if let Some(step) = steps.iter().find(|step| matches!(step.kind, Kind::Degree(_))) {
         return Some(format!("used; nodes answer {step} with numbers of edges"));
@@ -107,7 +107,7 @@ fn counted(plan: &Plan) -> Option<String> {
 }
 
 /// `None` if no filter by a property follows a hop to edges, or none has bounds.
-fn restricted(plan: &Plan) -> Option<String> {
+fn restricted(plan: &TraversalPlan) -> Option<String> {
     let steps = all_steps(&plan.traversal);
     let step = steps.iter().find(|step| matches!(&step.kind, Kind::Hop(hop) if !hop.ranges.is_empty()))?;
     Some(format!(
@@ -116,7 +116,7 @@ fn restricted(plan: &Plan) -> Option<String> {
 }
 
 /// `None` if no filter asks for edges to named vertices.
-fn named_ends(plan: &Plan) -> Option<String> {
+fn named_ends(plan: &TraversalPlan) -> Option<String> {
     let steps = all_steps(&plan.traversal);
     let step = steps.iter().find(|step| matches!(step.kind, Kind::LeadsTo(_)))?;
     Some(format!(
@@ -125,7 +125,7 @@ fn named_ends(plan: &Plan) -> Option<String> {
 }
 
 /// `None` if the traversal does not search for a path.
-fn shortest(plan: &Plan) -> Option<String> {
+fn shortest(plan: &TraversalPlan) -> Option<String> {
     let steps = all_steps(&plan.traversal);
     let step = steps.iter().find(|step| matches!(step.kind, Kind::ShortestPath(_)))?;
     Some(format!(
@@ -134,7 +134,7 @@ fn shortest(plan: &Plan) -> Option<String> {
 }
 
 /// `None` if no hop is followed by `dedup()`.
-fn sets(plan: &Plan) -> Option<String> {
+fn sets(plan: &TraversalPlan) -> Option<String> {
     let steps = all_steps(&plan.traversal);
     if let Some(step) = steps.iter().find(|step| matches!(step.kind, Kind::Reach(_) | Kind::CountReached(_)))
     {
@@ -162,7 +162,7 @@ fn early_end(traversal: &Traversal) -> Option<String> {
 }
 
 /// `None` if no step needs properties.
-fn by_key(plan: &Plan) -> Option<String> {
+fn by_key(plan: &TraversalPlan) -> Option<String> {
     let mut keys: BTreeSet<Label> = BTreeSet::new();
     let mut is_needed = false;
     for step in all_steps(&plan.traversal) {
@@ -182,7 +182,7 @@ fn by_key(plan: &Plan) -> Option<String> {
 }
 
 /// `None` if there are no nested traversals.
-fn by_batch(plan: &Plan) -> Option<String> {
+fn by_batch(plan: &TraversalPlan) -> Option<String> {
     let steps = all_steps(&plan.traversal);
     let mut outer = steps.iter().filter(|step| !nested(&step.kind).is_empty()).peekable();
     outer.peek()?;

@@ -1,7 +1,7 @@
 //! From bytecode to plans.
 
 use super::{
-    Kind, Plan, Step, Traversal,
+    Kind, Step, Traversal, TraversalPlan,
     arguments::refuse_lambdas,
     calls::{Call, group},
     connectives, names, with,
@@ -16,10 +16,10 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// A step is unknown or not supported, or an argument is wrong. The message names it.
-pub fn compile(bytecode: &Bytecode) -> Result<Plan> {
+pub fn compile(bytecode: &Bytecode) -> Result<TraversalPlan> {
     let source = with::compile(&bytecode.sources)?;
     let traversal = steps(&connectives::nested(&bytecode.steps, true))?;
-    Plan::new(source, traversal)
+    TraversalPlan::new(source, traversal)
 }
 
 /// Compiles instructions in which no `and()` or `or()` stands between steps.

@@ -30,7 +30,7 @@ mod with;
 pub use compile::compile;
 pub(crate) use labels::{all_steps, any_step, nested};
 pub use parts::*;
-pub use source::{Plan, Source};
+pub use source::{Source, TraversalPlan};
 pub use step::{Kind, Step};
 pub use verification::Verification;
 

@@ -142,7 +142,7 @@ pub enum Condition {
 /// `where` with a predicate whose operands are labels.
 #[derive(Debug)]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
-pub struct Where {
+pub struct WhereFilter {
     /// The label of the value that is compared; the traverser's own value if `None`.
     pub start: Option<Label>,
     pub predicate: WherePredicate,

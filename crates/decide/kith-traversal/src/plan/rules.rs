@@ -7,7 +7,7 @@
 //! | edges that only need to exist | `where(out())` | the same |
 //! | edges with a property | `outE().has("since", gt(5))` | the same, from nodes that leave out other edges |
 //! | edges to named vertices | `where(out().hasId(7))` | the vertices from which edges lead to 7 |
-//! | vertices that are only told apart | `out().out().dedup()` | the set of vertices that each hop reaches |
+//! | vertices that are only distinguished | `out().out().dedup()` | the set of vertices that each hop reaches |
 //! | vertices of which only the number matters | `out().dedup().count()` | the size of that set |
 //! | vertices with a property | `V().has("name", "Ada")` | the same, from an index if the graph has one |
 //! | vertices of which only the edges matter | `V(1).out()` | the same, without asking whether the vertex exists |
@@ -19,7 +19,8 @@
 //! sacks and labels.
 
 use super::{
-    Condition, EdgeEnd, HasTest, Hop, Kind, LeadsTo, Plan, Reduction, Step, Subject, Traversal, any_step,
+    Condition, EdgeEnd, HasTest, Hop, Kind, LeadsTo, Reduction, Step, Subject, Traversal, TraversalPlan,
+    any_step,
     repeats::{named_ids, shortest, unrolled},
 };
 use crate::{
@@ -111,13 +112,13 @@ fn instead(step: &Step, kind: Kind) -> Arc<Step> {
 }
 
 /// Applies the rules about whole traversals.
-pub(super) fn whole(plan: Plan) -> Plan {
+pub(super) fn whole(plan: TraversalPlan) -> TraversalPlan {
     let plan = match sought(&plan.traversal) {
-        Some(traversal) => Plan { traversal, ..plan },
+        Some(traversal) => TraversalPlan { traversal, ..plan },
         None => plan,
     };
     let plan = match shortest(&plan.traversal) {
-        Some(traversal) => Plan { traversal, ..plan },
+        Some(traversal) => TraversalPlan { traversal, ..plan },
         None => plan,
     };
     let has_labels = any_step(&plan.traversal, &|step| !step.labels.is_empty());
@@ -130,7 +131,7 @@ pub(super) fn whole(plan: Plan) -> Plan {
     }
     steps = everywhere(steps);
     named(&mut steps);
-    Plan { traversal: steps.into(), ..plan }
+    TraversalPlan { traversal: steps.into(), ..plan }
 }
 
 /// `V().has("name", "Ada")`: the vertices may come from an index. The filters stay, because an index may return more.

@@ -12,7 +12,7 @@ const STEPS_MAX: usize = 1_000;
 
 /// A traversal that can be evaluated any number of times.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct TraversalPlan {
     pub(crate) source: Source,
     pub(crate) traversal: Traversal,
 }
@@ -51,7 +51,7 @@ impl Default for Source {
     }
 }
 
-impl Plan {
+impl TraversalPlan {
     pub(super) fn new(source: Source, traversal: Traversal) -> Result<Self> {
         source.verifications.iter().try_for_each(|verification| verification.check(&traversal))?;
         check_profile(&traversal)?;

@@ -4,7 +4,7 @@ use super::{
     Label, Traversal,
     parts::{
         ByArgument, ChooseParts, EdgeEnd, Function, Group, HasTest, Hop, LeadsTo, MergeMaps, PathPart,
-        PropertyGiven, PropertyMap, Quantifier, Reduction, Repeat, ShortestPath, StepArgument, Where,
+        PropertyGiven, PropertyMap, Quantifier, Reduction, Repeat, ShortestPath, StepArgument, WhereFilter,
     },
 };
 use crate::{
@@ -105,7 +105,7 @@ pub enum Kind {
         traversals: Vec<Traversal>,
         is_and: bool,
     },
-    Where(Where),
+    Where(WhereFilter),
     WhereStart(Label),
     WhereEnd(Label),
     Dedup {

@@ -43,7 +43,7 @@ const HARMLESS: &[&str] = &[
     "VertexProgramRestrictionStrategy",
 ];
 
-/// Adds strategies to a source. They are told apart by the last part of the names of their classes.
+/// Adds strategies to a source. They are distinguished by the last part of the names of their classes.
 pub(super) fn add(source: &mut Source, strategies: &[Value]) -> Result<()> {
     let named: Vec<(&str, &Map)> = strategies.iter().map(named).collect::<Result<_>>()?;
     let has = |wanted: &str| named.iter().any(|(name, _)| *name == wanted);

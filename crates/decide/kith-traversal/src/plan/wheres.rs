@@ -1,7 +1,7 @@
 //! `where`, and the traversals that begin and end with labels.
 
 use super::{
-    Kind, Label, Step, Traversal, Where, WherePredicate, arguments::Arguments, calls::Call,
+    Kind, Label, Step, Traversal, WhereFilter, WherePredicate, arguments::Arguments, calls::Call,
     modulators::all_by,
 };
 use crate::{
@@ -25,7 +25,7 @@ pub(super) fn compile(call: &Call<'_>, mut arguments: Arguments<'_>) -> Result<K
     match arguments.required("a predicate or a traversal")? {
         Value::Predicate(predicate) => {
             arguments.end()?;
-            Ok(Kind::Where(Where { start, predicate: self::predicate(predicate)?, by: all_by(call)? }))
+            Ok(Kind::Where(WhereFilter { start, predicate: self::predicate(predicate)?, by: all_by(call)? }))
         }
         Value::Traversal(bytecode) if start.is_none() => {
             arguments.end()?;

@@ -3,7 +3,7 @@
 use super::adjacency::Adjacency;
 use crate::{
     error::{GremlinError, Result},
-    graph::{Answer, Expansion, Graph, Mutation, VertexSearch, WantedProperties},
+    graph::{Expansion, Graph, GraphFuture, Mutation, VertexSearch, WantedProperties},
     semantics::equal,
     value::{Cardinality, Direction, Edge, ElementId, Property, Value, Vertex, VertexProperty},
 };
@@ -236,26 +236,26 @@ impl Graph for MemoryGraph {
         &self,
         ids: Vec<ElementId>,
         wanted: WantedProperties,
-    ) -> Answer<'_, Vec<Option<Arc<Vertex>>>> {
+    ) -> GraphFuture<'_, Vec<Option<Arc<Vertex>>>> {
         let elements = self.0.lock();
         let found = ids.iter().map(|id| elements.vertex(&canonical(id), &wanted)).collect();
         async move { Ok(found) }.boxed()
     }
 
-    fn edges(&self, ids: Vec<ElementId>) -> Answer<'_, Vec<Option<Arc<Edge>>>> {
+    fn edges(&self, ids: Vec<ElementId>) -> GraphFuture<'_, Vec<Option<Arc<Edge>>>> {
         let elements = self.0.lock();
         let found = ids.iter().map(|id| elements.edge(id)).collect();
         async move { Ok(found) }.boxed()
     }
 
-    fn scan_vertices(&self, after: Option<ElementId>, limit: usize) -> Answer<'_, Vec<Arc<Vertex>>> {
+    fn scan_vertices(&self, after: Option<ElementId>, limit: usize) -> GraphFuture<'_, Vec<Arc<Vertex>>> {
         let elements = self.0.lock();
         let ids = page(&elements.vertices, after.as_ref(), limit);
         let found = ids.iter().filter_map(|id| elements.vertex(id, &WantedProperties::None)).collect();
         async move { Ok(found) }.boxed()
     }
 
-    fn find_vertices(&self, sought: VertexSearch) -> Answer<'_, Option<Vec<Arc<Vertex>>>> {
+    fn find_vertices(&self, sought: VertexSearch) -> GraphFuture<'_, Option<Vec<Arc<Vertex>>>> {
         let elements = self.0.lock();
         let indexed = sought.properties.iter().find(|(key, _)| elements.indexes.contains(key));
         let found = indexed.map(|(key, value)| {
@@ -268,21 +268,21 @@ impl Graph for MemoryGraph {
         async move { Ok(found) }.boxed()
     }
 
-    fn scan_edges(&self, after: Option<ElementId>, limit: usize) -> Answer<'_, Vec<Arc<Edge>>> {
+    fn scan_edges(&self, after: Option<ElementId>, limit: usize) -> GraphFuture<'_, Vec<Arc<Edge>>> {
         let elements = self.0.lock();
         let found =
             page(&elements.edges, after.as_ref(), limit).iter().filter_map(|id| elements.edge(id)).collect();
         async move { Ok(found) }.boxed()
     }
 
-    fn expand(&self, expansion: Expansion) -> Answer<'_, Vec<Vec<Arc<Edge>>>> {
+    fn expand(&self, expansion: Expansion) -> GraphFuture<'_, Vec<Vec<Arc<Edge>>>> {
         let elements = self.0.lock();
         let found =
             expansion.vertices.iter().map(|vertex| elements.expand(&canonical(vertex), &expansion)).collect();
         async move { Ok(found) }.boxed()
     }
 
-    fn write(&self, mutation: Mutation) -> Answer<'_, Option<Value>> {
+    fn write(&self, mutation: Mutation) -> GraphFuture<'_, Option<Value>> {
         let written = self.0.lock().write(mutation);
         async move { written }.boxed()
     }

@@ -1,7 +1,7 @@
 //! A graph that does not know the labels of the vertices at the ends of edges.
 
 use crate::{
-    graph::{Answer, Expansion, Graph, Mutation, UNKNOWN_LABEL, WantedProperties},
+    graph::{Expansion, Graph, GraphFuture, Mutation, UNKNOWN_LABEL, WantedProperties},
     value::{Edge, ElementId, Value, Vertex},
 };
 use futures::FutureExt;
@@ -45,24 +45,24 @@ impl<G: Graph> Graph for UnlabelledGraph<G> {
         &self,
         ids: Vec<ElementId>,
         wanted: WantedProperties,
-    ) -> Answer<'_, Vec<Option<Arc<Vertex>>>> {
+    ) -> GraphFuture<'_, Vec<Option<Arc<Vertex>>>> {
         self.looked_up.lock().extend(ids.iter().cloned());
         self.graph.vertices(ids, wanted)
     }
 
-    fn edges(&self, ids: Vec<ElementId>) -> Answer<'_, Vec<Option<Arc<Edge>>>> {
+    fn edges(&self, ids: Vec<ElementId>) -> GraphFuture<'_, Vec<Option<Arc<Edge>>>> {
         self.graph.edges(ids)
     }
 
-    fn scan_vertices(&self, after: Option<ElementId>, limit: usize) -> Answer<'_, Vec<Arc<Vertex>>> {
+    fn scan_vertices(&self, after: Option<ElementId>, limit: usize) -> GraphFuture<'_, Vec<Arc<Vertex>>> {
         self.graph.scan_vertices(after, limit)
     }
 
-    fn scan_edges(&self, after: Option<ElementId>, limit: usize) -> Answer<'_, Vec<Arc<Edge>>> {
+    fn scan_edges(&self, after: Option<ElementId>, limit: usize) -> GraphFuture<'_, Vec<Arc<Edge>>> {
         self.graph.scan_edges(after, limit)
     }
 
-    fn expand(&self, expansion: Expansion) -> Answer<'_, Vec<Vec<Arc<Edge>>>> {
+    fn expand(&self, expansion: Expansion) -> GraphFuture<'_, Vec<Vec<Arc<Edge>>>> {
         async move {
             let lists = self.graph.expand(expansion).await?;
             Ok(lists.iter().map(|edges| edges.iter().map(unlabelled).collect()).collect())
@@ -70,11 +70,11 @@ impl<G: Graph> Graph for UnlabelledGraph<G> {
         .boxed()
     }
 
-    fn prepare<'a>(&'a self, mutations: &'a [Mutation]) -> Answer<'a, ()> {
+    fn prepare<'a>(&'a self, mutations: &'a [Mutation]) -> GraphFuture<'a, ()> {
         self.graph.prepare(mutations)
     }
 
-    fn write(&self, mutation: Mutation) -> Answer<'_, Option<Value>> {
+    fn write(&self, mutation: Mutation) -> GraphFuture<'_, Option<Value>> {
         self.graph.write(mutation)
     }
 }

@@ -2,7 +2,7 @@
 
 use kith_gremlin::value::{Edge, ElementId, Value, Vertex};
 use kith_traversal::{
-    graph::{Answer, Expansion, Graph, Mutation, WantedProperties},
+    graph::{Expansion, Graph, GraphFuture, Mutation, WantedProperties},
     testing::MemoryGraph,
 };
 use std::{
@@ -48,7 +48,7 @@ impl Graph for LoggingGraph {
         &self,
         ids: Vec<ElementId>,
         wanted: WantedProperties,
-    ) -> Answer<'_, Vec<Option<Arc<Vertex>>>> {
+    ) -> GraphFuture<'_, Vec<Option<Arc<Vertex>>>> {
         let what = match &wanted {
             WantedProperties::None => "the vertices".to_owned(),
             WantedProperties::All => "all properties of".to_owned(),
@@ -58,37 +58,37 @@ impl Graph for LoggingGraph {
         self.graph.vertices(ids, wanted)
     }
 
-    fn edges(&self, ids: Vec<ElementId>) -> Answer<'_, Vec<Option<Arc<Edge>>>> {
+    fn edges(&self, ids: Vec<ElementId>) -> GraphFuture<'_, Vec<Option<Arc<Edge>>>> {
         self.note("the edges", &ids);
         self.graph.edges(ids)
     }
 
-    fn scan_vertices(&self, after: Option<ElementId>, limit: usize) -> Answer<'_, Vec<Arc<Vertex>>> {
+    fn scan_vertices(&self, after: Option<ElementId>, limit: usize) -> GraphFuture<'_, Vec<Arc<Vertex>>> {
         self.note("vertices of the graph, at most", &[limit]);
         self.graph.scan_vertices(after, limit)
     }
 
-    fn scan_edges(&self, after: Option<ElementId>, limit: usize) -> Answer<'_, Vec<Arc<Edge>>> {
+    fn scan_edges(&self, after: Option<ElementId>, limit: usize) -> GraphFuture<'_, Vec<Arc<Edge>>> {
         self.note("edges of the graph, at most", &[limit]);
         self.graph.scan_edges(after, limit)
     }
 
-    fn expand(&self, expansion: Expansion) -> Answer<'_, Vec<Vec<Arc<Edge>>>> {
+    fn expand(&self, expansion: Expansion) -> GraphFuture<'_, Vec<Vec<Arc<Edge>>>> {
         self.note_expansion("", &expansion);
         self.graph.expand(expansion)
     }
 
-    fn degrees(&self, expansion: Expansion) -> Answer<'_, Vec<u64>> {
+    fn degrees(&self, expansion: Expansion) -> GraphFuture<'_, Vec<u64>> {
         self.note_expansion("the numbers of ", &expansion);
         self.graph.degrees(expansion)
     }
 
-    fn reach(&self, expansion: Expansion) -> Answer<'_, Vec<Arc<Vertex>>> {
+    fn reach(&self, expansion: Expansion) -> GraphFuture<'_, Vec<Arc<Vertex>>> {
         self.note_expansion("the set of ends of ", &expansion);
         self.graph.reach(expansion)
     }
 
-    fn write(&self, mutation: Mutation) -> Answer<'_, Option<Value>> {
+    fn write(&self, mutation: Mutation) -> GraphFuture<'_, Option<Value>> {
         self.graph.write(mutation)
     }
 }

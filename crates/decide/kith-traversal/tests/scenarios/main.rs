@@ -97,7 +97,7 @@ fn value(text: &str) -> Value {
 }
 
 #[test]
-fn traversals_are_evaluated_as_told() {
+fn traversals_are_evaluated_as_the_scripts_say() {
     let area = Area { folder: "gremlin", test: "-p kith-traversal --test scenarios", language: LANGUAGE };
     check(&area, Traversals::default);
 }

@@ -156,7 +156,7 @@ fn texts_are_searched() {
 }
 
 #[test]
-fn types_are_told_apart_by_token_and_by_name() {
+fn types_are_distinguished_by_token_and_by_name() {
     for operand in [GType::Int.into(), "Integer".into(), Value::Class("java.lang.Integer".into())] {
         assert!(says(&p("typeOf", [operand.clone()]), 1));
         assert!(!says(&p("typeOf", [operand.clone()]), 1_i64));

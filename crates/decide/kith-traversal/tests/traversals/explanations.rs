@@ -61,7 +61,7 @@ fn rules_that_are_not_used_say_why() {
             "not used; the edges of outE()",
         ),
         ("g.V(1).out().as('a').count()", "edges that are only counted", "not used; what out() reaches has"),
-        ("g.V(1).out().dedup().limit(2)", "vertices that are only told apart", "a limit ends the hop"),
+        ("g.V(1).out().dedup().limit(2)", "vertices that are only distinguished", "a limit ends the hop"),
         ("g.V(1).valueMap()", "properties by key", "not used; valueMap() asks for all"),
         ("g.V(1).local(out().aggregate('x').select('x'))", "nested traversals", "not used; local("),
     ] {
@@ -89,7 +89,7 @@ fn what_the_rules_make_of_hops_is_shown() {
         "out() the number of vertices at the other ends of outgoing edges of all labels",
         "folded in: dedup() and count()",
         "edges that are only passed: used; after outE(knows) the vertices at the other ends are asked for at once",
-        "vertices that are only told apart: used; nodes unite what outE(knows) reaches",
+        "vertices that are only distinguished: used; nodes unite what outE(knows) reaches",
     ] {
         assert!(passed.iter().any(|line| line == expected), "{expected}: {passed:?}");
     }

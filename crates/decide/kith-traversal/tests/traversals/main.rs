@@ -19,7 +19,7 @@ use kith_gremlin::{
 };
 use kith_traversal::{
     evaluate::{Evaluation, Limits},
-    plan::{self, Plan},
+    plan::{self, TraversalPlan},
     testing::{MemoryGraph, finished},
 };
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -39,7 +39,7 @@ fn toy() -> MemoryGraph {
     graph
 }
 
-fn compiled(gremlin: &str) -> Result<Plan> {
+fn compiled(gremlin: &str) -> Result<TraversalPlan> {
     let bindings = Map::default();
     let inputs =
         text::Inputs { bindings: &bindings, now: chrono::DateTime::UNIX_EPOCH.fixed_offset(), entropy: 7 };

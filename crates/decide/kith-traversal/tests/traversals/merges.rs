@@ -5,7 +5,7 @@ use futures::{FutureExt, future::BoxFuture};
 use kith_gremlin::value::{Edge, ElementId, Value, Vertex};
 use kith_traversal::{
     evaluate::{Evaluation, Limits},
-    graph::{Answer, Expansion, Graph, Mutation, WantedProperties},
+    graph::{Expansion, Graph, GraphFuture, Mutation, WantedProperties},
     testing::{MemoryGraph, finished},
 };
 use std::sync::{
@@ -140,23 +140,23 @@ impl Graph for Lagging {
         &self,
         ids: Vec<ElementId>,
         wanted: WantedProperties,
-    ) -> Answer<'_, Vec<Option<Arc<Vertex>>>> {
+    ) -> GraphFuture<'_, Vec<Option<Arc<Vertex>>>> {
         self.0.vertices(ids, wanted)
     }
 
-    fn edges(&self, ids: Vec<ElementId>) -> Answer<'_, Vec<Option<Arc<Edge>>>> {
+    fn edges(&self, ids: Vec<ElementId>) -> GraphFuture<'_, Vec<Option<Arc<Edge>>>> {
         self.0.edges(ids)
     }
 
-    fn scan_vertices(&self, after: Option<ElementId>, limit: usize) -> Answer<'_, Vec<Arc<Vertex>>> {
+    fn scan_vertices(&self, after: Option<ElementId>, limit: usize) -> GraphFuture<'_, Vec<Arc<Vertex>>> {
         self.0.scan_vertices(after, limit)
     }
 
-    fn scan_edges(&self, after: Option<ElementId>, limit: usize) -> Answer<'_, Vec<Arc<Edge>>> {
+    fn scan_edges(&self, after: Option<ElementId>, limit: usize) -> GraphFuture<'_, Vec<Arc<Edge>>> {
         self.0.scan_edges(after, limit)
     }
 
-    fn expand(&self, expansion: Expansion) -> Answer<'_, Vec<Vec<Arc<Edge>>>> {
+    fn expand(&self, expansion: Expansion) -> GraphFuture<'_, Vec<Vec<Arc<Edge>>>> {
         if self.1.load(Ordering::Relaxed) {
             return self.0.expand(expansion);
         }
@@ -168,7 +168,7 @@ impl Graph for Lagging {
         async {}.boxed()
     }
 
-    fn write(&self, mutation: Mutation) -> Answer<'_, Option<Value>> {
+    fn write(&self, mutation: Mutation) -> GraphFuture<'_, Option<Value>> {
         self.0.write(mutation)
     }
 }

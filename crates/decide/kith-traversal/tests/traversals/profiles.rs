@@ -7,7 +7,7 @@ use kith_gremlin::value::{
 };
 use kith_traversal::{
     evaluate::{Evaluation, Limits},
-    graph::{Answer, Expansion, Graph, Mutation, Notes, WantedProperties},
+    graph::{Expansion, Graph, GraphFuture, Mutation, Notes, WantedProperties},
     testing::{MemoryGraph, finished},
 };
 use std::sync::{
@@ -83,28 +83,28 @@ impl Graph for Counting {
         &self,
         ids: Vec<ElementId>,
         wanted: WantedProperties,
-    ) -> Answer<'_, Vec<Option<Arc<Vertex>>>> {
+    ) -> GraphFuture<'_, Vec<Option<Arc<Vertex>>>> {
         self.inner.vertices(ids, wanted)
     }
 
-    fn edges(&self, ids: Vec<ElementId>) -> Answer<'_, Vec<Option<Arc<Edge>>>> {
+    fn edges(&self, ids: Vec<ElementId>) -> GraphFuture<'_, Vec<Option<Arc<Edge>>>> {
         self.inner.edges(ids)
     }
 
-    fn scan_vertices(&self, after: Option<ElementId>, limit: usize) -> Answer<'_, Vec<Arc<Vertex>>> {
+    fn scan_vertices(&self, after: Option<ElementId>, limit: usize) -> GraphFuture<'_, Vec<Arc<Vertex>>> {
         self.inner.scan_vertices(after, limit)
     }
 
-    fn scan_edges(&self, after: Option<ElementId>, limit: usize) -> Answer<'_, Vec<Arc<Edge>>> {
+    fn scan_edges(&self, after: Option<ElementId>, limit: usize) -> GraphFuture<'_, Vec<Arc<Edge>>> {
         self.inner.scan_edges(after, limit)
     }
 
-    fn expand(&self, expansion: Expansion) -> Answer<'_, Vec<Vec<Arc<Edge>>>> {
+    fn expand(&self, expansion: Expansion) -> GraphFuture<'_, Vec<Vec<Arc<Edge>>>> {
         self.expansions.fetch_add(u64::from(!expansion.vertices.is_empty()), Ordering::Relaxed);
         self.inner.expand(expansion)
     }
 
-    fn write(&self, mutation: Mutation) -> Answer<'_, Option<Value>> {
+    fn write(&self, mutation: Mutation) -> GraphFuture<'_, Option<Value>> {
         self.inner.write(mutation)
     }
 

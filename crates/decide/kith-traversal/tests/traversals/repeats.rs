@@ -31,7 +31,7 @@ fn a_few_passes_of_hops_become_hops() {
         let error = finished(Evaluation::new(&plan, &toy(), limits).all()).expect_err("it is bounded");
         assert!(error.message.contains("more than 1 passes"), "{error}");
     }
-    // Many passes, and passes that are told apart, stay.
+    // Many passes, and passes that are distinguished, stay.
     for repeat in [
         "g.V(1).repeat(both()).times(9).count()",
         "g.V(1).repeat(out()).emit().times(2).count()",

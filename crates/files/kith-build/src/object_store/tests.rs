@@ -64,7 +64,7 @@ fn two_loads_of_one_graph_do_not_meet() {
 }
 
 #[test]
-fn a_second_push_is_told_the_id_of_the_first() {
+fn a_second_push_learns_the_id_of_the_first() {
     let folder = tempfile::tempdir().unwrap();
     let held = store(folder.path()).lock("people", Work::Push("push-1")).unwrap();
     let error = store(folder.path()).lock("people", Work::Push("push-2")).unwrap_err();

@@ -24,7 +24,7 @@ fn types_that_do_not_go_together_name_file_and_lines() {
 }
 
 #[test]
-fn wrong_rows_are_told_with_their_place() {
+fn wrong_rows_are_reported_with_their_place() {
     let message_for = |text: &str| refusal(text, &ids());
     let first = |what: &str| format!("1 row(s) are wrong, 0 allowed; the first: in line 3: {what}");
     assert_eq!(message_for("key,value\n1,a\n2,b,c\n"), first("expected 2 columns, got 3"));

@@ -91,7 +91,7 @@ fn files_of_other_writers_are_read_or_named() {
 }
 
 #[test]
-fn columns_and_rows_that_do_not_fit_are_told() {
+fn columns_and_rows_that_do_not_fit_are_reported() {
     let of = |name: &str, column: ArrayRef| {
         let id: ArrayRef = Arc::new(Int64Array::from(vec![1; column.len()]));
         parquet(&RecordBatch::try_from_iter([("id", id), (name, column)]).unwrap(), Compression::SNAPPY)

@@ -15,7 +15,7 @@ pub(super) struct Plan {
     /// The packs, with their final names.
     pub(super) packs: Vec<PackEntry>,
     /// The name and place of each file. Packs are numbered from the first of the plan.
-    pub(super) places: Vec<(String, PackPlace)>,
+    pub(super) packed: Vec<(String, PackPlace)>,
 }
 
 /// A wanted file, with its place in the staged packs.
@@ -41,16 +41,16 @@ impl Plan {
     pub(super) fn new(missing: &[&FileEntry], first_pack: u32) -> Self {
         let sizes: Vec<_> =
             missing.iter().map(|entry| (entry.id().map(|id| id.partition), entry.bytes)).collect();
-        let (places, bytes) = place(&sizes);
+        let (packed, bytes) = place(&sizes);
         let packs = (first_pack..).zip(bytes);
         let packs = packs.map(|(number, bytes)| PackEntry { name: local_pack_name(number), bytes });
         let names = missing.iter().map(|entry| entry.name.clone());
-        Self { packs: packs.collect(), places: names.zip(places).collect() }
+        Self { packs: packs.collect(), packed: names.zip(packed).collect() }
     }
 
     /// The files with their places.
     pub(super) fn files<'a>(&self, missing: &[&'a FileEntry]) -> Vec<WantedFile<'a>> {
-        let wanted = missing.iter().zip(&self.places);
+        let wanted = missing.iter().zip(&self.packed);
         wanted
             .map(|(&entry, (_, position))| WantedFile {
                 entry,

@@ -47,7 +47,7 @@ impl<'a> Staging<'a> {
     /// Keeps the files that an earlier attempt at the same plan left, and removes all others. Returns whether there are
     /// any.
     pub(super) fn prepare(&self, plan: &Plan, manifest: &Manifest) -> Result<bool, FetchError> {
-        let id = format!("{} {:?}\n", manifest.hash(), plan.places);
+        let id = format!("{} {:?}\n", manifest.hash(), plan.packed);
         let marker = self.path(PLAN_NAME);
         let same = fs::read(&marker).is_ok_and(|found| found == id.as_bytes());
         let ours: BTreeSet<&str> = plan.packs.iter().map(|pack| pack.name.as_str()).collect();
@@ -151,14 +151,14 @@ impl<'a> Staging<'a> {
 
 /// A layout with the plan's packs after its own. The files of the plan move there.
 fn added(mut layout: Layout, plan: &Plan) -> Layout {
-    let moved: BTreeSet<&str> = plan.places.iter().map(|(name, _)| name.as_str()).collect();
+    let moved: BTreeSet<&str> = plan.packed.iter().map(|(name, _)| name.as_str()).collect();
     layout.retain(|name| !moved.contains(name));
     let first = layout.packs.len() as u32;
     layout.packs.extend(plan.packs.iter().cloned());
-    let places = plan.places.iter();
-    let places =
-        places.map(|(name, position)| (name.clone(), PackPlace { pack: first + position.pack, ..*position }));
-    layout.files.extend(places);
+    let packed = plan.packed.iter();
+    let packed =
+        packed.map(|(name, position)| (name.clone(), PackPlace { pack: first + position.pack, ..*position }));
+    layout.files.extend(packed);
     layout
 }
 

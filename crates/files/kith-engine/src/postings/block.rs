@@ -105,7 +105,7 @@ mod tests {
         }
 
         #[test]
-        fn the_length_of_an_ordinal_is_foretold(previous: Option<u32>, gap in 0u32..=u32::MAX) {
+        fn the_length_of_an_ordinal_is_predicted(previous: Option<u32>, gap in 0u32..=u32::MAX) {
             let Some(ordinal) = previous.unwrap_or(0).checked_add(gap) else { return Ok(()) };
             if previous == Some(ordinal) { return Ok(()) }
             let mut one = Vec::new();

@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn another_format_and_a_file_of_elsewhere_are_told_from_damage() {
+    fn another_format_and_a_file_of_elsewhere_are_distinguished_from_damage() {
         let id = FileId::postings(PartitionId(12), Direction::In);
         let bytes = Header::new(id).encode();
         assert_eq!(Header::read(&bytes, id).unwrap(), Header::new(id));

@@ -175,7 +175,7 @@ fn two_fetches_to_one_place_do_not_mix() {
 }
 
 #[test]
-fn partitions_that_do_not_exist_and_folders_without_component_are_told() {
+fn partitions_that_do_not_exist_and_folders_without_component_are_reported() {
     let places = Places::new();
     assert!(matches!(places.fetch(&[4]), Err(FetchError::Manifest(OpenError::Damaged(_)))));
     fs::remove_dir_all(places.source()).unwrap();

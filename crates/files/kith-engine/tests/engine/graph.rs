@@ -213,7 +213,7 @@ fn a_partition_that_is_not_held_is_not_an_absence() {
 }
 
 #[test]
-fn unknown_names_are_told() {
+fn unknown_names_are_reported() {
     let graph = Graph::new(2, 10, 20);
     let source = graph.open(&graph.examples[0].partitions());
     let edge = EdgeSelector { kind: "likes".to_owned(), direction: Direction::Out, filter: None };

@@ -43,9 +43,9 @@ impl Remote {
     }
 
     /// See [`crate::objects::Objects::repeating_for`].
-    pub(crate) fn repeating_for(&self, patience: Duration) -> Self {
+    pub(crate) fn repeating_for(&self, timeout: Duration) -> Self {
         let Location::Bucket(url) = &self.location else { return self.clone() };
-        let access = Access { retry_for: patience.min(self.access.retry_for), ..Access::clone(&self.access) };
+        let access = Access { retry_for: timeout.min(self.access.retry_for), ..Access::clone(&self.access) };
         // The settings worked for the first client, so they also work for this one.
         client(url, &access).map_or_else(|_| self.clone(), |store| Self { store, ..self.clone() })
     }

@@ -24,9 +24,9 @@ pub fn assemble(options: &ValuesOptions, folders: &[PathBuf]) -> Result<Manifest
     let chosen = choose(options, &partitions)?;
     let staging = Staging::create(&options.out_dir, options.version)?;
     let dir = staging.dir();
-    let Assembly { manifest, places } =
+    let Assembly { manifest, sources } =
         Assembly::join(options, &partitions, &chosen, write_dictionary(&dir, options)?);
-    write_packs(&dir, &manifest, &|_| false, &mut |entry| match places.get(&entry.name) {
+    write_packs(&dir, &manifest, &|_| false, &mut |entry| match sources.get(&entry.name) {
         Some(&index) => Piece::Copy { path: folders[index].join(&entry.name), offset: 0 },
         None => Piece::Loose(dir.join(&entry.name)),
     })?;
@@ -40,7 +40,7 @@ pub fn assemble(options: &ValuesOptions, folders: &[PathBuf]) -> Result<Manifest
 pub struct Assembly {
     manifest: Manifest,
     /// The index of the partition that holds each file, by file name.
-    places: BTreeMap<String, usize>,
+    sources: BTreeMap<String, usize>,
 }
 
 impl Assembly {
@@ -68,14 +68,14 @@ impl Assembly {
     ) -> Self {
         let mut counts = ValueCounts::default();
         let mut files = Vec::from_iter(dictionary);
-        let mut places = BTreeMap::new();
+        let mut sources = BTreeMap::new();
         for &index in chosen {
             let summary = &partitions[index].1;
             counts.add(&summary.counts);
-            places.extend(summary.files.iter().map(|file| (file.name.clone(), index)));
+            sources.extend(summary.files.iter().map(|file| (file.name.clone(), index)));
             files.extend(summary.files.iter().cloned());
         }
-        Self { manifest: manifest(options, counts, files), places }
+        Self { manifest: manifest(options, counts, files), sources }
     }
 
     /// The manifest of the version, which equals that of a single builder of all rows.
@@ -125,7 +125,7 @@ impl Source for AssembledSource<'_> {
 
 impl AssembledSource<'_> {
     fn read_file(&self, entry: &FileEntry, offset: u64, into: &mut [u8]) -> Result<(), ObjectError> {
-        let folder = self.assembly.places.get(&entry.name).and_then(|&index| self.folders.get(index));
+        let folder = self.assembly.sources.get(&entry.name).and_then(|&index| self.folders.get(index));
         let object = format!("{}/{}", folder.map_or("", String::as_str), entry.name);
         let failed = |why: &str| ObjectError::Failed { object: object.clone(), source: why.into() };
         match self.parts.read(&object, offset, into) {

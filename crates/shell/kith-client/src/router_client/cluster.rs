@@ -3,7 +3,7 @@
 use super::KnownTypes;
 use super::{
     RouterClient,
-    patience::{CALL_PATIENCE, within},
+    timeouts::{CALL_TIMEOUT, within},
     topology_of,
 };
 use kith_query::QueryError;
@@ -16,7 +16,7 @@ use std::{sync::Arc, time::Duration};
 use tonic::Streaming;
 
 /// The time limit of a plan. Planning reads the manifests of all partitions that move.
-const PLAN_PATIENCE: Duration = Duration::from_secs(60);
+const PLAN_TIMEOUT: Duration = Duration::from_secs(60);
 
 impl RouterClient {
     /// The cluster's shape, addresses and graphs.
@@ -25,7 +25,7 @@ impl RouterClient {
     /// If the router does not answer or its document cannot be read.
     pub async fn topology(&self) -> Result<TopologyDocument, QueryError> {
         let mut cluster = self.cluster.clone();
-        let reply = within(CALL_PATIENCE, cluster.get_topology(v1::TopologyRequest {})).await;
+        let reply = within(CALL_TIMEOUT, cluster.get_topology(v1::TopologyRequest {})).await;
         topology_of(reply.map_err(|status| self.error(&status))?.get_ref())
     }
 
@@ -50,7 +50,7 @@ impl RouterClient {
     pub(crate) async fn types(&self, graph: &str) -> Result<(TypesReference, Arc<str>), QueryError> {
         let mut cluster = self.cluster.clone();
         let request = v1::TypesRequest { graph: graph.to_owned() };
-        let reply = within(CALL_PATIENCE, cluster.get_types(request)).await;
+        let reply = within(CALL_TIMEOUT, cluster.get_types(request)).await;
         let v1::Types { reference, text } = reply.map_err(|status| self.error(&status))?.into_inner();
         let unread = |reason: String| LookupError::TypesUnavailable { graph: graph.to_owned(), reason };
         let reference: TypesReference =
@@ -83,7 +83,7 @@ impl RouterClient {
     /// If the router does not answer.
     pub async fn counted(&self, request: v1::StatusRequest) -> Result<v1::ClusterStatus, QueryError> {
         let mut cluster = self.cluster.clone();
-        let reply = within(CALL_PATIENCE, cluster.status(request)).await;
+        let reply = within(CALL_TIMEOUT, cluster.status(request)).await;
         Ok(reply.map_err(|status| self.error(&status))?.into_inner())
     }
 
@@ -93,7 +93,7 @@ impl RouterClient {
     /// If the change is refused, or the router does not answer.
     pub async fn store(&self, request: v1::StoreRequest) -> Result<v1::StoreReply, QueryError> {
         let mut cluster = self.cluster.clone();
-        let reply = within(CALL_PATIENCE, cluster.store(request)).await;
+        let reply = within(CALL_TIMEOUT, cluster.store(request)).await;
         Ok(reply.map_err(|status| self.error(&status))?.into_inner())
     }
 
@@ -103,7 +103,7 @@ impl RouterClient {
     /// If it is refused, or the router does not answer.
     pub async fn rebalance(&self, request: v1::RebalanceRequest) -> Result<v1::RebalanceReply, QueryError> {
         let mut cluster = self.cluster.clone();
-        let reply = within(PLAN_PATIENCE, cluster.rebalance(request)).await;
+        let reply = within(PLAN_TIMEOUT, cluster.rebalance(request)).await;
         Ok(reply.map_err(|status| self.error(&status))?.into_inner())
     }
 
@@ -113,7 +113,7 @@ impl RouterClient {
     /// If it is refused, or the router does not answer.
     pub async fn schema_of_graph(&self, request: v1::SchemaCommand) -> Result<v1::SchemaOutcome, QueryError> {
         let mut cluster = self.cluster.clone();
-        let reply = within(PLAN_PATIENCE, cluster.schema(request)).await;
+        let reply = within(PLAN_TIMEOUT, cluster.schema(request)).await;
         Ok(reply.map_err(|status| self.error(&status))?.into_inner())
     }
 
@@ -126,7 +126,7 @@ impl RouterClient {
         request: v1::FetchRatesRequest,
     ) -> Result<v1::FetchRatesReply, QueryError> {
         let mut cluster = self.cluster.clone();
-        let reply = within(CALL_PATIENCE, cluster.fetch_rates(request)).await;
+        let reply = within(CALL_TIMEOUT, cluster.fetch_rates(request)).await;
         Ok(reply.map_err(|status| self.error(&status))?.into_inner())
     }
 

@@ -1,13 +1,13 @@
 //! A client of routers. It needs no topology, but costs one hop more than a session that asks nodes.
 
 mod cluster;
-mod patience;
 mod pieces;
 mod service;
 mod stream;
+mod timeouts;
 mod types;
 
-pub use patience::ANSWER_GRACE;
+pub use timeouts::ANSWER_GRACE;
 pub use types::KnownTypes;
 
 use crate::schemas::Schemas;
@@ -25,9 +25,9 @@ use kith_wire::{
     frame::Op,
     v1::{self, cluster_client::ClusterClient, graph_client::GraphClient, store_client::StoreClient},
 };
-use patience::{CONNECT_PATIENCE, frame_deadline, overdue, patience, within};
 use pieces::joined;
 use std::sync::Arc;
+use timeouts::{CONNECT_TIMEOUT, frame_deadline, overdue, timeout, within};
 use tonic::{Code, Status, transport::Channel};
 
 /// Connections to one router: queries travel in frames if the router speaks them, everything else over HTTP/2. Cheap to
@@ -93,7 +93,7 @@ impl RouterClient {
     async fn answering(self) -> Result<(Self, v1::Topology), QueryError> {
         let asked = self.cluster.clone();
         let call = async move { { asked }.get_topology(v1::TopologyRequest {}).await };
-        let status = match within(CONNECT_PATIENCE, call).await {
+        let status = match within(CONNECT_TIMEOUT, call).await {
             Ok(topology) => return Ok((self, topology.into_inner())),
             Err(status) => status,
         };
@@ -198,7 +198,7 @@ impl RouterClient {
         options: &QueryOptions,
     ) -> Result<BoxStream<'static, Result<v1::MultiGetPiece, Status>>, Status> {
         if let Some(frames) = &self.frames {
-            let deadline = Some(patience(options));
+            let deadline = Some(timeout(options));
             let parts = match &request {
                 StreamRequest::Values(request) => {
                     frames.call_in_parts(&self.addr, Op::MultiGetStream, deadline, request).await

@@ -2,8 +2,8 @@
 
 use super::{
     RouterClient,
-    patience::{ANSWER_GRACE, CALL_PATIENCE, DEADLINE_GRACE, overdue, patience, within},
     stream::stream_answer,
+    timeouts::{ANSWER_GRACE, CALL_TIMEOUT, DEADLINE_GRACE, overdue, timeout, within},
 };
 use crate::{
     compute::{aggregate_here, compute_here},
@@ -12,9 +12,9 @@ use crate::{
 use futures::{FutureExt, future::BoxFuture};
 use kith_net::SendFailure;
 use kith_query::{
-    AggregateAnswer, AggregateQuery, Answered, BatchAnswer, BatchKeys, BatchStream, ComputeAnswer, ComputeAt,
-    ComputeQuery, GraphQuery, GremlinAnswer, GremlinQuery, Outlet, Proofs, QueryError, QueryOptions,
-    Question, Reply, Request, Service, StoreShape, Written,
+    AggregateAnswer, AggregateQuery, BatchAnswer, BatchKeys, BatchStream, ComputeAnswer, ComputeAt,
+    ComputeQuery, GraphQuery, GremlinAnswer, GremlinQuery, Outlet, Proofs, QueryAnswer, QueryError,
+    QueryOptions, Question, Reply, Request, Service, StoreShape, WriteOutcome,
     convert::{
         aggregate_answer_from_wire, aggregate_to_wire, answered_from_wire, batch_answer_from_wire,
         batch_to_wire, compute_answer_from_wire, compute_to_wire, gremlin_answer_from_wire, gremlin_to_wire,
@@ -71,13 +71,13 @@ impl RouterClient {
         graph: &str,
         query: &GraphQuery,
         options: &QueryOptions,
-    ) -> Result<Answered, QueryError> {
+    ) -> Result<QueryAnswer, QueryError> {
         let ids_wanted = query.operation.wants_ids();
         let request = query_to_wire(graph, query, options);
-        let patience = patience(options);
-        let reply = match tokio::time::timeout(patience, self.ask(request, ids_wanted)).await {
+        let timeout = timeout(options);
+        let reply = match tokio::time::timeout(timeout, self.ask(request, ids_wanted)).await {
             Ok(reply) => reply.map_err(|status| self.error(&status))?,
-            Err(_) => return Err(self.error(&overdue(patience))),
+            Err(_) => return Err(self.error(&overdue(timeout))),
         };
         answered_from_wire(reply, ids_wanted)
     }
@@ -89,8 +89,8 @@ impl RouterClient {
         options: &QueryOptions,
     ) -> Result<v1::ExplainReply, QueryError> {
         let mut client = self.graph.clone();
-        let patience = patience(options);
-        let reply = within(patience, client.explain(query_to_wire(graph, query, options))).await;
+        let timeout = timeout(options);
+        let reply = within(timeout, client.explain(query_to_wire(graph, query, options))).await;
         Ok(reply.map_err(|status| self.error(&status))?.into_inner())
     }
 
@@ -100,15 +100,15 @@ impl RouterClient {
         graph: &str,
         write: &Write,
         options: &QueryOptions,
-    ) -> Result<Written, QueryError> {
+    ) -> Result<WriteOutcome, QueryError> {
         let request = write_to_wire(graph, write, options);
         // The router may wait for the leader beyond the deadline, and reports the outcome of the write then.
-        let patience = patience(options) + ANSWER_GRACE;
+        let timeout = timeout(options) + ANSWER_GRACE;
         let reply = match &self.frames {
-            Some(frames) => frames.ask_once(&self.addr, Op::Write, patience, &request).await,
-            None => match tokio::time::timeout(patience, self.graph.clone().write(request)).await {
+            Some(frames) => frames.ask_once(&self.addr, Op::Write, timeout, &request).await,
+            None => match tokio::time::timeout(timeout, self.graph.clone().write(request)).await {
                 Ok(reply) => reply.map(Response::into_inner).map_err(SendFailure::after_sending),
-                Err(_) => Err(SendFailure::Lost(overdue(patience))),
+                Err(_) => Err(SendFailure::Lost(overdue(timeout))),
             },
         };
         written_from_wire(reply.map_err(|unwritten| self.unwritten(&unwritten))?)
@@ -123,17 +123,17 @@ impl RouterClient {
         let mut client = self.graph.clone();
         let request = gremlin_to_wire(graph, query, options);
         if !query.writes {
-            let reply = within(patience(options), client.gremlin(request)).await;
+            let reply = within(timeout(options), client.gremlin(request)).await;
             return gremlin_answer_from_wire(reply.map_err(|status| self.error(&status))?.into_inner());
         }
         // The router waits for the outcome of a write beyond the deadline. Its errors say what was written.
-        let patience = patience(options) + ANSWER_GRACE;
-        let reply = tokio::time::timeout(patience, client.gremlin(request)).await;
+        let timeout = timeout(options) + ANSWER_GRACE;
+        let reply = tokio::time::timeout(timeout, client.gremlin(request)).await;
         let failed = |status: Status| match kith_wire::is_answer(&status) {
             true => self.error(&status),
             false => self.lost(&status),
         };
-        let reply = reply.map_err(|_| self.lost(&overdue(patience)))?.map_err(failed)?;
+        let reply = reply.map_err(|_| self.lost(&overdue(timeout)))?.map_err(failed)?;
         gremlin_answer_from_wire(reply.into_inner())
     }
 
@@ -163,7 +163,7 @@ impl RouterClient {
     where
         Called: Future<Output = Result<Response<Reply>, Status>>,
     {
-        let patience = patience(options);
+        let timeout = timeout(options);
         let asked = async {
             if let Some(frames) = &self.frames {
                 let deadline = options.deadline.map(|deadline| deadline + DEADLINE_GRACE);
@@ -171,7 +171,7 @@ impl RouterClient {
             }
             Ok(grpc(request).await?.into_inner())
         };
-        tokio::time::timeout(patience, asked).await.unwrap_or_else(|_| Err(overdue(patience)))
+        tokio::time::timeout(timeout, asked).await.unwrap_or_else(|_| Err(overdue(timeout)))
     }
 
     /// Reads values and checks the proof of each. If one does not match, reads once more and lets the router check the
@@ -274,7 +274,7 @@ impl RouterClient {
         let request = v1::SchemaRequest { store: store.to_owned(), version, schema: id.to_string() };
         let fetch = async move {
             let mut client = self.store.clone();
-            let reply = within(CALL_PATIENCE, client.schema(request)).await;
+            let reply = within(CALL_TIMEOUT, client.schema(request)).await;
             Ok(reply.map_err(|status| self.error(&status))?.into_inner().schema)
         };
         self.schemas.get(store, version, id, fetch).await

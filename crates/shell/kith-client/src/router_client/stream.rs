@@ -1,6 +1,6 @@
 //! Streams through a router.
 
-use super::{RouterClient, StreamRequest, overdue, patience};
+use super::{RouterClient, StreamRequest, overdue, timeout};
 use crate::{compute::compute_stream_here, note_mismatches};
 use futures::{Stream, StreamExt};
 use kith_query::{
@@ -78,11 +78,11 @@ impl RecordStream<'_> {
 
     /// Puts all messages up to the footer into the outlet.
     async fn read_messages(&mut self, request: StreamRequest) -> Result<(), Ended> {
-        let patience = patience(self.options);
-        let opened = tokio::time::timeout(patience, self.client.messages(request, self.options)).await;
-        let mut messages = opened.unwrap_or_else(|_| Err(overdue(patience)))?;
+        let timeout = timeout(self.options);
+        let opened = tokio::time::timeout(timeout, self.client.messages(request, self.options)).await;
+        let mut messages = opened.unwrap_or_else(|_| Err(overdue(timeout)))?;
         while !self.reader.is_over() {
-            let message = next(&mut messages, self.started, patience).await?;
+            let message = next(&mut messages, self.started, timeout).await?;
             for item in self.reader.items(message).map_err(Ended::Error)? {
                 self.outlet.put(item).await;
             }
@@ -103,13 +103,13 @@ impl From<Status> for Ended {
     }
 }
 
-/// The next message, if it arrives before `patience` after `started` has passed.
+/// The next message, if it arrives before `timeout` after `started` has passed.
 async fn next(
     messages: &mut (impl Stream<Item = Result<v1::MultiGetPiece, Status>> + Unpin),
     started: Instant,
-    patience: Duration,
+    timeout: Duration,
 ) -> Result<v1::MultiGetPiece, Ended> {
-    match tokio::time::timeout_at((started + patience).into(), messages.next()).await {
+    match tokio::time::timeout_at((started + timeout).into(), messages.next()).await {
         Ok(Some(message)) => Ok(message?),
         Ok(None) => Err(Status::unavailable("the stream was cut before its footer").into()),
         Err(_) => Err(too_slow().into()),

@@ -2,7 +2,8 @@
 //! so rewriting a few kilobytes is the simplest way to be atomic.
 
 use super::{
-    CommitOutcome, Condition, Entry, LeaseId, MetadataError, MetadataStore, Reply, Snapshot, Write, covers,
+    CommitOutcome, Condition, Entry, LeaseId, MetadataError, MetadataFuture, MetadataStore, Snapshot, Write,
+    covers,
 };
 use futures::{FutureExt, StreamExt, stream::BoxStream};
 use serde::{Deserialize, Serialize};
@@ -222,11 +223,11 @@ fn write_file(file: &Path, document: &FileDocument) -> std::io::Result<()> {
 }
 
 impl MetadataStore for EmbeddedMetadata {
-    fn read<'a>(&'a self, prefix: &'a str) -> Reply<'a, Snapshot> {
+    fn read<'a>(&'a self, prefix: &'a str) -> MetadataFuture<'a, Snapshot> {
         async move { Ok(self.shared.snapshot(prefix)) }.boxed()
     }
 
-    fn commit(&self, conditions: Vec<Condition>, writes: Vec<Write>) -> Reply<'_, CommitOutcome> {
+    fn commit(&self, conditions: Vec<Condition>, writes: Vec<Write>) -> MetadataFuture<'_, CommitOutcome> {
         async move { self.commit_now(&conditions, writes) }.boxed()
     }
 
@@ -238,7 +239,7 @@ impl MetadataStore for EmbeddedMetadata {
             .boxed()
     }
 
-    fn lease(&self, ttl: Duration) -> Reply<'_, LeaseId> {
+    fn lease(&self, ttl: Duration) -> MetadataFuture<'_, LeaseId> {
         let mut state = self.shared.lock();
         state.lease_last += 1;
         let id = LeaseId(state.lease_last);
@@ -246,7 +247,7 @@ impl MetadataStore for EmbeddedMetadata {
         futures::future::ready(Ok(id)).boxed()
     }
 
-    fn keep_alive(&self, lease: LeaseId) -> Reply<'_, ()> {
+    fn keep_alive(&self, lease: LeaseId) -> MetadataFuture<'_, ()> {
         let now = Instant::now();
         let mut state = self.shared.lock();
         if state.end_leases(now) {

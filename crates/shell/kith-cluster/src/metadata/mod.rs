@@ -263,7 +263,7 @@ pub enum MetadataError {
 }
 
 /// The result of a call of a [`MetadataStore`], as a future.
-pub type Reply<'a, T> = BoxFuture<'a, Result<T, MetadataError>>;
+pub type MetadataFuture<'a, T> = BoxFuture<'a, Result<T, MetadataError>>;
 
 /// The metadata store. All implementations are tested by `tests/contract.rs`.
 ///
@@ -271,21 +271,21 @@ pub type Reply<'a, T> = BoxFuture<'a, Result<T, MetadataError>>;
 /// state, though it may skip states in between.
 pub trait MetadataStore: Send + Sync + 'static {
     /// Returns all entries that `prefix` [`covers`], at one revision.
-    fn read<'a>(&'a self, prefix: &'a str) -> Reply<'a, Snapshot>;
+    fn read<'a>(&'a self, prefix: &'a str) -> MetadataFuture<'a, Snapshot>;
 
     /// Applies all `writes`, or none if a condition does not hold.
-    fn commit(&self, conditions: Vec<Condition>, writes: Vec<Write>) -> Reply<'_, CommitOutcome>;
+    fn commit(&self, conditions: Vec<Condition>, writes: Vec<Write>) -> MetadataFuture<'_, CommitOutcome>;
 
     /// Returns the snapshot of `prefix`, as [`MetadataStore::read`] does, once it is newer than `from_revision`, then a snapshot
     /// after each change. The stream ends when the store goes away.
     fn watch(&self, prefix: &str, from_revision: u64) -> BoxStream<'static, Snapshot>;
 
     /// Returns a lease that ends `ttl` after it was last kept alive.
-    fn lease(&self, ttl: Duration) -> Reply<'_, LeaseId>;
+    fn lease(&self, ttl: Duration) -> MetadataFuture<'_, LeaseId>;
 
     /// Keeps a lease alive for another `ttl`.
     ///
     /// # Errors
     /// [`MetadataError::LeaseEnded`] if the lease has ended. Take a new one and write its keys again.
-    fn keep_alive(&self, lease: LeaseId) -> Reply<'_, ()>;
+    fn keep_alive(&self, lease: LeaseId) -> MetadataFuture<'_, ()>;
 }

@@ -1,6 +1,8 @@
 //! A client of the embedded store of a supervisor, for the processes that the supervisor started.
 
-use super::{CommitOutcome, Condition, Entry, LeaseId, MetadataError, MetadataStore, Reply, Snapshot, Write};
+use super::{
+    CommitOutcome, Condition, Entry, LeaseId, MetadataError, MetadataFuture, MetadataStore, Snapshot, Write,
+};
 use futures::{FutureExt, StreamExt, stream::BoxStream};
 use kith_wire::{
     MESSAGE_BYTES_MAX,
@@ -36,13 +38,13 @@ impl RemoteMetadata {
 }
 
 impl MetadataStore for RemoteMetadata {
-    fn read<'a>(&'a self, prefix: &'a str) -> Reply<'a, Snapshot> {
+    fn read<'a>(&'a self, prefix: &'a str) -> MetadataFuture<'a, Snapshot> {
         let mut client = self.client.clone();
         let request = v1::ReadRequest { prefix: prefix.to_owned() };
         async move { Ok(snapshot_of(client.read(request).await.map_err(unavailable)?.into_inner())) }.boxed()
     }
 
-    fn commit(&self, conditions: Vec<Condition>, writes: Vec<Write>) -> Reply<'_, CommitOutcome> {
+    fn commit(&self, conditions: Vec<Condition>, writes: Vec<Write>) -> MetadataFuture<'_, CommitOutcome> {
         let mut client = self.client.clone();
         let conditions = conditions.into_iter().map(|c| v1::Condition { key: c.key, revision: c.revision });
         let writes = writes.into_iter().map(|write| v1::Write {
@@ -87,14 +89,14 @@ impl MetadataStore for RemoteMetadata {
         .boxed()
     }
 
-    fn lease(&self, ttl: Duration) -> Reply<'_, LeaseId> {
+    fn lease(&self, ttl: Duration) -> MetadataFuture<'_, LeaseId> {
         let mut client = self.client.clone();
         let request = v1::GrantLeaseRequest { ttl_ms: u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX) };
         async move { Ok(LeaseId(client.grant_lease(request).await.map_err(unavailable)?.into_inner().lease)) }
             .boxed()
     }
 
-    fn keep_alive(&self, lease: LeaseId) -> Reply<'_, ()> {
+    fn keep_alive(&self, lease: LeaseId) -> MetadataFuture<'_, ()> {
         let mut client = self.client.clone();
         async move {
             let request = v1::KeepAliveRequest { lease: lease.0 };

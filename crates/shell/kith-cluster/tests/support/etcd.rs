@@ -12,7 +12,7 @@ use std::{
 };
 
 /// The bound on every wait, which is far above what any of them takes.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// Another process may take a port between its choice and its use, so starting is tried this often.
 const STARTS_MAX: u32 = 5;
 
@@ -209,7 +209,7 @@ impl Etcd {
     /// Waits until the member answers. Returns `false` if it exited.
     fn is_up(&mut self) -> bool {
         let started = Instant::now();
-        while started.elapsed() < PATIENCE {
+        while started.elapsed() < TIMEOUT {
             let child = self.child.as_mut().expect("it was started");
             if child.try_wait().expect("the child can be waited for").is_some() {
                 return false;

@@ -99,8 +99,8 @@ impl PacketError {
     pub fn failure(&self) -> DatabaseError {
         match self {
             PacketError::Failed(error) => failure(error),
-            PacketError::Late(patience) => {
-                DatabaseError::unavailable(format!("it did not answer within {patience:?}"))
+            PacketError::Late(limit) => {
+                DatabaseError::unavailable(format!("it did not answer within {limit:?}"))
             }
             PacketError::Unfit(reason) => DatabaseError::Refused { reason: reason.clone() },
             PacketError::TooLong => {
@@ -173,8 +173,8 @@ impl Connections {
 
     /// Waits for a free connection. The server may have closed it.
     pub async fn lease(&self) -> Result<Lease<'_>, PacketError> {
-        let patience = self.options.statement_timeout;
-        let permit = timeout(patience, self.free.acquire()).await.map_err(|_| PacketError::Late(patience))?;
+        let limit = self.options.statement_timeout;
+        let permit = timeout(limit, self.free.acquire()).await.map_err(|_| PacketError::Late(limit))?;
         let closed = |_| PacketError::Failed(mysql_async::DriverError::PoolDisconnected.into());
         let permit = permit.map_err(closed)?;
         let idle = self.idle.lock().pop();
@@ -187,7 +187,7 @@ impl Connections {
     }
 
     async fn connect(&self) -> Result<Connection, PacketError> {
-        let patience = self.options.connect_timeout;
+        let limit = self.options.connect_timeout;
         let options = login::options(&self.target).map_err(|error| {
             // An error of the driver would lose the causes of this one.
             PacketError::Failed(Error::Other(kith_types::with_causes(&error).into()))
@@ -199,7 +199,7 @@ impl Connections {
             *self.sizes.lock() = sizes;
             Ok(connection)
         };
-        timeout(patience, connected).await.map_err(|_| PacketError::Late(patience))?
+        timeout(limit, connected).await.map_err(|_| PacketError::Late(limit))?
     }
 
     /// Sets what Kith relies on in a new session, and checks it.
@@ -252,10 +252,10 @@ impl Lease<'_> {
         statements: &[String],
         answers_max: usize,
     ) -> Result<Vec<StatementResult>, PacketError> {
-        let patience = self.from.options.statement_timeout;
+        let limit = self.from.options.statement_timeout;
         let together = self.from.options.statements_together;
         let run = run(self.connection.get(), statements, together, answers_max);
-        timeout(patience, run).await.map_err(|_| PacketError::Late(patience))?
+        timeout(limit, run).await.map_err(|_| PacketError::Late(limit))?
     }
 
     /// Runs statements in as few packets as their sizes allow. Returns their results. The answers to each packet take at

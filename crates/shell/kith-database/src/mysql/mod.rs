@@ -21,8 +21,8 @@ use self::{
     session::{Isolation, PacketSizes},
 };
 use crate::{
-    AssociationPage, BeginTerm, CommitError, Database, DatabaseError, GraphIdentity, LogReply, MysqlTarget,
-    ObjectPage, PartitionQueries, Reply, SCHEMA_VERSION, Trim, TrimResult, fold::fold, rows,
+    AssociationPage, BeginTerm, CommitError, Database, DatabaseError, DatabaseFuture, GraphIdentity,
+    LogFuture, MysqlTarget, ObjectPage, PartitionQueries, SCHEMA_VERSION, Trim, TrimResult, fold::fold, rows,
 };
 use futures::future::BoxFuture;
 use kith_live::{AssociationKey, Batch, RowsAt};
@@ -220,21 +220,21 @@ impl Database for MysqlDatabase {
         self.home.identity
     }
 
-    fn begin_term(&self, request: BeginTerm) -> Reply<'_, LogPoint, CommitError> {
+    fn begin_term(&self, request: BeginTerm) -> DatabaseFuture<'_, LogPoint, CommitError> {
         Box::pin(async move {
             self.home.identity.check_partition(request.partition)?;
             self.or_explained(transaction::begin_term(&self.writers, &self.home, request).await).await
         })
     }
 
-    fn commit(&self, batch: Batch) -> Reply<'_, (), CommitError> {
+    fn commit(&self, batch: Batch) -> DatabaseFuture<'_, (), CommitError> {
         Box::pin(async move {
             let writes = fold(batch, self.home.identity.partitions, millis_since_1970())?;
             self.or_explained(transaction::commit(&self.writers, &writes).await).await
         })
     }
 
-    fn read_many(&self, parts: Vec<PartitionQueries>) -> Reply<'_, Vec<RowsAt>> {
+    fn read_many(&self, parts: Vec<PartitionQueries>) -> DatabaseFuture<'_, Vec<RowsAt>> {
         Box::pin(async move {
             parts.iter().try_for_each(|(partition, _)| self.home.identity.check_partition(*partition))?;
             let read = snapshot::read(&self.readers, parts, self.home.identity.partitions).await;
@@ -242,21 +242,26 @@ impl Database for MysqlDatabase {
         })
     }
 
-    fn points(&self, partitions: Vec<PartitionId>) -> Reply<'_, Vec<LogPoint>> {
+    fn points(&self, partitions: Vec<PartitionId>) -> DatabaseFuture<'_, Vec<LogPoint>> {
         Box::pin(async move {
             partitions.iter().try_for_each(|partition| self.home.identity.check_partition(*partition))?;
             self.or_explained(snapshot::points(&self.readers, &self.home, &partitions).await).await
         })
     }
 
-    fn changes(&self, partition: PartitionId, after: LogPoint, bytes_max: usize) -> LogReply<'_> {
+    fn changes(&self, partition: PartitionId, after: LogPoint, bytes_max: usize) -> LogFuture<'_> {
         Box::pin(async move {
             self.home.identity.check_partition(partition)?;
             self.or_explained(snapshot::changes(&self.readers, partition, after, bytes_max).await).await
         })
     }
 
-    fn scan_objects(&self, partition: PartitionId, after: Option<u64>, limit: u32) -> Reply<'_, ObjectPage> {
+    fn scan_objects(
+        &self,
+        partition: PartitionId,
+        after: Option<u64>,
+        limit: u32,
+    ) -> DatabaseFuture<'_, ObjectPage> {
         Box::pin(async move {
             self.home.identity.check_partition(partition)?;
             let after = after.map(rows::object_key);
@@ -271,7 +276,7 @@ impl Database for MysqlDatabase {
         partition: PartitionId,
         after: Option<AssociationKey>,
         limit: u32,
-    ) -> Reply<'_, AssociationPage> {
+    ) -> DatabaseFuture<'_, AssociationPage> {
         Box::pin(async move {
             self.home.identity.check_partition(partition)?;
             let after = after.map(rows::association_key);
@@ -281,7 +286,7 @@ impl Database for MysqlDatabase {
         })
     }
 
-    fn trim(&self, partition: PartitionId, trim: Trim) -> Reply<'_, TrimResult> {
+    fn trim(&self, partition: PartitionId, trim: Trim) -> DatabaseFuture<'_, TrimResult> {
         Box::pin(async move {
             self.home.identity.check_partition(partition)?;
             self.or_explained(transaction::trim(&self.writers, partition, trim).await).await

@@ -113,8 +113,8 @@ impl ProcessClient {
         let addr = processes
             .addr(*database)
             .ok_or_else(|| not_sent(format!("no process of the cluster is database {database}")))?;
-        let patience = deadline.saturating_duration_since(Instant::now());
-        let asked = processes.frames.ask_once(&addr, Op::Database, patience, &request).await;
+        let timeout = deadline.saturating_duration_since(Instant::now());
+        let asked = processes.frames.ask_once(&addr, Op::Database, timeout, &request).await;
         let reply: v1::DatabaseReply = asked.map_err(|error| self.failed(&addr, error))?;
         let unknown = || {
             CallFailure::Unknown(format!("{} sent a reply that this release does not know", self.name(&addr)))

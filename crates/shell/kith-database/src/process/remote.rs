@@ -6,8 +6,8 @@ use super::{
     portions::portions,
 };
 use crate::{
-    AssociationPage, BeginTerm, CommitError, Database, DatabaseError, GraphIdentity, LogEntry, LogPart,
-    LogReply, ObjectPage, PartitionQueries, Reply, Trim, TrimResult,
+    AssociationPage, BeginTerm, CommitError, Database, DatabaseError, DatabaseFuture, GraphIdentity,
+    LogEntry, LogFuture, LogPart, ObjectPage, PartitionQueries, Trim, TrimResult,
 };
 use futures::future::{BoxFuture, try_join_all};
 use kith_live::{
@@ -104,7 +104,7 @@ impl Database for RemoteDatabase {
         self.client.identity()
     }
 
-    fn begin_term(&self, request: BeginTerm) -> Reply<'_, LogPoint, CommitError> {
+    fn begin_term(&self, request: BeginTerm) -> DatabaseFuture<'_, LogPoint, CommitError> {
         Box::pin(async move {
             let BeginTerm { partition, term, leader } = request;
             let begin = v1::DatabaseBeginTerm { partition: partition.0, term: term.0, leader };
@@ -113,7 +113,7 @@ impl Database for RemoteDatabase {
         })
     }
 
-    fn commit(&self, batch: Batch) -> Reply<'_, (), CommitError> {
+    fn commit(&self, batch: Batch) -> DatabaseFuture<'_, (), CommitError> {
         Box::pin(async move {
             let commit = v1::DatabaseCommit { batch: batch.to_bytes().into() };
             call!(self.client, Call::Commit(commit), Outcome::Done);
@@ -121,14 +121,14 @@ impl Database for RemoteDatabase {
         })
     }
 
-    fn read_many(&self, parts: Vec<PartitionQueries>) -> Reply<'_, Vec<RowsAt>> {
+    fn read_many(&self, parts: Vec<PartitionQueries>) -> DatabaseFuture<'_, Vec<RowsAt>> {
         Box::pin(async move {
             let calls = portions(parts).into_iter().map(|portion| self.read_portion(portion));
             Ok(try_join_all(calls).await?.concat())
         })
     }
 
-    fn points(&self, partitions: Vec<PartitionId>) -> Reply<'_, Vec<LogPoint>> {
+    fn points(&self, partitions: Vec<PartitionId>) -> DatabaseFuture<'_, Vec<LogPoint>> {
         Box::pin(async move {
             let partitions: Vec<u32> = partitions.into_iter().map(|partition| partition.0).collect();
             let expected = partitions.len();
@@ -142,7 +142,7 @@ impl Database for RemoteDatabase {
         })
     }
 
-    fn changes(&self, partition: PartitionId, after: LogPoint, bytes_max: usize) -> LogReply<'_> {
+    fn changes(&self, partition: PartitionId, after: LogPoint, bytes_max: usize) -> LogFuture<'_> {
         Box::pin(async move {
             let after = Some(wire_point(after));
             let asked = v1::DatabaseChanges { partition: partition.0, after, bytes_max: bytes_max as u64 };
@@ -152,7 +152,12 @@ impl Database for RemoteDatabase {
         })
     }
 
-    fn scan_objects(&self, partition: PartitionId, after: Option<u64>, limit: u32) -> Reply<'_, ObjectPage> {
+    fn scan_objects(
+        &self,
+        partition: PartitionId,
+        after: Option<u64>,
+        limit: u32,
+    ) -> DatabaseFuture<'_, ObjectPage> {
         Box::pin(async move {
             let scan = v1::DatabaseScanObjects { partition: partition.0, after, limit };
             let page = call!(self.client, Call::ScanObjects(scan), Outcome::Page);
@@ -165,7 +170,7 @@ impl Database for RemoteDatabase {
         partition: PartitionId,
         after: Option<AssociationKey>,
         limit: u32,
-    ) -> Reply<'_, AssociationPage> {
+    ) -> DatabaseFuture<'_, AssociationPage> {
         Box::pin(async move {
             let key = |key: AssociationKey| v1::DatabaseAssociationKey {
                 id1: key.list.id1,
@@ -180,7 +185,7 @@ impl Database for RemoteDatabase {
         })
     }
 
-    fn trim(&self, partition: PartitionId, trim: Trim) -> Reply<'_, TrimResult> {
+    fn trim(&self, partition: PartitionId, trim: Trim) -> DatabaseFuture<'_, TrimResult> {
         Box::pin(async move {
             let trim = v1::DatabaseTrim {
                 partition: partition.0,

@@ -16,7 +16,7 @@ use kith_live::{
     AssociationKey, Batch, GarbledBytes, ListKey, TypeId, associations_to_bytes, objects_to_bytes,
     queries_from_bytes,
 };
-use kith_net::server::framed::{self, FrameService, Reply};
+use kith_net::server::framed::{self, FrameReply, FrameService};
 use kith_types::{ErrorCode, PartitionCount, PartitionId, Position, Term};
 use kith_wire::{
     MESSAGE_BYTES_MAX,
@@ -125,10 +125,10 @@ impl DatabaseService {
 }
 
 impl FrameService for DatabaseService {
-    fn call(self: Arc<Self>, op: Op, body: Bytes) -> BoxFuture<'static, Result<Reply, Status>> {
+    fn call(self: Arc<Self>, op: Op, body: Bytes) -> BoxFuture<'static, Result<FrameReply, Status>> {
         match op {
             Op::Database => {
-                async move { Ok(Reply::Database(self.answer(framed::request(body)?).await?)) }.boxed()
+                async move { Ok(FrameReply::Database(self.answer(framed::request(body)?).await?)) }.boxed()
             }
             other => future::ready(Err(framed::unsupported(other.name()))).boxed(),
         }

@@ -16,8 +16,8 @@ use self::{
     writer::Writer,
 };
 use crate::{
-    AssociationPage, BeginTerm, CommitError, Database, DatabaseError, GraphIdentity, LogReply, ObjectPage,
-    PartitionQueries, Reply, SCHEMA_VERSION, Trim, TrimResult, fold::fold,
+    AssociationPage, BeginTerm, CommitError, Database, DatabaseError, DatabaseFuture, GraphIdentity,
+    LogFuture, ObjectPage, PartitionQueries, SCHEMA_VERSION, Trim, TrimResult, fold::fold,
 };
 use futures::future::BoxFuture;
 use kith_live::{AssociationKey, Batch, RowsAt};
@@ -188,7 +188,7 @@ impl Database for SqliteDatabase {
         self.home.identity
     }
 
-    fn begin_term(&self, request: BeginTerm) -> Reply<'_, LogPoint, CommitError> {
+    fn begin_term(&self, request: BeginTerm) -> DatabaseFuture<'_, LogPoint, CommitError> {
         Box::pin(async move {
             self.home.identity.check_partition(request.partition)?;
             match self.writer.run(Work::BeginTerm(request, Arc::clone(&self.home))).await? {
@@ -198,14 +198,14 @@ impl Database for SqliteDatabase {
         })
     }
 
-    fn commit(&self, batch: Batch) -> Reply<'_, (), CommitError> {
+    fn commit(&self, batch: Batch) -> DatabaseFuture<'_, (), CommitError> {
         Box::pin(async move {
             let writes = fold(batch, self.home.identity.partitions, millis_since_1970())?;
             self.writer.run(Work::Commit(writes)).await.map(|_| ())
         })
     }
 
-    fn read_many(&self, parts: Vec<PartitionQueries>) -> Reply<'_, Vec<RowsAt>> {
+    fn read_many(&self, parts: Vec<PartitionQueries>) -> DatabaseFuture<'_, Vec<RowsAt>> {
         let partitions = self.home.identity.partitions;
         Box::pin(async move {
             parts.iter().try_for_each(|(partition, _)| self.home.identity.check_partition(*partition))?;
@@ -217,7 +217,7 @@ impl Database for SqliteDatabase {
         })
     }
 
-    fn points(&self, partitions: Vec<PartitionId>) -> Reply<'_, Vec<LogPoint>> {
+    fn points(&self, partitions: Vec<PartitionId>) -> DatabaseFuture<'_, Vec<LogPoint>> {
         Box::pin(async move {
             partitions.iter().try_for_each(|partition| self.home.identity.check_partition(*partition))?;
             let home = Arc::clone(&self.home);
@@ -225,14 +225,19 @@ impl Database for SqliteDatabase {
         })
     }
 
-    fn changes(&self, partition: PartitionId, after: LogPoint, bytes_max: usize) -> LogReply<'_> {
+    fn changes(&self, partition: PartitionId, after: LogPoint, bytes_max: usize) -> LogFuture<'_> {
         Box::pin(async move {
             self.home.identity.check_partition(partition)?;
             self.readers.run(move |reader| Ok(reader.changes(partition, after, bytes_max))).await?
         })
     }
 
-    fn scan_objects(&self, partition: PartitionId, after: Option<u64>, limit: u32) -> Reply<'_, ObjectPage> {
+    fn scan_objects(
+        &self,
+        partition: PartitionId,
+        after: Option<u64>,
+        limit: u32,
+    ) -> DatabaseFuture<'_, ObjectPage> {
         Box::pin(async move {
             self.home.identity.check_partition(partition)?;
             let after = after.map(crate::rows::object_key);
@@ -246,7 +251,7 @@ impl Database for SqliteDatabase {
         partition: PartitionId,
         after: Option<AssociationKey>,
         limit: u32,
-    ) -> Reply<'_, AssociationPage> {
+    ) -> DatabaseFuture<'_, AssociationPage> {
         Box::pin(async move {
             self.home.identity.check_partition(partition)?;
             let after = after.map(crate::rows::association_key);
@@ -256,7 +261,7 @@ impl Database for SqliteDatabase {
         })
     }
 
-    fn trim(&self, partition: PartitionId, trim: Trim) -> Reply<'_, TrimResult> {
+    fn trim(&self, partition: PartitionId, trim: Trim) -> DatabaseFuture<'_, TrimResult> {
         Box::pin(async move {
             self.home.identity.check_partition(partition)?;
             match self.writer.run(Work::Trim(partition, trim)).await {

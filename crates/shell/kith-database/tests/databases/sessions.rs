@@ -225,7 +225,7 @@ async fn a_server_that_sends_without_end_is_left() {
         let (target, options) = (target(&address), MysqlOptions::default());
         tokio::spawn(MysqlDatabase::open(target, identity(), options))
     };
-    let patience = Duration::from_secs(60);
+    let timeout = Duration::from_secs(60);
     // In place of its greeting, after the login, and as rows.
     for way in 0..3 {
         let open = asked();
@@ -234,7 +234,7 @@ async fn a_server_that_sends_without_end_is_left() {
             1 => endless_packet(greeted(&listener).await, 1).await,
             _ => endless_rows(greeted(&listener).await).await,
         };
-        let opened = tokio::time::timeout(patience, open).await.expect("it ends").expect("no panic");
+        let opened = tokio::time::timeout(timeout, open).await.expect("it ends").expect("no panic");
         let error = opened.err().expect("the server lies");
         assert!(sent < 100 << 20, "way {way}: {sent} bytes were taken: {error}");
     }

@@ -22,7 +22,7 @@ const PROGRAMS: [&str; 3] = ["/usr/sbin/mariadbd", "/usr/local/sbin/mariadbd", "
 /// The script that creates the tables of users and rights.
 const SYSTEM_TABLES: &str = "/usr/share/mysql/mysql_system_tables.sql";
 /// The limit of every wait, far above what any of them takes.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 /// The maximum number of attempts at a start. Another process may take the port between its choice and its use.
 const STARTS_MAX: u32 = 5;
 /// The server's error for a connection that has ended (`ER_NO_SUCH_THREAD`).
@@ -209,7 +209,7 @@ impl MariaDb {
     /// Waits until the server answers. Returns `false` if its process has ended.
     async fn is_up(&mut self) -> bool {
         let started = Instant::now();
-        while started.elapsed() < PATIENCE {
+        while started.elapsed() < TIMEOUT {
             let child = self.child.as_mut().expect("the server was started");
             if child.try_wait().expect("the child can be waited for").is_some() {
                 return false;
@@ -252,7 +252,7 @@ fn command(data: &Path) -> Command {
     fs::create_dir_all(&temporary).expect("the folder can be written");
     command.arg(format!("--tmpdir={}", temporary.display()));
     if is_root() {
-        // The server refuses to run as root unless it is told to.
+        // The server refuses to run as root unless an option allows it.
         command.arg("--user=root");
     }
     command

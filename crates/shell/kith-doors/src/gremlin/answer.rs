@@ -1,9 +1,9 @@
 //! One request, from what it asks to its last answer.
 
 use super::{
-    QUEUE_PATIENCE,
+    QUEUE_TIMEOUT,
     failure::too_many,
-    incoming::{Incoming, RequestGoal},
+    incoming::{ReceivedRequest, RequestGoal},
     outbox::{AnswerCoding, ConnectionEnded, MemoryClaim, Outbox},
     question::GraphQuestion,
     results::{self, Form},
@@ -51,13 +51,13 @@ impl From<ConnectionEnded> for Stop {
 /// Answers a request of `caller`, once one of the `places` of its connection is free.
 pub(super) async fn answer(
     caller: Arc<DoorCaller>,
-    incoming: Incoming,
+    incoming: ReceivedRequest,
     outbox: Outbox,
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
 ) {
     let _under_way = caller.connected().request();
     let (id, coding) = (incoming.id, incoming.coding);
-    let Ok(Ok(_place)) = timeout(QUEUE_PATIENCE, places.acquire()).await else {
+    let Ok(Ok(_permit)) = timeout(QUEUE_TIMEOUT, permits.acquire()).await else {
         // If the connection has ended, nobody wants the answer.
         let _ = outbox.fail(id, &too_many(), coding).await;
         return;
@@ -70,7 +70,7 @@ pub(super) async fn answer(
     }
 }
 
-async fn served(caller: &DoorCaller, incoming: Incoming, outbox: &Outbox) -> Result<(), Stop> {
+async fn served(caller: &DoorCaller, incoming: ReceivedRequest, outbox: &Outbox) -> Result<(), Stop> {
     let RequestGoal::Results(asked) = &incoming.wants else { return Ok(()) };
     let asked: &GraphQuestion = match &**asked {
         Ok(asked) => asked,

@@ -4,7 +4,7 @@ use super::{
     UNDER_WAY_MAX, WAITING_MAX, answer,
     failure::too_many,
     http::{self, Socket},
-    incoming::{self, DecodeResult, DecodingTask, Incoming, RequestGoal},
+    incoming::{self, DecodeResult, DecodingTask, ReceivedRequest, RequestGoal},
     inlet::PartialMessages,
     introduction::Introduction,
     outbox::{self, ConnectionEnded, Outbox},
@@ -42,7 +42,7 @@ pub(super) async fn serve(stream: &mut Stream, caller: DoorCaller) -> io::Result
         outbox,
         unfinished,
         caller,
-        places: Arc::new(Semaphore::new(UNDER_WAY_MAX)),
+        permits: Arc::new(Semaphore::new(UNDER_WAY_MAX)),
         introduction: Introduction::default(),
         tasks: JoinSet::new(),
         decoding: JoinSet::new(),
@@ -63,7 +63,7 @@ struct Connection<'s> {
     caller: Arc<DoorCaller>,
     introduction: Introduction,
     /// One place for each request that may be evaluated at once.
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     /// One for each request that is evaluated or waits. They end when this is dropped.
     tasks: JoinSet<()>,
     /// One for each long message that is being decoded.
@@ -74,7 +74,7 @@ struct Connection<'s> {
 enum End {
     /// The peer has closed the connection.
     Gone,
-    /// The connection is closed, and the peer is told why.
+    /// The connection is closed, and the peer receives the reason.
     Close(CloseFrame),
 }
 
@@ -150,12 +150,12 @@ impl Connection<'_> {
     }
 
     /// Starts a task for a request, or refuses it if too many wait.
-    async fn start(&mut self, incoming: Incoming) -> Result<(), ConnectionEnded> {
+    async fn start(&mut self, incoming: ReceivedRequest) -> Result<(), ConnectionEnded> {
         if UNDER_WAY_MAX + WAITING_MAX <= self.tasks.len() + self.decoding.len() {
             return self.outbox.fail(incoming.id, &too_many(), incoming.coding).await;
         }
-        let (caller, places) = (Arc::clone(&self.caller), Arc::clone(&self.places));
-        self.tasks.spawn(answer::answer(caller, incoming, self.outbox.clone(), places));
+        let (caller, permits) = (Arc::clone(&self.caller), Arc::clone(&self.permits));
+        self.tasks.spawn(answer::answer(caller, incoming, self.outbox.clone(), permits));
         Ok(())
     }
 

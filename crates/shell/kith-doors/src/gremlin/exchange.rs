@@ -44,7 +44,7 @@ pub(super) type Body = StreamBody<stream::Iter<vec::IntoIter<Result<Frame<Bytes>
 type Coding = (&'static str, Serializer);
 
 /// The consequence of a request.
-pub(super) enum Reply {
+pub(super) enum ExchangeReply {
     Answer(HttpResponse<Body>),
     /// The request contains no traversal.
     NothingAsked,
@@ -91,7 +91,7 @@ pub(super) fn response(
 }
 
 /// Answers a request of `caller`, which may have credentials of its own.
-pub(super) async fn answer(caller: &DoorCaller, request: Request<Incoming>) -> Reply {
+pub(super) async fn answer(caller: &DoorCaller, request: Request<Incoming>) -> ExchangeReply {
     let id = uuid::Builder::from_random_bytes(rand::random()).into_uuid();
     let mut caller = caller.clone();
     let text = |name| request.headers().get(name).and_then(|value: &HeaderValue| value.to_str().ok());
@@ -99,13 +99,13 @@ pub(super) async fn answer(caller: &DoorCaller, request: Request<Incoming>) -> R
     let coding = accepted.unwrap_or(http::DEFAULT);
     let share = caller.connected().share().clone();
     match share.scope(answered(&mut caller, id, request, accepted)).await {
-        Ok(Some(response)) => Reply::Answer(response),
-        Ok(None) => Reply::NothingAsked,
-        Err(Failed::Query(error)) => Reply::Answer(failed(id, &error, None, coding)),
+        Ok(Some(response)) => ExchangeReply::Answer(response),
+        Ok(None) => ExchangeReply::NothingAsked,
+        Err(Failed::Query(error)) => ExchangeReply::Answer(failed(id, &error, None, coding)),
         Err(Failed::Unread(status, error)) => {
             let mut response = failed(id, &error, Some(status), coding);
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-            Reply::Answer(response)
+            ExchangeReply::Answer(response)
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use super::{
     PATH, REQUEST_BYTES_MAX,
-    exchange::{self, Body, Reply},
+    exchange::{self, Body, ExchangeReply},
     inlet::{Inlet, PartialMessages},
 };
 use crate::{DoorCaller, Stream};
@@ -50,9 +50,9 @@ const WRITE_BUFFER_BYTES: usize = 32 << 10;
 /// The longest header of an HTTP request.
 const HEADER_BYTES_MAX: usize = 16 << 10;
 /// The header of an HTTP request must be complete this long after the connection was opened, or the last answer was sent.
-const HEADER_PATIENCE: Duration = Duration::from_secs(if cfg!(test) { 5 } else { 30 });
+const HEADER_TIMEOUT: Duration = Duration::from_secs(if cfg!(test) { 5 } else { 30 });
 /// How long a request under way may take to end when the connection has to end.
-const STOP_PATIENCE: Duration = Duration::from_secs(10);
+const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The WebSocket of a connection.
 pub(super) type Socket<'s> = WebSocketStream<Inlet<&'s mut Stream>>;
@@ -74,7 +74,7 @@ pub(super) async fn serve<'s>(
     let end = caller.end().clone();
     let io = TokioIo::new(Unended { stream, end: end.clone(), has_ended: false });
     let mut server = http1::Builder::new();
-    server.timer(TokioTimer::new()).header_read_timeout(HEADER_PATIENCE).max_buf_size(HEADER_BYTES_MAX);
+    server.timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT).max_buf_size(HEADER_BYTES_MAX);
     let mut connection = server.serve_connection(io, service);
     let ended = tokio::select! {
         biased;
@@ -82,7 +82,7 @@ pub(super) async fn serve<'s>(
         () = end.cancelled() => {
             Pin::new(&mut connection).graceful_shutdown();
             let rest = poll_fn(|cx| connection.poll_without_shutdown(cx));
-            timeout(STOP_PATIENCE, rest).await.unwrap_or(Ok(()))
+            timeout(STOP_TIMEOUT, rest).await.unwrap_or(Ok(()))
         }
     };
     ended.map_err(io::Error::other)?;
@@ -122,9 +122,11 @@ async fn answer(caller: &DoorCaller, request: Request<Incoming>, begins: &Atomic
     let is_get = request.method() == Method::GET;
     match *request.method() {
         Method::POST | Method::GET => match exchange::answer(caller, request).await {
-            Reply::Answer(response) => response,
-            Reply::NothingAsked if is_get => explanation(),
-            Reply::NothingAsked => text(StatusCode::BAD_REQUEST, "the request has no body\n".to_owned()),
+            ExchangeReply::Answer(response) => response,
+            ExchangeReply::NothingAsked if is_get => explanation(),
+            ExchangeReply::NothingAsked => {
+                text(StatusCode::BAD_REQUEST, "the request has no body\n".to_owned())
+            }
         },
         _ => explanation(),
     }

@@ -20,7 +20,7 @@ use uuid::Uuid;
 
 /// A request that was received.
 #[derive(Debug)]
-pub(super) struct Incoming {
+pub(super) struct ReceivedRequest {
     pub id: Uuid,
     pub coding: AnswerCoding,
     /// The most results in one message.
@@ -39,7 +39,7 @@ pub(super) enum RequestGoal {
 }
 
 /// A request, or the answer to one that cannot be served.
-pub(super) type DecodeResult = Result<Incoming, Box<(Response, AnswerCoding)>>;
+pub(super) type DecodeResult = Result<ReceivedRequest, Box<(Response, AnswerCoding)>>;
 
 /// A message that is being decoded.
 pub(super) struct DecodingTask {
@@ -60,7 +60,7 @@ pub(super) fn decoding(message: Message, unfinished: &PartialMessages) -> Option
         let mut decoded = in_turns(aside(length, move || decoded(&message, room))).await;
         // The time that a caller allows counts from when its request was complete.
         if is_long
-            && let Ok(Incoming { wants: RequestGoal::Results(asked), .. }) = &mut decoded
+            && let Ok(ReceivedRequest { wants: RequestGoal::Results(asked), .. }) = &mut decoded
             && let Ok(asked) = &mut **asked
             && let Some(deadline) = &mut asked.options.deadline
         {
@@ -90,14 +90,14 @@ fn binary(message: &Message) -> &[u8] {
     }
 }
 
-fn incoming(request: Request, coding: AnswerCoding, mut room: Room) -> Incoming {
+fn incoming(request: Request, coding: AnswerCoding, mut room: Room) -> ReceivedRequest {
     let Request { id, operation, options } = request;
     let batch_size = options.batch_size;
     let wants = match operation {
         Operation::Authentication(credentials) => RequestGoal::Authentication(credentials),
         operation => RequestGoal::Results(Box::new(GraphQuestion::new(operation, &options, &mut room))),
     };
-    Incoming { id, coding, batch_size, wants, _room: room }
+    ReceivedRequest { id, coding, batch_size, wants, _room: room }
 }
 
 fn refusal(rejected: &RejectedRequest) -> Response {

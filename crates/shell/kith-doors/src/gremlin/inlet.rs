@@ -86,7 +86,7 @@ pub(super) struct Inlet<S> {
     answered: u64,
     /// Whether bytes wait for the peer.
     is_unsent: bool,
-    /// What reads, while it waits for the peer to read.
+    /// The task that reads, while it waits for the peer to read.
     reader: Option<Waker>,
 }
 

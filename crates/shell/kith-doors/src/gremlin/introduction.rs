@@ -2,7 +2,7 @@
 
 use super::{
     failure::{failure, unauthenticated},
-    incoming::Incoming,
+    incoming::ReceivedRequest,
     outbox::{AnswerCoding, ConnectionEnded, Outbox},
 };
 use crate::DoorCaller;
@@ -13,7 +13,7 @@ use uuid::Uuid;
 /// The requests that wait until their peer has authenticated.
 #[derive(Debug, Default)]
 pub(super) struct Introduction {
-    kept: Vec<Incoming>,
+    kept: Vec<ReceivedRequest>,
 }
 
 impl Introduction {
@@ -21,7 +21,7 @@ impl Introduction {
     ///
     /// # Errors
     /// [`ConnectionEnded`] if the connection has ended.
-    pub async fn keep(&mut self, incoming: Incoming, outbox: &Outbox) -> Result<(), ConnectionEnded> {
+    pub async fn keep(&mut self, incoming: ReceivedRequest, outbox: &Outbox) -> Result<(), ConnectionEnded> {
         let (id, coding) = (incoming.id, incoming.coding);
         if STRANGER_MESSAGES_MAX as usize <= self.kept.len() {
             let error = unauthenticated("too many requests came before credentials");
@@ -44,7 +44,7 @@ impl Introduction {
         (id, credentials, coding): (Uuid, &Credentials, AnswerCoding),
         caller: &mut DoorCaller,
         outbox: &Outbox,
-    ) -> Result<Vec<Incoming>, ConnectionEnded> {
+    ) -> Result<Vec<ReceivedRequest>, ConnectionEnded> {
         let kept = std::mem::take(&mut self.kept);
         // Drivers send credentials with the id of the request that was answered by the demand.
         let is_kept = kept.iter().any(|incoming| incoming.id == id);

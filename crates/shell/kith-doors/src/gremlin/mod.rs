@@ -32,7 +32,7 @@ pub const UNDER_WAY_MAX: usize = 64;
 /// As many requests of one connection may wait, besides those that are evaluated. Further ones are refused.
 pub const WAITING_MAX: usize = 256;
 /// A request that has waited for this long is refused.
-const QUEUE_PATIENCE: Duration = Duration::from_secs(1);
+const QUEUE_TIMEOUT: Duration = Duration::from_secs(1);
 
 const NAMES: DoorNames = DoorNames {
     name: "gremlin",

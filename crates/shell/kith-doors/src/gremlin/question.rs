@@ -53,7 +53,7 @@ impl GraphQuestion {
         room.settle(bytes.capacity());
         let query = GremlinQuery {
             traversal: GremlinTraversal::Bytecode(bytes.into()),
-            // Gremlin Server gives elements their properties too, unless it is told otherwise.
+            // Gremlin Server gives elements their properties too, unless the request says otherwise.
             with_properties: options.materialize_properties.unwrap_or(true),
             // `explain()` is an instruction of the bytecode.
             is_explained: false,

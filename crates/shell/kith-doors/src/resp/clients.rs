@@ -43,7 +43,7 @@ pub(super) struct ClientFacts {
     pub library_version: String,
     /// The version of RESP: 2 or 3.
     pub protocol: i64,
-    /// Whether it keeps values, and wants to be told when they change.
+    /// Whether it keeps values, and wants a message when they change.
     pub tracking: Tracking,
 }
 

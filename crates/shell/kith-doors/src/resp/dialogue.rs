@@ -49,7 +49,7 @@ impl Dialogue {
         if self.rights.is_known() { Limits::USUAL } else { Limits::UNAUTHENTICATED }
     }
 
-    /// Whether the client keeps values, and must be told when they change.
+    /// Whether the client keeps values, and must receive a message when they change.
     pub fn keeps_values(&self) -> bool {
         self.client.said().tracking.tells(self.version)
     }

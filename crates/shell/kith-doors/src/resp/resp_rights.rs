@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_certificate_needs_no_token_and_one_without_rights_is_told_so() {
+    fn a_certificate_needs_no_token_and_one_without_rights_learns_so() {
         let folder = tempfile::tempdir().unwrap();
         let gate = gate(folder.path(), Some(&access()));
         let certificate = |name: &str| Caller::new(CallerIdentity::Certificate([name.to_owned()].into()));

@@ -1,6 +1,6 @@
 //! Client-side caching: what a client has asked for with `CLIENT TRACKING`, and when it must forget what it keeps.
 //!
-//! Values change when another version of a store is swapped in. So the client is told to forget all keys then; which of
+//! Values change when another version of a store is swapped in. So a message asks the client to forget all keys then; which of
 //! them it has read is not kept.
 
 use super::refused::{ErrorReply, shown};
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// How often the versions of stores are looked at for a client that keeps values.
 pub(super) const LOOK: Duration = Duration::from_secs(1);
-/// How many times the client is told to forget after a change. Replicas swap one after another, so values of the old version
+/// How many times a message asks the client to forget after a change. Replicas swap one after another, so values of the old version
 /// may still be read for a moment.
 const TELLS: u32 = 5;
 /// The most prefixes that one command may name.
@@ -72,7 +72,7 @@ impl Tracking {
         Err(format!("ERR {wrong}"))
     }
 
-    /// Checks `CLIENT CACHING YES|NO`. It needs to change nothing, because all clients that keep values are told of each change.
+    /// Checks `CLIENT CACHING YES|NO`. It needs to change nothing, because all clients that keep values hear of each change.
     ///
     /// # Errors
     /// The error reply of Redis, if the client has not asked for the mode that this command belongs to.
@@ -120,7 +120,7 @@ impl Tracking {
         self.prefixes.iter().for_each(|prefix| replies.bulk(prefix));
     }
 
-    /// Whether the client must be told of changes. RESP 2 has no message for that, and Redis tells such a client nothing either.
+    /// Whether the client must hear of changes. RESP 2 has no message for that, and Redis tells such a client nothing either.
     pub fn tells(&self, version: Version) -> bool {
         self.is_on && version == Version::Three
     }
@@ -134,7 +134,7 @@ pub(super) struct KnownVersions {
 }
 
 impl KnownVersions {
-    /// Takes the versions of now, and returns whether the client must be told to forget. The first call only remembers.
+    /// Takes the versions of now, and returns whether the client must be asked to forget. The first call only remembers.
     pub fn look(&mut self, now: Vec<(String, u64)>) -> bool {
         match &mut self.versions {
             Some(known) if *known == now => {}
@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_change_is_told_several_times_and_then_no_more() {
+    fn a_change_is_announced_several_times_and_then_no_more() {
         let mut known = KnownVersions::default();
         let of = |version| vec![("ids".to_owned(), version)];
         let changes: Vec<bool> =

@@ -43,7 +43,7 @@ pub struct Frames {
     dialer: Dialer,
     /// Whether peers on this machine are reached over their Unix sockets, where they have one.
     locally: bool,
-    places: Mutex<HashMap<String, Arc<PeerSlot>>>,
+    slots: Mutex<HashMap<String, Arc<PeerSlot>>>,
 }
 
 /// The connection state of one address.
@@ -90,7 +90,7 @@ impl ConnectionLoss {
 impl Frames {
     /// Returns a client that has no connections yet.
     pub fn new(dialer: Dialer, locally: bool) -> Self {
-        Self { dialer, locally, places: Mutex::default() }
+        Self { dialer, locally, slots: Mutex::default() }
     }
 
     /// Sends a request to the peer at `addr` and returns the pieces of its reply. Dropping the future cancels the request.
@@ -161,24 +161,24 @@ impl Frames {
 
     /// Returns the addresses whose connections were lost since the last call and have not been opened again.
     pub fn take_cut(&self) -> Vec<String> {
-        let places = self.places();
-        let cut = places.iter().filter(|(_, slot)| slot.is_cut());
+        let slots = self.slots();
+        let cut = slots.iter().filter(|(_, slot)| slot.is_cut());
         cut.map(|(addr, _)| addr.clone()).collect()
     }
 
     /// The number of addresses for which a slot is kept.
     pub fn addresses(&self) -> usize {
-        self.places().len()
+        self.slots().len()
     }
 
     /// Drops the slots of all addresses that are not in `known`. A connection is closed when no request uses it any more.
     pub fn keep_only(&self, known: &HashSet<&str>) {
-        self.places().retain(|addr, _| known.contains(addr.as_str()));
+        self.slots().retain(|addr, _| known.contains(addr.as_str()));
     }
 
     /// Drops the slot of an address. Its connection is closed when no request uses it any more.
     pub fn release(&self, addr: &str) {
-        self.places().remove(addr);
+        self.slots().remove(addr);
     }
 
     /// Opens the connection to the peer at `addr`, unless it is open already.
@@ -189,8 +189,8 @@ impl Frames {
         self.connection(addr, Op::Alive).await.map(drop)
     }
 
-    fn places(&self) -> MutexGuard<'_, HashMap<String, Arc<PeerSlot>>> {
-        self.places.lock()
+    fn slots(&self) -> MutexGuard<'_, HashMap<String, Arc<PeerSlot>>> {
+        self.slots.lock()
     }
 
     async fn connection(&self, addr: &str, op: Op) -> Result<Arc<Connection>, Status> {
@@ -202,12 +202,12 @@ impl Frames {
     }
 
     fn slot(&self, addr: &str) -> Arc<PeerSlot> {
-        let mut places = self.places();
-        if let Some(slot) = places.get(addr) {
+        let mut slots = self.slots();
+        if let Some(slot) = slots.get(addr) {
             return Arc::clone(slot);
         }
         let slot = Arc::<PeerSlot>::default();
-        places.insert(addr.to_owned(), Arc::clone(&slot));
+        slots.insert(addr.to_owned(), Arc::clone(&slot));
         slot
     }
 }

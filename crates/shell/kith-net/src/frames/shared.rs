@@ -254,7 +254,7 @@ mod tests {
         held.drain(..10);
         let spent = replies.take_spent();
         assert_eq!(spent, [0, 1, 2, 3, 4, 6, 7, 8, 9]);
-        assert!(replies.take_spent().is_empty(), "each is told of once");
+        assert!(replies.take_spent().is_empty(), "each is returned once");
         assert!(spent.iter().all(|slot| memory.take_back(*slot)));
         for _ in &spent {
             memory.put(&body(0xff, SLOT_BYTES)).expect("they are free again");

@@ -1,11 +1,11 @@
 //! One port for two protocols, with or without TLS. The first byte of a connection tells which protocol it uses.
 
 use super::{
-    Bound,
+    BoundListener,
     connections::{Connections, OpenConnection, farewell},
     framed::{self, FrameService},
     hosts::Site,
-    listen::{self, Opening},
+    listen::{self, ConnectionOpening},
     security::{Caller, CallerIdentity, Gate, Need, guard},
     stream::{CallerConnection, Http2Connection, PeekedStream, Stream},
 };
@@ -35,7 +35,7 @@ pub(crate) struct PortServices {
 /// Accepts connections on the listeners of `bound` until `stop`. Framed connections are served here, by tasks of `tasks`;
 /// HTTP/2 connections come out of the returned channel.
 pub(crate) fn spawn(
-    bound: Bound,
+    bound: BoundListener,
     served: PortServices,
     tasks: &TaskTracker,
     stop: CancellationToken,
@@ -162,12 +162,12 @@ async fn open(
         return Ok(Some(Begun { stream: Stream::Left(stream), first, caller: None }));
     };
     let (first, stream, caller) = match listen::open(gate, stream, Some(addr), stop).await? {
-        Opening::Closed => return Ok(None),
+        ConnectionOpening::Closed => return Ok(None),
         // It is served in its own protocol, which tells the peer that this port requires TLS.
-        Opening::Clear(stream, first) => {
+        ConnectionOpening::Clear(stream, first) => {
             (first, Stream::Left(stream), Caller::new(CallerIdentity::Plain).at(Some(addr)))
         }
-        Opening::Tls(mut stream, caller) => {
+        ConnectionOpening::Tls(mut stream, caller) => {
             if gate.check(&caller, &Need::Known).is_ok() {
                 connected.is_known_now();
             }

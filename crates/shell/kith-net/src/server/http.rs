@@ -1,7 +1,7 @@
 //! The HTTP port of every process: `/`, `/healthz`, `/readyz` and `/metrics`.
 
 use crate::server::{
-    Bound,
+    BoundListener,
     connections::{OpenConnection, WatchedStream, farewell, requests},
     front_page::FrontPage,
     hosts::{self, Site},
@@ -37,7 +37,7 @@ use tokio_util::sync::CancellationToken;
 #[derive(Clone, Debug, Default)]
 pub struct Readiness {
     ready: Arc<AtomicBool>,
-    behind: Arc<AtomicBool>,
+    stale: Arc<AtomicBool>,
 }
 
 impl Readiness {
@@ -52,12 +52,12 @@ impl Readiness {
     }
 
     /// Sets whether another process has newer metadata.
-    pub fn set_behind(&self, behind: bool) {
-        self.behind.store(behind, Ordering::Release);
+    pub fn set_stale(&self, stale: bool) {
+        self.stale.store(stale, Ordering::Release);
     }
 
     fn status(&self) -> (StatusCode, &'static str) {
-        match (self.get(), self.behind.load(Ordering::Acquire)) {
+        match (self.get(), self.stale.load(Ordering::Acquire)) {
             (true, false) => (StatusCode::OK, "ready\n"),
             (true, true) => (StatusCode::SERVICE_UNAVAILABLE, "metadata is stale\n"),
             (false, _) => (StatusCode::SERVICE_UNAVAILABLE, "not ready\n"),
@@ -91,14 +91,14 @@ pub fn count() {
 
 /// A connection is closed if the header of a request does not arrive within this time after it was opened or the last
 /// answer was sent.
-const HEADER_PATIENCE: Duration = Duration::from_secs(5);
+const HEADER_TIMEOUT: Duration = Duration::from_secs(5);
 /// The longest header that is accepted.
 const HEADER_BYTES_MAX: usize = 16 << 10;
 /// How long an answer under way may take to end when the process stops.
-const STOP_PATIENCE: Duration = Duration::from_secs(1);
+const STOP_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Serves the HTTP port on `bound` until `stop`.
-pub fn serve(bound: Bound, front: FrontPage, readiness: Readiness, stop: CancellationToken) {
+pub fn serve(bound: BoundListener, front: FrontPage, readiness: Readiness, stop: CancellationToken) {
     let handle = recorder();
     tokio::spawn(keep_up(handle, stop.clone()));
     let metrics = Arc::new(Shared::default());
@@ -185,7 +185,7 @@ async fn answer(
     server
         .http1()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEADER_PATIENCE)
+        .header_read_timeout(HEADER_TIMEOUT)
         .max_buf_size(HEADER_BYTES_MAX);
     let stream = TokioIo::new(WatchedStream::new(stream, connected));
     let served = server.serve_connection(stream, TowerToHyperService::new(app.layer(counted)));
@@ -194,7 +194,7 @@ async fn answer(
         ended = &mut served => ended,
         () = stop.cancelled() => {
             served.as_mut().graceful_shutdown();
-            tokio::time::timeout(STOP_PATIENCE, served).await.unwrap_or(Ok(()))
+            tokio::time::timeout(STOP_TIMEOUT, served).await.unwrap_or(Ok(()))
         }
     };
     if let Err(error) = ended {

@@ -16,7 +16,7 @@ use tokio_rustls::server::TlsStream;
 use tokio_util::sync::CancellationToken;
 
 /// A connection is closed if its peer sends nothing for this long, or does not complete the TLS handshake within this time.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 /// The pause after a failed accept, for example because the process has no file descriptors left. Connections that end
 /// meanwhile free theirs.
 const ACCEPT_RETRY: Duration = Duration::from_millis(50);
@@ -107,17 +107,17 @@ pub fn prepare(stream: &TcpStream) -> io::Result<()> {
 /// # Errors
 /// Errors of the socket; `TimedOut` if the peer sends nothing for too long; `Interrupted` after `stop`.
 pub(crate) async fn first_byte(stream: &TcpStream, stop: &CancellationToken) -> io::Result<Option<u8>> {
-    peeked(stream, stop, PATIENCE).await
+    peeked(stream, stop, TIMEOUT).await
 }
 
-async fn peeked(stream: &TcpStream, stop: &CancellationToken, patience: Duration) -> io::Result<Option<u8>> {
+async fn peeked(stream: &TcpStream, stop: &CancellationToken, timeout: Duration) -> io::Result<Option<u8>> {
     let mut first = [0];
-    let read = bounded(patience, stop, stream.peek(&mut first)).await?;
+    let read = bounded(timeout, stop, stream.peek(&mut first)).await?;
     Ok((read != 0).then_some(first[0]))
 }
 
 /// How a connection behind a gate began.
-pub enum Opening {
+pub enum ConnectionOpening {
     /// The connection uses TLS. The caller is identified by its certificate, if it sent one.
     Tls(Box<TlsStream<TcpStream>>, Caller),
     /// The peer does not use TLS. The byte is the first that it sent; it has not been read from the stream.
@@ -136,8 +136,8 @@ pub async fn open(
     stream: TcpStream,
     peer: Option<SocketAddr>,
     stop: &CancellationToken,
-) -> io::Result<Opening> {
-    opened(gate, stream, peer, stop, PATIENCE).await
+) -> io::Result<ConnectionOpening> {
+    opened(gate, stream, peer, stop, TIMEOUT).await
 }
 
 async fn opened(
@@ -145,15 +145,15 @@ async fn opened(
     stream: TcpStream,
     peer: Option<SocketAddr>,
     stop: &CancellationToken,
-    patience: Duration,
-) -> io::Result<Opening> {
-    match peeked(&stream, stop, patience).await? {
-        None => return Ok(Opening::Closed),
+    timeout: Duration,
+) -> io::Result<ConnectionOpening> {
+    match peeked(&stream, stop, timeout).await? {
+        None => return Ok(ConnectionOpening::Closed),
         Some(TLS_FIRST) => {}
-        Some(first) => return Ok(Opening::Clear(stream, first)),
+        Some(first) => return Ok(ConnectionOpening::Clear(stream, first)),
     }
-    match bounded(patience, stop, gate.accept(stream)).await {
-        Ok((stream, caller)) => Ok(Opening::Tls(Box::new(stream), caller)),
+    match bounded(timeout, stop, gate.accept(stream)).await {
+        Ok((stream, caller)) => Ok(ConnectionOpening::Tls(Box::new(stream), caller)),
         Err(error) => {
             count_failure();
             tracing::warn!(%error, ?peer, "the TLS handshake with a caller failed");
@@ -172,11 +172,11 @@ pub(crate) async fn within<T>(
     stop: &CancellationToken,
     step: impl Future<Output = io::Result<T>>,
 ) -> io::Result<T> {
-    bounded(PATIENCE, stop, step).await
+    bounded(TIMEOUT, stop, step).await
 }
 
 async fn bounded<T>(
-    patience: Duration,
+    timeout: Duration,
     stop: &CancellationToken,
     step: impl Future<Output = io::Result<T>>,
 ) -> io::Result<T> {
@@ -184,7 +184,7 @@ async fn bounded<T>(
         () = stop.cancelled() => {
             Err(io::Error::new(io::ErrorKind::Interrupted, "this process stopped before the handshake ended"))
         }
-        done = tokio::time::timeout(patience, step) => done.map_err(|_| io::ErrorKind::TimedOut)?,
+        done = tokio::time::timeout(timeout, step) => done.map_err(|_| io::ErrorKind::TimedOut)?,
     }
 }
 
@@ -218,16 +218,16 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_speaks_in_the_clear_or_goes_away_is_told_apart() {
+    async fn who_speaks_in_the_clear_or_goes_away_is_distinguished() {
         let folder = tempfile::tempdir().expect("a folder");
         let gate = gate(folder.path(), None);
         let stop = CancellationToken::new();
         let (mut peer, stream) = connected().await;
         peer.write_all(b"PING\r\n").await.expect("it takes bytes");
-        assert!(matches!(open(&gate, stream, None, &stop).await, Ok(Opening::Clear(_, b'P'))));
+        assert!(matches!(open(&gate, stream, None, &stop).await, Ok(ConnectionOpening::Clear(_, b'P'))));
         let (peer, stream) = connected().await;
         drop(peer);
-        assert!(matches!(open(&gate, stream, None, &stop).await, Ok(Opening::Closed)));
+        assert!(matches!(open(&gate, stream, None, &stop).await, Ok(ConnectionOpening::Closed)));
         let (_peer, stream) = connected().await;
         stop.cancel();
         let error = open(&gate, stream, None, &stop).await.err().expect("the process ends");

@@ -65,11 +65,11 @@ const BACKLOG: u32 = 4_096;
 
 /// How long a stopping process waits for connections with requests under way: as long as a connection waits itself, and a
 /// second more.
-const STOP_PATIENCE: Duration = Duration::from_secs(11);
+const STOP_TIMEOUT: Duration = Duration::from_secs(11);
 
 /// A listener and its address.
 #[derive(Debug)]
-pub struct Bound {
+pub struct BoundListener {
     /// The address, with the chosen port.
     pub addr: SocketAddr,
     /// The TCP listener.
@@ -84,11 +84,11 @@ pub struct Bound {
 ///
 /// # Errors
 /// [`ListenError::Listen`] if the address cannot be listened on.
-pub async fn bind(addr: SocketAddr, connections: &Connections) -> Result<Bound, ListenError> {
+pub async fn bind(addr: SocketAddr, connections: &Connections) -> Result<BoundListener, ListenError> {
     let listen = |source| ListenError::Listen { addr, source };
     let listener = listener(addr).map_err(listen)?;
     let connections = connections.clone();
-    Ok(Bound { addr: listener.local_addr().map_err(listen)?, listener, local: None, connections })
+    Ok(BoundListener { addr: listener.local_addr().map_err(listen)?, listener, local: None, connections })
 }
 
 fn listener(addr: SocketAddr) -> io::Result<TcpListener> {
@@ -103,13 +103,13 @@ fn listener(addr: SocketAddr) -> io::Result<TcpListener> {
 #[derive(Debug)]
 pub struct Ports {
     /// The port for gRPC and frames.
-    pub grpc: Bound,
+    pub grpc: BoundListener,
     /// The port for `/metrics` and the other HTTP paths.
-    pub http: Bound,
+    pub http: BoundListener,
     /// The port for Redis clients, if there is one.
-    pub resp: Option<Bound>,
+    pub resp: Option<BoundListener>,
     /// The port for Gremlin drivers, if there is one.
-    pub gremlin: Option<Bound>,
+    pub gremlin: Option<BoundListener>,
 }
 
 /// The addresses of a node's or router's ports.
@@ -147,7 +147,7 @@ impl Ports {
 
     /// The addresses, with the chosen ports.
     pub fn addresses(&self) -> Addresses {
-        let addr = |bound: &Option<Bound>| bound.as_ref().map(|bound| bound.addr);
+        let addr = |bound: &Option<BoundListener>| bound.as_ref().map(|bound| bound.addr);
         let (resp, gremlin) = (addr(&self.resp), addr(&self.gremlin));
         Addresses { grpc: self.grpc.addr, http: self.http.addr, resp, gremlin }
     }
@@ -173,16 +173,16 @@ fn text(addr: Option<SocketAddr>) -> String {
 async fn bind_some(
     addr: Option<SocketAddr>,
     connections: &Connections,
-) -> Result<Option<Bound>, ListenError> {
+) -> Result<Option<BoundListener>, ListenError> {
     match addr {
         Some(addr) => bind(addr, connections).await.map(Some),
         None => Ok(None),
     }
 }
 
-/// Waits for a limited time until connections that were told to stop have ended.
+/// Waits for a limited time until connections that were asked to stop have ended.
 pub async fn ended(tasks: &TaskTracker) {
-    if tokio::time::timeout(STOP_PATIENCE, tasks.wait()).await.is_err() {
+    if tokio::time::timeout(STOP_TIMEOUT, tasks.wait()).await.is_err() {
         tracing::warn!(
             connections = tasks.len(),
             "closing connections whose requests have not ended in time"
@@ -209,7 +209,7 @@ pub fn routes() -> RoutesBuilder {
 /// Serves `routes` over gRPC, and `frames` if there is such a service, on the port of `bound` until `stop`. `security`
 /// decides who may connect. Requests under way may end; the returned tracker is empty once they have.
 pub fn spawn(
-    bound: Bound,
+    bound: BoundListener,
     routes: RoutesBuilder,
     frames: Option<Arc<dyn FrameService>>,
     security: &Security,

@@ -18,7 +18,7 @@ async fn a_lost_connection_and_a_refused_one_are_unavailable() {
 }
 
 #[tokio::test]
-async fn a_connection_that_is_lost_while_nobody_asks_is_told_once() {
+async fn a_connection_that_is_lost_while_nobody_asks_is_reported_once() {
     let mut server = Server::start();
     let transport = FramedTransport::default();
     transport.evaluate(&server.addr, asking(ECHO, 1)).await.expect("it answers");
@@ -85,7 +85,7 @@ async fn idle_connections_are_closed_and_requests_open_others_and_those_under_wa
 }
 
 #[tokio::test]
-async fn more_connections_than_allowed_are_told_so_and_the_others_go_on() {
+async fn more_connections_than_allowed_are_refused_with_a_reason_and_the_others_go_on() {
     let open_max = Some(2);
     let server = Server::start_with(ConnectionSettings { open_max, ..ConnectionSettings::default() });
     let transports =

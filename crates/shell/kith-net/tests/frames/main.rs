@@ -20,9 +20,9 @@ use kith_net::{
     endpoint,
     security::Dialer,
     server::{
-        self, Bound,
+        self, BoundListener,
         connections::{ConnectionSettings, Connections},
-        framed::{End, FrameService, Piece, Pieces, Reply, request, unsupported},
+        framed::{End, FrameReply, FrameService, Piece, Pieces, request, unsupported},
         security::Security,
     },
 };
@@ -96,38 +96,38 @@ impl Scripted {
 }
 
 impl FrameService for Scripted {
-    fn call(self: Arc<Self>, op: Op, body: Bytes) -> BoxFuture<'static, Result<Reply, Status>> {
+    fn call(self: Arc<Self>, op: Op, body: Bytes) -> BoxFuture<'static, Result<FrameReply, Status>> {
         Box::pin(async move {
             match op {
-                Op::Evaluate => Ok(Reply::Evaluate(self.evaluate(request(body)?).await?)),
+                Op::Evaluate => Ok(FrameReply::Evaluate(self.evaluate(request(body)?).await?)),
                 Op::Query => {
                     let piece = |ids: Vec<u64>| v1::QueryReply {
                         complete: true,
                         answer: Some(Answer::Ids(v1::IdSet { ids })),
                         ..Default::default()
                     };
-                    Ok(Reply::Query(vec![piece(vec![1, 2]), piece(vec![3]), piece(vec![9])].into_iter()))
+                    Ok(FrameReply::Query(vec![piece(vec![1, 2]), piece(vec![3]), piece(vec![9])].into_iter()))
                 }
                 other => Err(unsupported(other.name())),
             }
         })
     }
 
-    fn call_alone(self: Arc<Self>, op: Op, body: Bytes) -> BoxFuture<'static, Result<Reply, Status>> {
+    fn call_alone(self: Arc<Self>, op: Op, body: Bytes) -> BoxFuture<'static, Result<FrameReply, Status>> {
         let asked = request::<v1::EvaluateRequest>(body.clone()).ok();
         match asked.filter(|asked| op == Op::Evaluate && asked.in_slices) {
-            Some(asked) => Box::pin(async move { Ok(Reply::Pieces(self.slices(&asked))) }),
+            Some(asked) => Box::pin(async move { Ok(FrameReply::Pieces(self.slices(&asked))) }),
             None => self.call(op, body),
         }
     }
 
-    fn call_credited(self: Arc<Self>, _: Op, body: Bytes) -> BoxFuture<'static, Result<Reply, Status>> {
+    fn call_credited(self: Arc<Self>, _: Op, body: Bytes) -> BoxFuture<'static, Result<FrameReply, Status>> {
         Box::pin(async move {
             let parts = self.parts(&request(body)?);
             let piece = |part: Result<(v1::EvaluateReply, bool), Status>| {
                 part.map(|(part, is_last)| Piece::of(&part, End::of_message(is_last)))
             };
-            Ok(Reply::Pieces(parts.map(piece).boxed()))
+            Ok(FrameReply::Pieces(parts.map(piece).boxed()))
         })
     }
 }
@@ -234,7 +234,7 @@ impl Server {
         let service = Some(Arc::clone(&node) as Arc<dyn FrameService>);
         let local = kith_net::frames::listen_locally(addr);
         let connections = Connections::new(settings).expect("files enough");
-        let bound = Bound { addr, listener, local, connections };
+        let bound = BoundListener { addr, listener, local, connections };
         server::spawn(bound, routes, service, &Security::default(), stop.clone());
         drop(inside);
         Self { addr: addr.to_string(), node, stop, runtime: Some(runtime) }

@@ -8,7 +8,7 @@ use super::{
 };
 use kith_live::{Delivery, Intent};
 use kith_query::{
-    QueryError, Question, Written,
+    QueryError, Question, WriteOutcome,
     convert::{write_from_wire, written_to_wire},
 };
 use kith_types::ErrorCode;
@@ -42,7 +42,7 @@ impl LiveGraphs {
             }
             write_status(error, &write_id, graph.database.last_error())
         })?;
-        Ok(written_to_wire(Written { done: done.done, ticket: done.ticket, profile: None }))
+        Ok(written_to_wire(WriteOutcome { done: done.done, ticket: done.ticket, profile: None }))
     }
 
     /// Changes this end of a pair to the state that the leader of the other end has decided.

@@ -80,8 +80,8 @@ impl Freshener {
         let ends = self.database.points(partitions.clone()).await;
         self.database.note(ends.as_ref().err());
         let ends = ends?;
-        let behind = partitions.into_iter().zip(ends).zip(nonces);
-        let caught_up = stream::iter(behind).map(async |((partition, end), asked)| {
+        let ended = partitions.into_iter().zip(ends).zip(nonces);
+        let caught_up = stream::iter(ended).map(async |((partition, end), asked)| {
             if let Some((_, before)) = asked {
                 self.notice_replaced(partition, before, end)?;
             }

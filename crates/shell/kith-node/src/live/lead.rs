@@ -10,7 +10,8 @@ use super::{
 use kith_cluster::change_leaders;
 use kith_database::{BeginTerm, CommitError};
 use kith_live::{
-    Action, CallerId, Delivery, DeliveryError, Duties, Event, Leader, Now, SenderId, WriteAnswer, WriteError,
+    Action, CallerId, ClockReading, Delivery, DeliveryError, Duties, Event, Leader, SenderId, WriteAnswer,
+    WriteError,
 };
 use kith_net::transport::Transport;
 use kith_routing::Leaders;
@@ -135,7 +136,7 @@ impl Task {
     }
 
     fn event(&mut self, event: Event) {
-        let now = Now { since_start: self.logs.partitions.now(), since_1970: millis_since_1970() };
+        let now = ClockReading { since_start: self.logs.partitions.now(), since_1970: millis_since_1970() };
         for action in self.leader.on(event, now) {
             self.act(action);
         }
@@ -328,7 +329,7 @@ impl Task {
 
     /// Passes an event to the leader, and carries out only the resulting actions that answer a caller or a sender.
     fn refuse(&mut self, event: Event) {
-        let now = Now { since_start: self.logs.partitions.now(), since_1970: millis_since_1970() };
+        let now = ClockReading { since_start: self.logs.partitions.now(), since_1970: millis_since_1970() };
         for action in self.leader.on(event, now) {
             if let Action::Answer { .. } | Action::AnswerDelivery { .. } = action {
                 self.act(action);

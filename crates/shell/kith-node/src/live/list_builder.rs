@@ -7,7 +7,7 @@ use super::{
     partitions::HeldPartitions,
     types::KnownTypes,
 };
-use kith_cache::adjacency::{Build, BuildError, Next};
+use kith_cache::adjacency::{Build, BuildError, BuildNeed};
 use kith_database::LogError;
 use kith_live::ListKey;
 use kith_types::{LogPoint, PartitionId};
@@ -97,19 +97,19 @@ impl ListBuilder {
                 self.lists.note_build(partition, applied.position);
             }
             match build.next() {
-                Next::Objects { after } => {
+                BuildNeed::Objects { after } => {
                     let page = self.database.scan_objects(partition, after, OBJECTS_READ).await?;
                     let ids: Vec<u64> = page.objects.iter().map(|object| object.id).collect();
                     page_result(build.objects(page.at, &ids, ids.len() < OBJECTS_READ as usize))?;
                 }
-                Next::Associations { after } => {
+                BuildNeed::Associations { after } => {
                     let page = self.database.scan_associations(partition, after, ASSOCIATIONS_READ).await?;
                     let key = |(list, it): &(ListKey, kith_live::Association)| list.to(it.id2);
                     let keys: Vec<_> = page.associations.iter().map(key).collect();
                     page_result(build.associations(page.at, &keys, keys.len() < ASSOCIATIONS_READ as usize))?;
                 }
-                Next::Changes { after, .. } => self.replay(build, after).await?,
-                Next::Nothing => return Ok(()),
+                BuildNeed::Changes { after, .. } => self.replay(build, after).await?,
+                BuildNeed::Nothing => return Ok(()),
             }
         }
     }

@@ -6,7 +6,7 @@ use super::{
     types::KnownTypes,
 };
 use futures::{StreamExt, TryStreamExt, future::join_all, stream};
-use kith_cache::live::{Answer, Query, Start};
+use kith_cache::live::{Query, RowsAnswer, Start};
 use kith_live::{
     Association, AssociationAnswer, AssociationRead, FieldsFault, GraphTypes, INDEX_MAX, ListKey,
     ListedAssociation, Object, ObjectAnswer, Select, Start as RangeStart, TypeId,
@@ -46,7 +46,7 @@ impl ElementReader {
         for read in join_all(reads).await {
             let (partition, indexes, answered) = read?;
             reached.insert(partition, answered.until);
-            let Answer::Objects(found) = answered.answer else { continue };
+            let RowsAnswer::Objects(found) = answered.answer else { continue };
             for (index, object) in indexes.into_iter().zip(found) {
                 rows[index] = object;
             }
@@ -110,9 +110,11 @@ impl ElementReader {
         let (query, limit) = query_of(list, &read.select, kind.cap)?;
         let answered = self.rows.read(partition, query, need).await?;
         let mut found = match answered.answer {
-            Answer::Count(count) => return Ok((AssociationAnswer::Count(count), partition, answered.until)),
-            Answer::Associations(found) => found,
-            Answer::Objects(_) => Vec::new(),
+            RowsAnswer::Count(count) => {
+                return Ok((AssociationAnswer::Count(count), partition, answered.until));
+            }
+            RowsAnswer::Associations(found) => found,
+            RowsAnswer::Objects(_) => Vec::new(),
         };
         let more = limit < found.len();
         found.truncate(limit);

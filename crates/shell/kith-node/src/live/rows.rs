@@ -10,7 +10,7 @@ use super::{
 };
 use kith_cache::{
     AfterFailure, Failure, FlightId,
-    live::{DatedAnswer, FilledRows, MissDecision, Query, Reading, ReadingStep},
+    live::{DatedAnswer, FilledRows, LiveRead, LiveReadStep, MissDecision, Query},
 };
 use kith_database::DatabaseError;
 use kith_live::{RowQuery, RowsAt};
@@ -64,7 +64,7 @@ impl RowReader {
             true => Some(self.freshener.verified_end(partition).await?),
             false => None,
         };
-        let mut reading = Reading::new(query, ticket, verified);
+        let mut reading = LiveRead::new(query, ticket, verified);
         let (mut turn, mut memory) = (None, self.turns.memory());
         loop {
             let step = {
@@ -72,15 +72,15 @@ impl RowReader {
                 self.partitions.with(partition, |cache| reading.next(cache, now))?
             };
             // A turn is for a statement of this read, so it is not kept while the read waits for something else.
-            if !matches!(step, ReadingStep::Fetch(_)) {
+            if !matches!(step, LiveReadStep::Fetch(_)) {
                 turn = None;
             }
             match step {
-                ReadingStep::Answer(answered) => return Ok(answered),
-                ReadingStep::CatchUp(point) => self.logs.catch_up(partition, point).await?,
-                ReadingStep::Find(search) => self.logs.look_for(partition, search).await?,
-                ReadingStep::Freshen => self.freshener.freshen_one(partition).await?,
-                ReadingStep::Fetch(rows) => {
+                LiveReadStep::Answer(answered) => return Ok(answered),
+                LiveReadStep::CatchUp(point) => self.logs.catch_up(partition, point).await?,
+                LiveReadStep::Find(search) => self.logs.look_for(partition, search).await?,
+                LiveReadStep::Freshen => self.freshener.freshen_one(partition).await?,
+                LiveReadStep::Fetch(rows) => {
                     let skips = rows.iter().any(skips);
                     let own = turn.take().filter(|turn: &Turn| turn.is_for(skips));
                     match own.or_else(|| self.turns.now(skips)) {
@@ -92,7 +92,7 @@ impl RowReader {
                         None => turn = Some(self.turns.wait(partition, skips).await?),
                     }
                 }
-                ReadingStep::GiveUp => return Err(LiveError::Behind(partition)),
+                LiveReadStep::GiveUp => return Err(LiveError::Behind(partition)),
             }
         }
     }

@@ -4,7 +4,7 @@
 //! Reads do not depend on it, because they verify every block themselves. It finds damage in data that is not read.
 //! (Voldemort checked a version while fetching it and never again, §5.4.)
 
-use super::verify::{Depth, State, VerifyFindings, verify};
+use super::verify::{ComponentState, Depth, VerifyFindings, verify};
 use crate::{
     versions::held::{HeldStores, Replicas},
     versions::throttle::Throttle,
@@ -90,7 +90,7 @@ impl FileHealth {
 #[derive(Clone)]
 pub(crate) struct Scrubber {
     pub node: u32,
-    pub doctor: Arc<FileHealth>,
+    pub file_health: Arc<FileHealth>,
     pub held: Arc<HeldStores>,
     pub topology: TopologyReceiver,
     pub stop: CancellationToken,
@@ -120,9 +120,9 @@ impl Scrubber {
         loop {
             tokio::select! {
                 () = self.stop.cancelled() => return,
-                () = self.doctor.woken.notified() => {}
+                () = self.file_health.woken.notified() => {}
             }
-            let suspects = self.doctor.lock().suspects.clone();
+            let suspects = self.file_health.lock().suspects.clone();
             for store in &suspects {
                 self.look(Some(store.clone()), SUSPECT_BYTES_PER_SECOND).await;
             }
@@ -131,7 +131,7 @@ impl Scrubber {
                 () = self.stop.cancelled() => return,
                 () = tokio::time::sleep(SUSPECT_PAUSE) => {}
             }
-            self.doctor.lock().suspects.retain(|store| !suspects.contains(store));
+            self.file_health.lock().suspects.retain(|store| !suspects.contains(store));
         }
     }
 
@@ -141,7 +141,7 @@ impl Scrubber {
         let looked = background::run(move || {
             let topology = Arc::clone(&this.topology.borrow());
             let components = components(&topology);
-            this.doctor.forget_all_but(&components.keys().cloned().collect());
+            this.file_health.forget_all_but(&components.keys().cloned().collect());
             let throttle = Throttle::new(NonZeroU64::new(rate.max(1)), this.stop.clone());
             for held in components.values() {
                 if store.as_ref().is_none_or(|store| store == held.store) && !this.stop.is_cancelled() {
@@ -181,9 +181,9 @@ impl Scrubber {
         if found.is_cut {
             return;
         }
-        let files = found.damages.len().max(usize::from(found.state != State::Ok)) as u64;
-        self.doctor.found(wanted.key(), files);
-        if found.state != State::Ok {
+        let files = found.damages.len().max(usize::from(found.state != ComponentState::Ok)) as u64;
+        self.file_health.found(wanted.key(), files);
+        if found.state != ComponentState::Ok {
             self.repair(wanted, &found, files);
         }
     }
@@ -199,7 +199,7 @@ impl Scrubber {
         match self.held.repairer.heal(component, versions, &found.damages, &replicas.unwrap_or_default()) {
             Ok(()) => {
                 tracing::warn!(node, store, component = name, version, files, "damage repaired");
-                self.doctor.repaired(wanted.key(), files);
+                self.file_health.repaired(wanted.key(), files);
             }
             Err(error) => {
                 let source = std::error::Error::source(&error).map(ToString::to_string);
@@ -242,15 +242,15 @@ mod tests {
 
     #[test]
     fn damage_is_counted_until_it_is_repaired_or_gone() {
-        let doctor = FileHealth::default();
+        let file_health = FileHealth::default();
         let key = |name: &str| ("s".to_owned(), name.to_owned(), 1);
-        doctor.found(key("a"), 2);
-        doctor.found(key("b"), 3);
-        doctor.found(key("b"), 3);
-        assert_eq!(doctor.counts(), (5, 0));
-        doctor.repaired(key("a"), 2);
-        assert_eq!(doctor.counts(), (3, 2));
-        doctor.forget_all_but(&BTreeSet::new());
-        assert_eq!(doctor.counts(), (0, 2));
+        file_health.found(key("a"), 2);
+        file_health.found(key("b"), 3);
+        file_health.found(key("b"), 3);
+        assert_eq!(file_health.counts(), (5, 0));
+        file_health.repaired(key("a"), 2);
+        assert_eq!(file_health.counts(), (3, 2));
+        file_health.forget_all_but(&BTreeSet::new());
+        assert_eq!(file_health.counts(), (0, 2));
     }
 }

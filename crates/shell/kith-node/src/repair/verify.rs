@@ -17,7 +17,7 @@ pub(crate) use kith_engine::VerifyDepth as Depth;
 #[derive(Debug)]
 pub(crate) struct VerifyFindings {
     component: String,
-    pub(crate) state: State,
+    pub(crate) state: ComponentState,
     manifest_hash: String,
     files: u64,
     bytes: u64,
@@ -28,7 +28,7 @@ pub(crate) struct VerifyFindings {
 
 /// The state of a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum ComponentState {
     /// It is as the metadata describes it.
     Ok,
     /// Its folder does not exist.
@@ -39,13 +39,13 @@ pub(crate) enum State {
     Differs,
 }
 
-impl State {
+impl ComponentState {
     fn name(self) -> &'static str {
         match self {
-            State::Ok => "ok",
-            State::Missing => "missing",
-            State::Damaged => "damaged",
-            State::Differs => "differs",
+            ComponentState::Ok => "ok",
+            ComponentState::Missing => "missing",
+            ComponentState::Damaged => "damaged",
+            ComponentState::Differs => "differs",
         }
     }
 }
@@ -76,7 +76,7 @@ pub(crate) fn confirm(
     partitions: &[PartitionId],
     found: VerifyFindings,
 ) -> Result<VerifyFindings, OpenError> {
-    if found.state == State::Ok {
+    if found.state == ComponentState::Ok {
         return Ok(found);
     }
     let again = look(folder, component, || verify_again(folder, Some(partitions), &found.damages))?;
@@ -95,7 +95,7 @@ fn look(
 ) -> Result<VerifyFindings, OpenError> {
     let mut found = VerifyFindings {
         component: component.name.clone(),
-        state: State::Ok,
+        state: ComponentState::Ok,
         manifest_hash: String::new(),
         files: 0,
         bytes: 0,
@@ -103,14 +103,14 @@ fn look(
         is_cut: false,
     };
     if matches!(folder.try_exists(), Ok(false)) {
-        found.state = State::Missing;
+        found.state = ComponentState::Missing;
         return Ok(found);
     }
     match Manifest::read(folder) {
         Ok(manifest) => {
             found.manifest_hash = manifest.hash();
             if found.manifest_hash != component.manifest_hash {
-                found.state = State::Differs;
+                found.state = ComponentState::Differs;
                 return Ok(found);
             }
         }
@@ -127,7 +127,7 @@ fn look(
         Err(error) => found.damages.push(damage_of(error)),
     }
     if !found.damages.is_empty() {
-        found.state = State::Damaged;
+        found.state = ComponentState::Damaged;
     }
     Ok(found)
 }

@@ -1,7 +1,7 @@
 //! A node's answer to a request, encoded for each transport: as one message or in parts. The values of a read are sent from
 //! where they were gathered.
 
-use kith_net::server::framed::{EncodedMessage, End, Piece, Reply};
+use kith_net::server::framed::{EncodedMessage, End, FrameReply, Piece};
 use kith_operators::Value;
 use kith_query::convert::{records_in_place, records_to_wire, value_to_wire};
 use kith_wire::v1;
@@ -20,8 +20,8 @@ impl EncodableAnswer {
     }
 
     /// Returns the answer as a reply in frames.
-    pub fn into_reply(self) -> Reply {
-        self.in_place().map_or_else(|| Reply::Evaluate(self.into_message()), Reply::Encoded)
+    pub fn into_reply(self) -> FrameReply {
+        self.in_place().map_or_else(|| FrameReply::Evaluate(self.into_message()), FrameReply::Encoded)
     }
 
     /// Returns the answer as one of several messages in frames.

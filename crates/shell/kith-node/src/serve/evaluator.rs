@@ -30,7 +30,7 @@ pub(crate) struct Evaluator {
     pub held: Arc<HeldStores>,
     pub load: Arc<LoadCounter>,
     pub topology: TopologyReceiver,
-    pub doctor: Arc<FileHealth>,
+    pub file_health: Arc<FileHealth>,
     /// The service times of evaluations.
     pub reads: Arc<Reads>,
     /// The same times as a metric, whose handle is looked up only once.
@@ -181,7 +181,7 @@ impl Evaluator {
 
     /// Requests a check and repair of the files that a damaged read touched.
     fn suspect(&self, served: &[v1::Served]) {
-        served.iter().for_each(|served| self.doctor.suspect(&served.name));
+        served.iter().for_each(|served| self.file_health.suspect(&served.name));
     }
 }
 

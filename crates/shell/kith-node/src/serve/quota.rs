@@ -49,7 +49,7 @@ fn named(request: &v1::EvaluateRequest, reservation: &v1::Reservation) -> Reserv
 }
 
 /// An export that had to give way to reads for this long competes with them as an equal.
-const EXPORT_PATIENCE: Duration = Duration::from_secs(5);
+const EXPORT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// This node's shares of the quotas of all stores.
 pub(crate) struct NodeQuotas {
@@ -106,8 +106,8 @@ impl NodeQuotas {
     pub fn export(&self, store: &str, read: ExportStep, waited: Duration) -> Result<(), Duration> {
         let shares = self.shares.load();
         let Some(share) = shares.get(store) else { return Ok(()) };
-        if waited < EXPORT_PATIENCE {
-            self.quotas.take_behind(store, *share, read.keys)?;
+        if waited < EXPORT_TIMEOUT {
+            self.quotas.take_export(store, *share, read.keys)?;
         } else if let Err(refusal) = self.quotas.take(store, *share, read.keys) {
             return Err(Duration::from_millis(refusal.retry_after_ms));
         }

@@ -1,6 +1,6 @@
 //! The service `Node`: its gRPC methods, and those of them that are also served in frames.
 
-use super::{evaluator::Evaluator, peer, slices::Cut};
+use super::{evaluator::Evaluator, peer, slices::ReplyDivision};
 use crate::{
     disk,
     versions::moves::{CopyStream, Moves},
@@ -12,7 +12,7 @@ use futures::{
     future::{self, BoxFuture},
     stream::BoxStream,
 };
-use kith_net::server::framed::{self, FrameService, Reply};
+use kith_net::server::framed::{self, FrameReply, FrameService};
 use kith_types::ErrorCode;
 use kith_wire::{frame::Op, v1};
 use std::{num::NonZeroU64, sync::Arc, time::Instant};
@@ -27,7 +27,7 @@ pub(crate) struct NodeService {
 
 impl NodeService {
     fn ping(&self, request: &v1::PingRequest) -> Result<v1::PingReply, Status> {
-        let Evaluator { node, held, load, topology, doctor, reads, live, .. } = &*self.evaluator;
+        let Evaluator { node, held, load, topology, file_health, reads, live, .. } = &*self.evaluator;
         if load.is_leaving() {
             let message = format!("node {node} is about to end");
             return Err(kith_wire::status(ErrorCode::Leaving, message, "ask another replica"));
@@ -37,7 +37,7 @@ impl NodeService {
         }
         let served = held.served(&topology.borrow()).into_iter();
         let served = served.map(|(name, version)| v1::Served::of_version(name, version)).collect();
-        let (files_damaged, files_repaired) = doctor.counts();
+        let (files_damaged, files_repaired) = file_health.counts();
         Ok(v1::PingReply {
             node: *node,
             load: Some(load.load(Instant::now())),
@@ -54,23 +54,23 @@ impl NodeService {
 }
 
 impl FrameService for NodeService {
-    fn call(self: Arc<Self>, op: Op, body: Bytes) -> BoxFuture<'static, Result<Reply, Status>> {
+    fn call(self: Arc<Self>, op: Op, body: Bytes) -> BoxFuture<'static, Result<FrameReply, Status>> {
         match op {
             Op::Evaluate => {
                 async move { Ok(self.evaluator.evaluate(framed::request(body)?).await?.into_reply()) }.boxed()
             }
             Op::Ping => {
                 let asked = framed::request::<v1::PingRequest>(body);
-                future::ready(asked.and_then(|asked| Ok(Reply::Ping(self.ping(&asked)?)))).boxed()
+                future::ready(asked.and_then(|asked| Ok(FrameReply::Ping(self.ping(&asked)?)))).boxed()
             }
             Op::Write => {
-                async move { Ok(Reply::Write(self.evaluator.live.write(framed::request(body)?).await?)) }
+                async move { Ok(FrameReply::Write(self.evaluator.live.write(framed::request(body)?).await?)) }
                     .boxed()
             }
-            Op::Deliver => {
-                async move { Ok(Reply::Deliver(self.evaluator.live.deliver(framed::request(body)?).await?)) }
-                    .boxed()
+            Op::Deliver => async move {
+                Ok(FrameReply::Deliver(self.evaluator.live.deliver(framed::request(body)?).await?))
             }
+            .boxed(),
             Op::Query
             | Op::MultiGet
             | Op::MultiGetStream
@@ -87,13 +87,13 @@ impl FrameService for NodeService {
         }
     }
 
-    fn call_alone(self: Arc<Self>, op: Op, body: Bytes) -> BoxFuture<'static, Result<Reply, Status>> {
+    fn call_alone(self: Arc<Self>, op: Op, body: Bytes) -> BoxFuture<'static, Result<FrameReply, Status>> {
         match op {
             Op::Evaluate => async move {
                 let request: v1::EvaluateRequest = framed::request(body)?;
                 match request.in_slices {
                     true => Ok(Arc::clone(&self.evaluator)
-                        .evaluate_in_parts(request, Cut::Parts)
+                        .evaluate_in_parts(request, ReplyDivision::Parts)
                         .await?
                         .into_reply()),
                     false => Ok(self.evaluator.evaluate(request).await?.into_reply()),
@@ -104,11 +104,14 @@ impl FrameService for NodeService {
         }
     }
 
-    fn call_credited(self: Arc<Self>, op: Op, body: Bytes) -> BoxFuture<'static, Result<Reply, Status>> {
+    fn call_credited(self: Arc<Self>, op: Op, body: Bytes) -> BoxFuture<'static, Result<FrameReply, Status>> {
         match op {
             Op::Evaluate => async move {
                 let request = framed::request(body)?;
-                Ok(Arc::clone(&self.evaluator).evaluate_in_parts(request, Cut::Messages).await?.into_reply())
+                Ok(Arc::clone(&self.evaluator)
+                    .evaluate_in_parts(request, ReplyDivision::Messages)
+                    .await?
+                    .into_reply())
             }
             .boxed(),
             other => self.call(other, body),
@@ -171,8 +174,9 @@ impl v1::node_server::Node for NodeService {
         &self,
         request: Request<v1::EvaluateRequest>,
     ) -> Result<Response<Self::EvaluateStreamStream>, Status> {
-        let parts =
-            Arc::clone(&self.evaluator).evaluate_in_parts(request.into_inner(), Cut::Messages).await?;
+        let parts = Arc::clone(&self.evaluator)
+            .evaluate_in_parts(request.into_inner(), ReplyDivision::Messages)
+            .await?;
         Ok(Response::new(parts.into_stream()))
     }
 

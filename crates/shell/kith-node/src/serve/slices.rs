@@ -12,7 +12,7 @@ use futures::{
     future::ready,
     stream::{self, BoxStream},
 };
-use kith_net::server::framed::{Piece, Reply};
+use kith_net::server::framed::{FrameReply, Piece};
 use kith_operators::{EvaluateError, Records, Room, SliceSizes, Value};
 use kith_query::ANSWER_BYTES_MAX;
 use kith_wire::v1;
@@ -25,7 +25,7 @@ use tonic::Status;
 
 /// The way in which a reply is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cut {
+pub(crate) enum ReplyDivision {
     /// Into messages. Each is sent as soon as there is credit for it (`docs/design/0010-streaming.md`).
     Messages,
     /// Into parts of one message. Each is made when the connection asks for it, and sent while it is in the processor's
@@ -49,7 +49,7 @@ struct Slices {
     bytes_left: usize,
     /// The time spent on slices.
     worked: Duration,
-    cut: Cut,
+    cut: ReplyDivision,
     _abandon: AbandonOnDrop,
     _in_flight: InFlight,
 }
@@ -71,7 +71,7 @@ impl Evaluator {
     pub(crate) async fn evaluate_in_parts(
         self: Arc<Self>,
         request: v1::EvaluateRequest,
-        cut: Cut,
+        cut: ReplyDivision,
     ) -> Result<Parts, Status> {
         let started = Instant::now();
         let keys = keys_of(&request);
@@ -89,7 +89,7 @@ impl Evaluator {
         self: Arc<Self>,
         request: v1::EvaluateRequest,
         started: Instant,
-        cut: Cut,
+        cut: ReplyDivision,
     ) -> Result<Parts, Status> {
         let in_flight = self.admit(&request, started)?;
         if let Some(graph) = self.live.find(&request.name).map_err(|error| error.to_status())? {
@@ -99,8 +99,10 @@ impl Evaluator {
         let served = vec![v1::Served::of_version(request.name.clone(), request.version)];
         let job = self.let_in(request, &served, started)?;
         let is_cut = match cut {
-            Cut::Messages => job.plan.is_key_by_key(),
-            Cut::Parts => job.plan.is_key_by_key() && KEYS_INLINE_MAX < job.key_count() && job.is_warm(),
+            ReplyDivision::Messages => job.plan.is_key_by_key(),
+            ReplyDivision::Parts => {
+                job.plan.is_key_by_key() && KEYS_INLINE_MAX < job.key_count() && job.is_warm()
+            }
         };
         if !is_cut {
             let first = self.answer(job, served, started).await?;
@@ -108,8 +110,8 @@ impl Evaluator {
         }
         let mut slices = Slices {
             sizes: match cut {
-                Cut::Messages => SliceSizes::new(job.key_count()),
-                Cut::Parts => SliceSizes::even(job.key_count()),
+                ReplyDivision::Messages => SliceSizes::new(job.key_count()),
+                ReplyDivision::Parts => SliceSizes::even(job.key_count()),
             },
             _abandon: job.abandon_on_drop(),
             job: Arc::new(job),
@@ -139,11 +141,11 @@ impl Parts {
     }
 
     /// Returns the reply for frames.
-    pub fn into_reply(self) -> Reply {
+    pub fn into_reply(self) -> FrameReply {
         let Some(slices) = self.rest else { return self.first.into_reply() };
         let first = slices.piece(self.first, false);
         let rest = stream::unfold(slices, |mut slices: Slices| async move {
-            if slices.cut == Cut::Parts {
+            if slices.cut == ReplyDivision::Parts {
                 // Let other connections be read meanwhile.
                 tokio::task::yield_now().await;
             }
@@ -151,7 +153,7 @@ impl Parts {
             let piece = part.map(|part| slices.piece(part, slices.sizes.is_over()));
             Some((piece, slices))
         });
-        Reply::Pieces(stream::once(ready(Ok(first))).chain(rest).boxed())
+        FrameReply::Pieces(stream::once(ready(Ok(first))).chain(rest).boxed())
     }
 }
 
@@ -175,8 +177,8 @@ impl Slices {
 
     fn piece(&self, part: EncodableAnswer, is_last: bool) -> Piece {
         match self.cut {
-            Cut::Messages => part.into_piece(is_last),
-            Cut::Parts => part.into_part(is_last),
+            ReplyDivision::Messages => part.into_piece(is_last),
+            ReplyDivision::Parts => part.into_part(is_last),
         }
     }
 
@@ -184,9 +186,9 @@ impl Slices {
         let started = Instant::now();
         let room = Room { bytes_max: self.bytes_left, enough: SliceSizes::ENOUGH };
         let is_here = match self.cut {
-            Cut::Messages => self.job.is_quick_slice(&slice),
+            ReplyDivision::Messages => self.job.is_quick_slice(&slice),
             // The pages of the version may have been evicted since.
-            Cut::Parts => self.job.is_warm(),
+            ReplyDivision::Parts => self.job.is_warm(),
         };
         let sliced = if is_here {
             sliced(&self.job, slice, room)
@@ -210,7 +212,11 @@ impl Slices {
         let rest = v1::EvaluateReply {
             value: None,
             load: is_last.then(|| self.evaluator.load.load(Instant::now())),
-            served: if is_last || self.cut == Cut::Messages { self.served.clone() } else { Vec::new() },
+            served: if is_last || self.cut == ReplyDivision::Messages {
+                self.served.clone()
+            } else {
+                Vec::new()
+            },
             service_us: if is_last { u64::try_from(self.worked.as_micros()).unwrap_or(u64::MAX) } else { 0 },
             slices: Vec::new(),
             quota_left: if is_last { left.into() } else { 0 },

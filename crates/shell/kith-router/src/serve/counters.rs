@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nodes_were_asked_is_told_whole() {
+    fn what_nodes_were_asked_is_reported_whole() {
         let tally = NodeTally { requests: 1, keys: 2, hedges: 3, keys_hedged: 4, failed: 5, overtaken: 6 };
         let node = NodeLoad {
             node: NodeId(9),

@@ -79,14 +79,14 @@ impl Forwarder {
         }
         let client = self.owner(member)?;
         let choice = self.owners().choose(client.addr(), options.deadline, self.now());
-        let OwnerChoice::Ask { patience } = choice else { return None };
+        let OwnerChoice::Ask { timeout } = choice else { return None };
         let options = QueryOptions { forwarded: true, ..options.clone() };
         let passed_on = Arc::new(Request { question: request.question.clone(), options });
-        let reply = tokio::time::timeout(patience, client.call(passed_on)).await;
+        let reply = tokio::time::timeout(timeout, client.call(passed_on)).await;
         let outcome = reply.as_ref().map_or(OwnerOutcome::Silent, outcome_of);
         let verdict = self.owners().on(client.addr(), outcome, self.now());
         match (verdict, reply) {
-            (OwnerVerdict::PassOn, Ok(reply)) => Some(reply.map(|reply| told_who(reply, client.addr()))),
+            (OwnerVerdict::PassOn, Ok(reply)) => Some(reply.map(|reply| with_owner(reply, client.addr()))),
             (OwnerVerdict::GoAround, _) | (_, Err(_)) => {
                 let addr = client.addr();
                 tracing::warn!(
@@ -145,7 +145,7 @@ fn outcome_of(reply: &Result<Reply, QueryError>) -> OwnerOutcome {
 }
 
 /// Adds the address of the owner to the profile of its reply.
-fn told_who(mut reply: Reply, addr: &str) -> Reply {
+fn with_owner(mut reply: Reply, addr: &str) -> Reply {
     if let Some(Some(profile)) = reply.profile_mut() {
         profile.cache = format!("{} (forwarded to {addr})", profile.cache);
     }

@@ -12,7 +12,7 @@ use futures::{
 };
 use kith_net::server::{
     connections::IfRefused,
-    framed::{self, End, FrameService, Piece, Pieces, Reply as FrameReply},
+    framed::{self, End, FrameReply, FrameService, Piece, Pieces},
 };
 use kith_query::{
     Proofs, QueryError, Reply, Request as ApiRequest, Service, StreamItem,

@@ -57,7 +57,7 @@ impl GraphServer {
         if let Some(reply) = self.forwarder.forward(&request).await {
             return reply;
         }
-        let allowed = self.session.patience(&request.options);
+        let allowed = self.session.timeout(&request.options);
         let work = self.session.call(Arc::clone(&request));
         let answered = match &request.question {
             _ if is_long(&request) => until(passage.started(), allowed, in_turns(work)).await,

@@ -56,11 +56,11 @@ impl GraphServer {
             Question::Compute { .. } => "compute_stream",
             _ => "mget_stream",
         };
-        let patience = self.session.patience(&request.options);
+        let timeout = self.session.timeout(&request.options);
         let entered = self.pipeline.enter(self.session.topology(), request)?;
         let passage = entered.begin(op, |keys| self.session.check_batch(keys))?;
         let open = OpenStream::new();
-        let cut = passage.started() + patience + READ_GRACE;
+        let cut = passage.started() + timeout + READ_GRACE;
         let (sender, items) = mpsc::channel(1);
         let server = self.clone();
         let task = tokio::spawn(async move {

@@ -5,7 +5,7 @@
 use super::{Executor, FanOutCall, PlannedFanOut};
 use futures::future::join_all;
 use kith_query::QueryError;
-use kith_routing::{Booking, BookingStep, RESERVATION_PATIENCE, ReservationAsk, ReservationReply};
+use kith_routing::{Booking, BookingStep, RESERVATION_TIMEOUT, ReservationReply, ReservationRequest};
 use kith_topology::Topology;
 use kith_types::{ErrorCode, NodeId};
 use kith_wire::v1;
@@ -105,15 +105,15 @@ impl Executor {
     async fn say(
         &self,
         reserving: &Reserving<'_>,
-        ask: ReservationAsk,
+        ask: ReservationRequest,
         step: v1::ReservationStep,
     ) -> Option<Result<v1::EvaluateReply, Status>> {
         let table = &reserving.topology.table;
         let addr = &table.node_at(table.node_index(ask.node)?).address;
-        let patience = RESERVATION_PATIENCE.min(reserving.deadline.saturating_duration_since(Instant::now()));
+        let timeout = RESERVATION_TIMEOUT.min(reserving.deadline.saturating_duration_since(Instant::now()));
         let header = v1::RequestHeader {
             epoch: table.epoch().0,
-            deadline_us: u64::try_from(patience.as_micros()).unwrap_or(u64::MAX).max(1),
+            deadline_us: u64::try_from(timeout.as_micros()).unwrap_or(u64::MAX).max(1),
             client: self.fleet.client(),
             ..Default::default()
         };
@@ -124,7 +124,7 @@ impl Executor {
             reservation: Some(v1::Reservation { id, step: step.into(), keys }),
             ..Default::default()
         };
-        tokio::time::timeout(patience, self.fleet.transport().evaluate(addr, request)).await.ok()
+        tokio::time::timeout(timeout, self.fleet.transport().evaluate(addr, request)).await.ok()
     }
 
     fn reply_of(

@@ -18,7 +18,7 @@ use tokio::sync::{Notify, broadcast, watch};
 
 /// The longest time that a process waits for the connections to its nodes before it takes queries. A frozen node delays
 /// it no longer than a probe.
-const WARM_PATIENCE: Duration = Duration::from_secs(1);
+const WARM_TIMEOUT: Duration = Duration::from_secs(1);
 /// The number of node failures that a slow execution may lag behind. An execution that missed some checks the health of all
 /// nodes.
 const DOWN_QUEUE: usize = 256;
@@ -157,7 +157,7 @@ impl Fleet {
                 turned.await;
             }
         };
-        if tokio::time::timeout(WARM_PATIENCE, settled).await.is_err() {
+        if tokio::time::timeout(WARM_TIMEOUT, settled).await.is_err() {
             tracing::warn!(
                 "some nodes have neither answered a probe nor failed to in time: going on without them"
             );

@@ -91,9 +91,9 @@ impl Fleet {
             let waits = waits.counts().to_vec();
             let ping = v1::PingRequest { header: Some(header), waits, ..Default::default() };
             tokio::spawn(async move {
-                let patience = HealthOptions::default().probe_timeout;
+                let timeout = HealthOptions::default().probe_timeout;
                 // If it is lost, the next report covers only later answers.
-                let _ = tokio::time::timeout(patience, transport.ping(&addr, ping)).await;
+                let _ = tokio::time::timeout(timeout, transport.ping(&addr, ping)).await;
             });
         }
     }

@@ -9,7 +9,7 @@ use kith_schema::{GraphSchema, KindRole, KindSchema};
 use kith_topology::Graph;
 use kith_traversal::{
     explain::{self, StepQuestion},
-    plan::{Label, Plan},
+    plan::{Label, TraversalPlan},
 };
 use kith_types::FanOutKind;
 use kith_wire::v1;
@@ -25,7 +25,7 @@ pub(super) struct Explanation {
 ///
 /// # Errors
 /// The options name a policy that does not exist, or the nodes that the first fan-out needs are down.
-pub(super) fn explain(plan: &Plan, known: &Graph, run: &Run<'_>) -> Result<Explanation, QueryError> {
+pub(super) fn explain(plan: &TraversalPlan, known: &Graph, run: &Run<'_>) -> Result<Explanation, QueryError> {
     let is_live = known.live.is_some();
     let mut text = explain::explain(plan, &|asks| match is_live {
         true => live::described(asks, ONE_OR_MORE),

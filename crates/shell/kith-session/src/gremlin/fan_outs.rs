@@ -4,7 +4,7 @@ use super::{notes, to_gremlin_error};
 use crate::session::Run;
 use kith_gremlin::GremlinError;
 use kith_operators::{Operator, Value as Evaluated};
-use kith_query::{FanOut, QueryError, Scope, Served};
+use kith_query::{FanOut, QueryError, Scope, ServedGraph};
 use kith_traversal::{evaluate::Meter, graph::Notes};
 use kith_types::FanOutKind;
 use kith_wire::v1;
@@ -36,7 +36,7 @@ impl<'a> FanOuts<'a> {
     }
 
     /// The state that answered, and the timings if these were requested.
-    pub fn finish(self) -> (Served, Option<v1::Profile>) {
+    pub fn finish(self) -> (ServedGraph, Option<v1::Profile>) {
         self.run.into_inner().into_served()
     }
 

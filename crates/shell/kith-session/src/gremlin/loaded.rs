@@ -17,13 +17,13 @@ use kith_gremlin::{
     value::{Direction, Edge, ElementId, Value, Vertex},
 };
 use kith_operators::{EdgesEntry, EdgesPlan, ListEntry, Operator, Value as Evaluated};
-use kith_query::{FanOut, QueryError, Served};
+use kith_query::{FanOut, QueryError, ServedGraph};
 use kith_schema::{EdgeSelector, GraphSchema, KindRole, KindSchema};
 use kith_topology::Graph as Known;
 use kith_traversal::{
     evaluate::{Meter, of_edges, of_vertices},
     explain::StepQuestion,
-    graph::{Answer, Expansion, Graph, Mutation, Notes, WantedProperties},
+    graph::{Expansion, Graph, GraphFuture, Mutation, Notes, WantedProperties},
 };
 use kith_types::Direction as Side;
 use kith_wire::v1;
@@ -94,7 +94,7 @@ impl<'a> LoadedGraph<'a> {
     }
 
     /// The version that answered, and the timings if these were requested.
-    pub fn finish(self) -> (Served, Option<v1::Profile>) {
+    pub fn finish(self) -> (ServedGraph, Option<v1::Profile>) {
         let mut run = self.fan_outs.into_run();
         if let Some(joined) = self.joined.into_inner() {
             run.absorb(joined.into_run());
@@ -352,31 +352,31 @@ impl Graph for LoadedGraph<'_> {
         &self,
         ids: Vec<ElementId>,
         wanted: WantedProperties,
-    ) -> Answer<'_, Vec<Option<Arc<Vertex>>>> {
+    ) -> GraphFuture<'_, Vec<Option<Arc<Vertex>>>> {
         async move { self.found_vertices(&ids, &wanted).await }.boxed()
     }
 
-    fn edges(&self, ids: Vec<ElementId>) -> Answer<'_, Vec<Option<Arc<Edge>>>> {
+    fn edges(&self, ids: Vec<ElementId>) -> GraphFuture<'_, Vec<Option<Arc<Edge>>>> {
         async move { self.found_edges(&ids).await }.boxed()
     }
 
-    fn scan_vertices(&self, after: Option<ElementId>, limit: usize) -> Answer<'_, Vec<Arc<Vertex>>> {
+    fn scan_vertices(&self, after: Option<ElementId>, limit: usize) -> GraphFuture<'_, Vec<Arc<Vertex>>> {
         async move { self.scanned_vertices(after, limit).await }.boxed()
     }
 
-    fn scan_edges(&self, after: Option<ElementId>, limit: usize) -> Answer<'_, Vec<Arc<Edge>>> {
+    fn scan_edges(&self, after: Option<ElementId>, limit: usize) -> GraphFuture<'_, Vec<Arc<Edge>>> {
         async move { self.scanned_edges(after, limit).await }.boxed()
     }
 
-    fn expand(&self, expansion: Expansion) -> Answer<'_, Vec<Vec<Arc<Edge>>>> {
+    fn expand(&self, expansion: Expansion) -> GraphFuture<'_, Vec<Vec<Arc<Edge>>>> {
         async move { self.expanded(&expansion).await }.boxed()
     }
 
-    fn degrees(&self, expansion: Expansion) -> Answer<'_, Vec<u64>> {
+    fn degrees(&self, expansion: Expansion) -> GraphFuture<'_, Vec<u64>> {
         async move { self.counted(&expansion).await }.boxed()
     }
 
-    fn reach(&self, expansion: Expansion) -> Answer<'_, Vec<Arc<Vertex>>> {
+    fn reach(&self, expansion: Expansion) -> GraphFuture<'_, Vec<Arc<Vertex>>> {
         async move {
             let vertices = |(kind, ids): (Option<String>, Vec<u64>)| {
                 ids.into_iter().map(move |id| vertex_key(kind.as_deref(), id).vertex())
@@ -388,7 +388,7 @@ impl Graph for LoadedGraph<'_> {
         .boxed()
     }
 
-    fn count_reached(&self, expansion: Expansion) -> Answer<'_, u64> {
+    fn count_reached(&self, expansion: Expansion) -> GraphFuture<'_, u64> {
         async move { Ok(self.reached(&expansion).await?.values().map(|ids| ids.len() as u64).sum()) }.boxed()
     }
 
@@ -400,7 +400,7 @@ impl Graph for LoadedGraph<'_> {
         notes
     }
 
-    fn write(&self, _mutation: Mutation) -> Answer<'_, Option<Value>> {
+    fn write(&self, _mutation: Mutation) -> GraphFuture<'_, Option<Value>> {
         let name = self.known.pinned.name.clone();
         let error = QueryError::LoadedGraph { name, what: "a traversal cannot change it" };
         async move { Err(to_gremlin_error(&error)) }.boxed()

@@ -37,7 +37,7 @@ pub(crate) async fn traverse(
     options: &QueryOptions,
 ) -> Result<GremlinAnswer, QueryError> {
     let mut options = options.clone();
-    let waiting = (session.traversal_memory(), session.patience(&options));
+    let waiting = (session.traversal_memory(), session.timeout(&options));
     let traversal =
         CompiledTraversal::new(query, &mut options, session.settings().traversals, waiting).await?;
     let known = Arc::clone(session.topology().graph(graph)?);

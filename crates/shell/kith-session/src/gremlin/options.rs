@@ -3,7 +3,7 @@
 use crate::TraversalSettings;
 use kith_gremlin::value::Value;
 use kith_query::{CacheMode, QueryError, QueryOptions, merged_tickets, parse_hedging};
-use kith_traversal::{evaluate::Limits, plan::Plan};
+use kith_traversal::{evaluate::Limits, plan::TraversalPlan};
 use std::time::Duration;
 
 /// The options that set the deadline of a traversal: its name, and the name that older drivers use.
@@ -29,7 +29,7 @@ pub(super) struct AppliedOptions {
 /// # Errors
 /// [`QueryError::BadRequest`] if an option of Kith is unknown or has a wrong value.
 pub(super) fn apply(
-    plan: &Plan,
+    plan: &TraversalPlan,
     options: &mut QueryOptions,
     settings: TraversalSettings,
 ) -> Result<AppliedOptions, QueryError> {

@@ -20,7 +20,7 @@ use kith_topology::Graph as Known;
 use kith_traversal::{
     evaluate::{Evaluation, Limits, Meter},
     graph::Graph,
-    plan::{self, Plan},
+    plan::{self, TraversalPlan},
 };
 use kith_types::ErrorCode;
 use kith_wire::v1;
@@ -36,7 +36,7 @@ use tokio_util::sync::CancellationToken;
 
 /// A traversal that is ready to be evaluated.
 pub(super) struct CompiledTraversal {
-    pub plan: Plan,
+    pub plan: TraversalPlan,
     pub limits: Limits,
     /// Whether `addE` replaces an edge that exists already.
     replaces_edges: bool,
@@ -71,7 +71,7 @@ impl CompiledTraversal {
         query: &GremlinQuery,
         options: &mut QueryOptions,
         settings: TraversalSettings,
-        (memory, patience): (&Arc<Budget>, Duration),
+        (memory, limit): (&Arc<Budget>, Duration),
     ) -> Result<Self, QueryError> {
         let (bytes, traversal, began) = (length(&query.traversal), query.traversal.clone(), Instant::now());
         let mut charge = memory.charge();
@@ -79,9 +79,9 @@ impl CompiledTraversal {
             charge.shrink_to(bytes);
             charge.grow_to(bytes)
         });
-        let compiling = timeout(patience, in_turns(aside(bytes, move || compiled(&traversal, room))));
+        let compiling = timeout(limit, in_turns(aside(bytes, move || compiled(&traversal, room))));
         let passed = |_| {
-            let deadline_ms = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
+            let deadline_ms = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
             QueryError::DeadlineExceeded { deadline_ms }
         };
         let compiled = compiling.await.map_err(passed)?;
@@ -141,7 +141,11 @@ impl CompiledTraversal {
 }
 
 /// The explanation of a plan as its answer, with the first fan-out as its profile.
-pub(super) fn explained(plan: &Plan, known: &Known, run: Run<'_>) -> Result<GremlinAnswer, QueryError> {
+pub(super) fn explained(
+    plan: &TraversalPlan,
+    known: &Known,
+    run: Run<'_>,
+) -> Result<GremlinAnswer, QueryError> {
     let Explanation { text, first } = explain::explain(plan, known, &run)?;
     let results = encoded(vec![(Value::text(text), 1)]).map_err(|error| to_query_error(&error))?;
     let (served, profile) = run.into_explained(first);
@@ -224,7 +228,10 @@ fn length(traversal: &GremlinTraversal) -> usize {
 }
 
 /// The plan of a traversal, whether it is only explained, and the room that it takes.
-fn compiled(traversal: &GremlinTraversal, mut room: Room) -> Result<(Plan, bool, Room), GremlinError> {
+fn compiled(
+    traversal: &GremlinTraversal,
+    mut room: Room,
+) -> Result<(TraversalPlan, bool, Room), GremlinError> {
     let mut bytecode = bytecode_of(traversal, &mut room)?;
     let is_explained = bytecode.steps.pop_if(|step| &*step.name == text::EXPLAIN).is_some();
     // The plan has the arguments of the steps once more, in another form.

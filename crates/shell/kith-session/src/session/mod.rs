@@ -15,7 +15,7 @@ use crate::{
     topology::WantedTypes,
 };
 use kith_client::Schemas;
-use kith_query::{Answered, EdgesQuery, GraphQuery, Operation, QueryError, QueryOptions};
+use kith_query::{EdgesQuery, GraphQuery, Operation, QueryAnswer, QueryError, QueryOptions};
 use kith_topology::{Graph, Pin, PinnedState, Topology, UnreadReason};
 use kith_types::{GroupId, OperationName, Workflow};
 use own_writes::OwnWrites;
@@ -153,7 +153,7 @@ impl Session {
     }
 
     /// The time limit of a query with these options.
-    pub fn patience(&self, options: &QueryOptions) -> Duration {
+    pub fn timeout(&self, options: &QueryOptions) -> Duration {
         let settings = &self.inner.settings;
         options.deadline.unwrap_or(settings.deadline_default).min(settings.deadline_max)
     }
@@ -166,7 +166,7 @@ impl Session {
         let mut topology = self.inner.topology.clone();
         let known = topology.wait_for(|topology| !is_unasked(topology));
         // After a timeout, the request fails because the types are not known.
-        let _ = tokio::time::timeout(self.patience(options), known).await;
+        let _ = tokio::time::timeout(self.timeout(options), known).await;
     }
 
     /// Begins a run that has pinned a graph.
@@ -223,7 +223,7 @@ impl Session {
         graph: &str,
         query: &GraphQuery,
         options: &QueryOptions,
-    ) -> Result<Answered, QueryError> {
+    ) -> Result<QueryAnswer, QueryError> {
         let mut restarts = 0;
         loop {
             let (mut run, pinned) = self.begin_query(graph, query, options)?;

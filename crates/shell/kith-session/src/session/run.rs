@@ -8,8 +8,8 @@ use crate::{executor::ReachedPoints, profile::Trace};
 use kith_live::Ticket;
 use kith_operators::{NetworkKey, Records};
 use kith_query::{
-    Answered, BatchAnswer, CommonAnswer, GraphAnswer, GraphQuery, Input, NetworkPlan, OperationError,
-    OperationStep, QueryError, QueryMachine, QueryOptions, Served, ServedState,
+    BatchAnswer, CommonAnswer, GraphAnswer, GraphQuery, Input, NetworkPlan, OperationError, OperationStep,
+    QueryAnswer, QueryError, QueryMachine, QueryOptions, ServedGraph, ServedState,
 };
 use kith_routing::execution::Failure;
 use kith_schema::SchemaId;
@@ -58,7 +58,7 @@ impl<'a> Run<'a> {
             pinned,
             options: Cow::Borrowed(options),
             operation,
-            deadline: started + session.patience(options),
+            deadline: started + session.timeout(options),
             trace: Trace::new(started, options.profile || session.settings().trace_all),
             missing: BTreeSet::new(),
             reached: ReachedPoints::new(),
@@ -197,7 +197,7 @@ impl Run<'_> {
     }
 
     /// The state that answered, and the timings if these were requested.
-    pub(crate) fn into_served(self) -> (Served, Option<v1::Profile>) {
+    pub(crate) fn into_served(self) -> (ServedGraph, Option<v1::Profile>) {
         (self.served(), self.trace.finish())
     }
 
@@ -236,7 +236,7 @@ impl Run<'_> {
     pub(crate) fn into_explained(
         self,
         rounds: impl IntoIterator<Item = v1::RoundProfile>,
-    ) -> (Served, v1::Profile) {
+    ) -> (ServedGraph, v1::Profile) {
         let served = self.served();
         (served, Trace::planned(rounds))
     }
@@ -252,22 +252,22 @@ impl Run<'_> {
     }
 
     /// The state that answered: the version, or the points of the logs of a live graph.
-    fn served(&self) -> Served {
+    fn served(&self) -> ServedGraph {
         let state = match self.pinned.pin {
             Pin::Version(version) => ServedState::Version(version),
             Pin::Live { identity } => {
                 ServedState::Live(Ticket { points: self.reached.clone(), ..Ticket::new(identity) })
             }
         };
-        Served { name: self.pinned.name.clone(), state }
+        ServedGraph { name: self.pinned.name.clone(), state }
     }
 
-    pub(super) fn finish(self, mut answer: GraphAnswer) -> Answered {
+    pub(super) fn finish(self, mut answer: GraphAnswer) -> QueryAnswer {
         if let GraphAnswer::Ids(ids) | GraphAnswer::Common(CommonAnswer::Ids(ids)) = &mut answer {
             self.options.page.cut(ids);
         }
         let served = vec![self.served()];
-        Answered {
+        QueryAnswer {
             answer,
             complete: self.missing.is_empty(),
             missing_partitions: self.missing.into_iter().collect(),

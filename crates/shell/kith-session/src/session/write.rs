@@ -7,7 +7,7 @@ use kith_live::{Mutation, Write, WriteId, ordering_partition};
 use kith_net::SendFailure;
 use kith_query::{AfterAttempt, FailedAttempt, WriteAttempts};
 use kith_query::{
-    QueryError, QueryOptions, Written,
+    QueryError, QueryOptions, WriteOutcome,
     convert::{write_to_wire, written_from_wire},
 };
 use kith_topology::{Graph, Topology};
@@ -34,7 +34,7 @@ pub(crate) struct LiveWrite<'a> {
 impl<'a> LiveWrite<'a> {
     /// Begins a write. It gets a name if it needs one.
     pub fn new(session: &'a Session, graph: &'a str, write: &'a Write, options: &'a QueryOptions) -> Self {
-        let deadline = Instant::now() + session.patience(options);
+        let deadline = Instant::now() + session.timeout(options);
         Self { session, graph, write: named(write), options, deadline }
     }
 
@@ -45,7 +45,7 @@ impl<'a> LiveWrite<'a> {
     /// # Errors
     /// [`QueryError::OutcomeUnknown`] if the write was sent and its outcome is unknown, although it was repeated if it has a
     /// name. After any other error, nothing was written.
-    pub async fn carry_out(&self) -> Result<Written, QueryError> {
+    pub async fn carry_out(&self) -> Result<WriteOutcome, QueryError> {
         self.add_types(&self.write.mutation).await?;
         let mut attempts = WriteAttempts::new(self.write.write_id.is_some());
         // The error of the last attempt that may have been carried out.

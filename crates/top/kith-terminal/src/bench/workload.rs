@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_no_request_is_told_by_number() {
+    fn a_line_that_is_no_request_is_reported_by_number() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         writeln!(file, "{{\"op\":\"connections\",\"graph\":\"v\",\"id\":1}}\n{{\"op\":\"reticulate\"}}")
             .unwrap();

@@ -117,10 +117,10 @@ impl Json {
 impl BatchReply {
     /// Returns the answer for the keys `given`, which were parsed to `keys`, of a store with these values.
     pub fn new(values: &Values<'_>, given: &[Value], keys: &BatchKeys, answer: &BatchAnswer) -> Self {
-        let name = |place: usize| key_name(keys, given, place);
+        let name = |index: usize| key_name(keys, given, index);
         let records = answer.records.iter().enumerate();
         let results: Vec<_> =
-            records.map(|(place, record)| KeyReply::new(values, name(place), record)).collect();
+            records.map(|(index, record)| KeyReply::new(values, name(index), record)).collect();
         let count = |state| results.iter().filter(|key| key.state == state).count() as u64;
         let footer = Footer {
             found: count(FOUND),
@@ -135,10 +135,10 @@ impl BatchReply {
 }
 
 /// Returns a key as answers name it: an id as a number, other keys as they were given.
-pub fn key_name(keys: &BatchKeys, given: &[Value], place: usize) -> Value {
+pub fn key_name(keys: &BatchKeys, given: &[Value], index: usize) -> Value {
     match keys {
-        BatchKeys::Ids(ids) => Value::from(ids[place]),
-        BatchKeys::Bytes(_) => given[place].clone(),
+        BatchKeys::Ids(ids) => Value::from(ids[index]),
+        BatchKeys::Bytes(_) => given[index].clone(),
     }
 }
 

@@ -99,12 +99,12 @@ impl ComputeReply {
         answer: &ComputeAnswer,
     ) -> Result<Self, Failure> {
         let computed = ComputeContext { store, query, result: Some(&answer.result) };
-        let result = |place: usize| -> Result<ComputedReply, Failure> {
-            let record = answer.answer.records.get(place).unwrap_or(Record::Unanswered);
-            ComputedReply::new(&computed, key_name(keys, given, place), record)
+        let result = |index: usize| -> Result<ComputedReply, Failure> {
+            let record = answer.answer.records.get(index).unwrap_or(Record::Unanswered);
+            ComputedReply::new(&computed, key_name(keys, given, index), record)
         };
         let results = match &answer.best {
-            Some(best) => best.iter().map(|&place| result(place as usize)).collect::<Result<_, _>>()?,
+            Some(best) => best.iter().map(|&index| result(index as usize)).collect::<Result<_, _>>()?,
             None => (0..keys.len()).map(result).collect::<Result<_, _>>()?,
         };
         Ok(Self { results, last: footer(&answer.answer) })

@@ -15,14 +15,14 @@ pub use profile::{ExplainReply, InputsReply, ProfileReply, RequestReply, RoundRe
 pub use stream::StreamFooterLine;
 
 use crate::failure::Failure;
-use kith_client::Answered;
+use kith_client::QueryAnswer;
 use kith_query::{AnswerView, WrongAnswer, line::GraphLine};
 use kith_types::ErrorCode;
 use serde::Serialize;
 
 /// One answer, as a line of `kith run`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Answer {
+pub struct GraphReply {
     /// The result.
     #[serde(flatten)]
     pub reply: AnswerView,
@@ -37,12 +37,12 @@ pub struct Answer {
     pub profile: Option<ProfileReply>,
 }
 
-impl Answer {
+impl GraphReply {
     /// Returns the answer to `question` in the form in which it is printed.
     ///
     /// # Errors
     /// Returns `internal` if the answer is of another kind than the question.
-    pub fn new(question: &GraphLine, answered: Answered) -> Result<Self, Failure> {
+    pub fn new(question: &GraphLine, answered: QueryAnswer) -> Result<Self, Failure> {
         Ok(Self {
             reply: question.operation.view(answered.answer).map_err(|error| wrong_kind(&error))?,
             complete: (!answered.complete).then_some(false),

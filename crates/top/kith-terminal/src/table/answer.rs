@@ -1,7 +1,7 @@
 //! Answers as text for people.
 
 use super::{Side, count, filled, plan, plural, screen_width, table, time, wrapped};
-use crate::reply::Answer;
+use crate::reply::GraphReply;
 use kith_live::GraphTypes;
 use kith_query::{Block, Cell, Column};
 use kith_schema::{Field, FieldType, ScalarType, Schema, text_of_time};
@@ -12,7 +12,7 @@ use std::collections::HashMap;
 const IDS_SHOWN: usize = 200;
 
 /// Whether the answer has fields of objects or associations, so that the types of the graph say which of them are times.
-pub fn has_fields(answer: &Answer) -> bool {
+pub fn has_fields(answer: &GraphReply) -> bool {
     let is_fields = |cell: &Cell| matches!(cell, Cell::Fields { .. });
     let has_fields =
         |block: &Block| matches!(block, Block::Table { rows, .. } if rows.iter().flatten().any(is_fields));
@@ -21,12 +21,12 @@ pub fn has_fields(answer: &Answer) -> bool {
 
 /// Returns the answer, followed by the missing partitions and the profile. With the types of the graph, times in fields are
 /// dates.
-pub fn render(answer: &Answer, types: Option<&GraphTypes>) -> String {
+pub fn render(answer: &GraphReply, types: Option<&GraphTypes>) -> String {
     render_for(answer, types, screen_width())
 }
 
 /// As [`render`], for a terminal of this width; for a pipe without a width.
-pub fn render_for(answer: &Answer, types: Option<&GraphTypes>, screen: Option<usize>) -> String {
+pub fn render_for(answer: &GraphReply, types: Option<&GraphTypes>, screen: Option<usize>) -> String {
     let mut text: String = answer.reply.text().iter().map(|part| block(part, types, screen)).collect();
     if !answer.is_complete() {
         let missing: Vec<String> = answer.missing_partitions.iter().map(ToString::to_string).collect();

@@ -38,7 +38,7 @@ pub fn fitted(
 }
 
 /// As [`fitted`]. Below the table, a line names the columns that were left out and says where they are.
-pub fn fitted_and_told(
+pub fn fitted_with_note(
     columns: &[(&str, Side)],
     rows: Vec<Vec<String>>,
     less_important: &[&str],
@@ -125,7 +125,7 @@ mod tests {
     fn what_does_not_fit_is_left_out_and_named_and_a_pipe_gets_all() {
         let (whole, left_out) = fitted(&COLUMNS, rows(), &["requests/s"], None);
         assert!(whole.contains("requests/s") && left_out.is_empty(), "{whole}");
-        let table = fitted_and_told(&COLUMNS, rows(), &["requests/s"], Some(32));
+        let table = fitted_with_note(&COLUMNS, rows(), &["requests/s"], Some(32));
         let lines: Vec<&str> = table.lines().collect();
         assert_eq!(lines[0], "node  serves");
         assert_eq!(lines[1], "   1  a store with a long name");

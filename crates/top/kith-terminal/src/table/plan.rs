@@ -1,7 +1,7 @@
 //! A query's plan as text for people: for each round, the keys and times of each node; and an explanation of the names in
 //! it.
 
-use super::{Side, bytes, count, fitted, fitted_and_told, micros, plural, screen_width, table, wrapped};
+use super::{Side, bytes, count, fitted, fitted_with_note, micros, plural, screen_width, table, wrapped};
 use crate::reply::{ExplainReply, InputsReply, ProfileReply, RequestReply, RoundReply};
 use kith_routing::{fan_out, policy};
 
@@ -211,7 +211,7 @@ fn requests(round: &RoundReply, total_us: u64, screen: Option<usize>) -> String 
     if left_out.is_empty() {
         return text;
     }
-    fitted_and_told(&columns, rows(BAR_CHARS_MIN), &LESS_IMPORTANT, screen)
+    fitted_with_note(&columns, rows(BAR_CHARS_MIN), &LESS_IMPORTANT, screen)
 }
 
 fn planned(round: &RoundReply) -> String {
@@ -235,9 +235,9 @@ fn outcome(request: &RequestReply) -> String {
 fn bar(request: &RequestReply, total_us: u64, chars: u64) -> String {
     let RequestReply { start_us, took_us, won, .. } = *request;
     let total = total_us.max(start_us + took_us).max(1);
-    let place = |us: u64| us * chars / total;
-    let from = place(start_us).min(chars - 1);
-    let to = place(start_us + took_us).clamp(from + 1, chars);
+    let column = |us: u64| us * chars / total;
+    let from = column(start_us).min(chars - 1);
+    let to = column(start_us + took_us).clamp(from + 1, chars);
     let part = |c: &str, from: u64, to: u64| c.repeat(usize::try_from(to - from).unwrap_or_default());
     format!("|{}{}{}|", part(".", 0, from), part(if won { "#" } else { "-" }, from, to), part(".", to, chars))
 }

@@ -11,7 +11,7 @@ use std::{
 };
 
 /// A router that does not answer within this time is shown as down.
-const ROUTER_PATIENCE: Duration = Duration::from_millis(500);
+const ROUTER_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The counters of all processes, read at about the same time.
 #[derive(Clone, Debug, Default)]
@@ -87,7 +87,7 @@ async fn ask(
         let status = client.counted(v1::StatusRequest { counters: true, own: true }).await?;
         Ok::<_, kith_client::QueryError>((client, status.counters))
     };
-    match tokio::time::timeout(ROUTER_PATIENCE, answer).await {
+    match tokio::time::timeout(ROUTER_TIMEOUT, answer).await {
         Ok(Ok((client, counters))) => (addr, Some(client), counters),
         Ok(Err(_)) | Err(_) => (addr, None, None),
     }

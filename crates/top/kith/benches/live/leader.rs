@@ -11,7 +11,7 @@ use std::time::Duration;
 const SHAPE: [&str; 6] = ["--groups", "2", "--nodes", "2", "--partitions", "24"];
 /// The number of objects that are written. Every partition holds some of them.
 const OBJECTS: u64 = 200;
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// The time until a killed node is back and leads its share of the partitions.
 const PAUSE: Duration = Duration::from_secs(6);
 
@@ -43,7 +43,7 @@ pub async fn run() {
 async fn all(site: &Site, turn: u64) -> f64 {
     let write = async |id1: u64| {
         let association = Association { kind: "likes", id1, id2: OBJECTS + turn, time: turn, data: None };
-        timed(site.add_at_last(&association, PATIENCE)).await.0
+        timed(site.add_at_last(&association, TIMEOUT)).await.0
     };
     stream::iter(0..OBJECTS)
         .map(write)

@@ -80,15 +80,15 @@ impl Site {
         started.elapsed()
     }
 
-    /// Adds an association, and repeats the write after a temporary error until `patience` is over. Returns the number of
+    /// Adds an association, and repeats the write after a temporary error until `timeout` is over. Returns the number of
     /// repeats.
-    pub async fn add_at_last(&self, association: &Association, patience: Duration) -> u32 {
+    pub async fn add_at_last(&self, association: &Association, timeout: Duration) -> u32 {
         let (write, started) = (association.write(), Instant::now());
         let mut repeats = 0;
         loop {
             match self.client.write(GRAPH, &write, &QueryOptions::default()).await {
                 Ok(_) => return repeats,
-                Err(error) if started.elapsed() < patience && is_passing(&error) => repeats += 1,
+                Err(error) if started.elapsed() < timeout && is_passing(&error) => repeats += 1,
                 Err(error) => panic!("{write:?}: {error}"),
             }
         }

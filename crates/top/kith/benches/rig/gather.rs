@@ -19,7 +19,7 @@ const VALUE_BYTES: usize = 1_024;
 const VALUES_A_SEND: usize = 256;
 
 /// Serves until standard input ends, if this process was started for that. Returns whether it was.
-pub fn serve_if_told() -> bool {
+pub fn serve_if_started_for_it() -> bool {
     let Ok(role) = std::env::var(ROLE) else { return false };
     let numbers: Vec<u64> = role.split('/').map(|text| text.parse().expect("a number")).collect();
     let [index, servers, count] = numbers[..] else { panic!("{ROLE}={role}") };

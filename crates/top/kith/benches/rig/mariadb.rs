@@ -17,7 +17,7 @@ use tokio::sync::Semaphore;
 /// The usual paths of the server, which is not on everybody's search path.
 const PROGRAMS: [&str; 3] = ["/usr/sbin/mariadbd", "/usr/local/sbin/mariadbd", "/usr/libexec/mariadbd"];
 /// The time limit of a start, which is far above what it takes.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// The view that is read.
 const VIEW: &str = "people";
 /// Connections of the client; each is a thread of the server. More are not quicker on few cores.
@@ -191,7 +191,7 @@ async fn connect(socket: &Path, database: &str) -> Conn {
     loop {
         match Conn::new(options.clone()).await {
             Ok(conn) => return conn,
-            Err(error) => assert!(started.elapsed() < PATIENCE, "connect to MariaDB: {error}"),
+            Err(error) => assert!(started.elapsed() < TIMEOUT, "connect to MariaDB: {error}"),
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }

@@ -10,7 +10,7 @@ use std::{
 };
 
 /// The time limit of a start, which is far above what it takes.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 /// The memory that the server may use: several times the size of the values.
 const MEMORY_MIB: &str = "1024";
 /// The room that a value takes in an answer beside its bytes: `VALUE key flags length`, line ends, and its share of an
@@ -186,7 +186,7 @@ fn connect(port: &str) -> TcpStream {
             connection.set_nodelay(true).expect("a socket");
             return connection;
         }
-        assert!(started.elapsed() < PATIENCE, "memcached does not answer");
+        assert!(started.elapsed() < TIMEOUT, "memcached does not answer");
         std::thread::sleep(Duration::from_millis(20));
     }
 }

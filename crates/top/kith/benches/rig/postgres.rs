@@ -39,7 +39,7 @@ const QUERIES: [(&str, &str); 3] = [
     ),
 ];
 /// The time limit of a start, which is far above what it takes.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A running server that holds the graph. It is stopped when dropped.
 pub struct Postgres {
@@ -177,7 +177,7 @@ async fn connect(socket: &Path) -> Client {
                 tokio::spawn(async move { drop(connection.await) });
                 return client;
             }
-            Err(error) => assert!(started.elapsed() < PATIENCE, "connect to PostgreSQL: {error}"),
+            Err(error) => assert!(started.elapsed() < TIMEOUT, "connect to PostgreSQL: {error}"),
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }

@@ -11,7 +11,7 @@ use std::{
 };
 
 /// The time limit of a start, which is far above what it takes.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A running server. It is stopped when dropped.
 pub struct RedisServer {
@@ -41,7 +41,7 @@ impl RedisServer {
         let mut redis = Self { server, _folder: folder, port, pid, version: String::new() };
         let started = Instant::now();
         while redis.cli(&["ping"]) != "PONG\n" {
-            assert!(started.elapsed() < PATIENCE, "redis-server does not answer");
+            assert!(started.elapsed() < TIMEOUT, "redis-server does not answer");
             std::thread::sleep(Duration::from_millis(20));
         }
         let info = redis.cli(&["info", "server"]);

@@ -29,7 +29,7 @@ const SETTLE_WAIT: Duration = Duration::from_secs(120);
 const BEHIND_WAIT: Duration = Duration::from_secs(60);
 /// The time without an answer from any router after which following ends. Meanwhile another router can take over the
 /// rebalance.
-const ROUTER_PATIENCE: Duration = Duration::from_secs(30);
+const ROUTER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Begins a change of shape. If a refusal is temporary, retries for `wait` seconds, or for a default time if `wait` is
 /// `None`.
@@ -44,7 +44,7 @@ pub async fn begin(
     let (started, mut last_reason) = (Instant::now(), String::new());
     loop {
         match ask(router, Ask::Apply(shape.clone())).await {
-            Err(error) if patience(&error, wait).is_some_and(|patience| started.elapsed() < patience) => {
+            Err(error) if timeout(&error, wait).is_some_and(|timeout| started.elapsed() < timeout) => {
                 let why = error.to_string();
                 if why != last_reason {
                     eprintln!("waiting: {why}");
@@ -58,7 +58,7 @@ pub async fn begin(
 }
 
 /// The time for which to retry after a refusal; `None` if the refusal is not temporary.
-fn patience(error: &anyhow::Error, wait: Option<u64>) -> Option<Duration> {
+fn timeout(error: &anyhow::Error, wait: Option<u64>) -> Option<Duration> {
     let Some(QueryError::Remote { code, .. }) = error.downcast_ref() else { return None };
     let default = match code {
         ErrorCode::RebalanceNotSettled => SETTLE_WAIT,
@@ -108,7 +108,7 @@ pub async fn follow(
                     return Ok(status);
                 }
             }
-            Err(error) if ROUTER_PATIENCE < heard.elapsed() || !is_passing(&error) => return Err(error),
+            Err(error) if ROUTER_TIMEOUT < heard.elapsed() || !is_passing(&error) => return Err(error),
             Err(_) => router = None,
         }
         tokio::time::sleep(LOOK_INTERVAL).await;
@@ -170,12 +170,12 @@ mod tests {
     fn what_passes_by_itself_is_waited_for_as_long_as_asked() {
         let of = |code: ErrorCode, wait| {
             let (message, help) = (String::new(), String::new());
-            patience(&QueryError::Remote { code, message, help }.into(), wait)
+            timeout(&QueryError::Remote { code, message, help }.into(), wait)
         };
         assert_eq!(of(ErrorCode::RebalanceNotSettled, None), Some(SETTLE_WAIT));
         assert_eq!(of(ErrorCode::RebalanceNotSettled, Some(0)), Some(Duration::ZERO));
         assert_eq!(of(ErrorCode::GroupBehind, None), Some(BEHIND_WAIT));
         assert_eq!(of(ErrorCode::ShapeRefused, Some(9)), None);
-        assert_eq!(patience(&anyhow::anyhow!("the router is away"), Some(9)), None);
+        assert_eq!(timeout(&anyhow::anyhow!("the router is away"), Some(9)), None);
     }
 }

@@ -49,7 +49,7 @@ pub enum StopError {
         source: io::Error,
     },
     /// The process did not end in time.
-    #[error("process {pid} was told to end and has not ended within {END_TIMEOUT:?}")]
+    #[error("process {pid} was asked to end and has not ended within {END_TIMEOUT:?}")]
     StillRunning { pid: u32 },
 }
 
@@ -197,7 +197,7 @@ mod tests {
         Command::new("sleep").arg("600").stdout(output).spawn().expect("sleep starts")
     }
 
-    fn is_told(child: &mut Child) -> bool {
+    fn was_ended(child: &mut Child) -> bool {
         let ended = child.try_wait().expect("a child").is_some();
         child.kill().expect("a child");
         child.wait().expect("a child");
@@ -213,7 +213,7 @@ mod tests {
         let other = child.id() + 1;
         assert!(matches!(stop(folder.path(), Some(other)).await, Err(StopError::NotRunning { .. })));
         assert_eq!(stop(folder.path(), Some(child.id())).await.unwrap(), child.id());
-        assert!(is_told(&mut child));
+        assert!(was_ended(&mut child));
     }
 
     #[tokio::test]
@@ -222,7 +222,7 @@ mod tests {
         let mut child = process(None);
         fs::write(folder.path().join(LOCK_FILE), format!("{}\n", child.id())).unwrap();
         assert!(matches!(stop(folder.path(), None).await, Err(StopError::NotRunning { .. })));
-        assert!(!is_told(&mut child));
+        assert!(!was_ended(&mut child));
     }
 
     #[tokio::test]
@@ -236,7 +236,7 @@ mod tests {
         held.claim(&identity).unwrap();
         fs::copy(folder.path().join("other/kith.json"), folder.path().join("kith.json")).unwrap();
         assert!(matches!(stop(folder.path(), None).await, Err(StopError::OtherOwner { .. })));
-        assert!(!is_told(&mut child));
+        assert!(!was_ended(&mut child));
     }
 
     #[tokio::test]

@@ -35,7 +35,7 @@ pub(super) fn create(parent: &Path) -> Result<(TempDir, DataDir), StartError> {
 }
 
 /// The time that the end of a run waits for fetches, which notice only at their next block that they should stop.
-const WORK_PATIENCE: Duration = Duration::from_secs(5);
+const WORK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A request from before the end may write once more while the directory is being removed, so removing is tried this often.
 const REMOVALS_MAX: u32 = 3;
@@ -44,7 +44,7 @@ const REMOVALS_MAX: u32 = 3;
 pub(super) async fn remove(folder: TempDir) {
     let mut removed = Ok(());
     for _ in 0..REMOVALS_MAX {
-        if !background::ended(WORK_PATIENCE).await {
+        if !background::ended(WORK_TIMEOUT).await {
             tracing::warn!("work in the background goes on although the cluster ends");
         }
         removed = fs::remove_dir_all(folder.path());

@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use kith_build::rows::graph::{AssociationRow, ObjectRow};
 use kith_client::{QueryError, QueryOptions, Service};
 use kith_live::{Conditions, Mutation, ObjectAnswer, Ticket, Write, WriteId};
-use kith_query::{GraphAnswer, GraphQuery, ObjectGetQuery, Operation, Served};
+use kith_query::{GraphAnswer, GraphQuery, ObjectGetQuery, Operation, ServedGraph};
 use kith_types::{ErrorClass, ErrorCode, Workflow};
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
@@ -116,7 +116,7 @@ impl Writer {
         let options = QueryOptions { deadline: Some(DEADLINE), critical: true, ..QueryOptions::default() };
         let answered = self.repeated(|| self.service.query(&self.graph, &query, &options)).await?;
         // The object may have been written a moment ago, by somebody else.
-        let found = answered.served.iter().filter_map(Served::ticket);
+        let found = answered.served.iter().filter_map(ServedGraph::ticket);
         found.for_each(|found| self.ticket.lock().merge(found));
         match answered.answer {
             GraphAnswer::Object(object) => Ok(object),

@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rate_is_told_with_its_thousands_apart() {
+    fn a_rate_is_reported_with_its_thousands_apart() {
         assert_eq!(per_second(3_000_000, Duration::from_secs(2)), "1,500,000");
     }
 

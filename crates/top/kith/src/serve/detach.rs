@@ -59,7 +59,7 @@ pub fn log_of(ready_file: &Path) -> PathBuf {
     ready_file.with_extension("log")
 }
 
-/// Starts this command again as a background process, and returns once its cluster answers. `places` formats the addresses
+/// Starts this command again as a background process, and returns once its cluster answers. `summary` formats the addresses
 /// for people.
 ///
 /// # Errors
@@ -67,7 +67,7 @@ pub fn log_of(ready_file: &Path) -> PathBuf {
 pub fn detach(
     format: Format,
     ready_file: &Path,
-    places: impl FnOnce(&ReadyDocument) -> String,
+    summary: impl FnOnce(&ReadyDocument) -> String,
 ) -> anyhow::Result<Exit> {
     private::keep_files_private();
     let log = log_of(ready_file);
@@ -83,7 +83,7 @@ pub fn detach(
             let reply = DetachReply { ready: &ready, log: &log };
             output::print(format, &reply, |_| {
                 let stop = stop_command(ready_file);
-                format!("{}  log     {}\n  stop    {stop}\n", places(&ready), log.display())
+                format!("{}  log     {}\n  stop    {stop}\n", summary(&ready), log.display())
             })?;
             Ok(Exit::Done)
         }

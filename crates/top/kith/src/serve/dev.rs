@@ -260,7 +260,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_usual_port_that_was_taken_is_told() {
+    fn a_usual_port_that_was_taken_is_reported() {
         let ready = ReadyDocument {
             router: "127.0.0.1:41000".to_owned(),
             http: format!("127.0.0.1:{PORT_HTTP}"),

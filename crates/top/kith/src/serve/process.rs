@@ -321,7 +321,8 @@ fn check_address(name: &str, addr: SocketAddr) -> Result<(), Failure> {
     if !addr.ip().is_unspecified() {
         return Ok(());
     }
-    let message = format!("{name} {addr}: other processes are told this address, so it must name a machine");
+    let message =
+        format!("{name} {addr}: other processes connect to this address, so it must name a machine");
     Err(Failure::usage(message, "give an address of this machine"))
 }
 

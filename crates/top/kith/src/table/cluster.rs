@@ -1,6 +1,6 @@
 //! The state of a cluster, as text for people.
 
-use super::{Side, bytes, count, fitted_and_told, plural, screen_width, table, wrapped};
+use super::{Side, bytes, count, fitted_with_note, plural, screen_width, table, wrapped};
 use crate::{
     cluster::{DatabaseReply, FetchRatesReply, LiveGraphReply, RouterReply, StatusReply, StoreStatusReply},
     serve::{CreateReply, PlacementFlag},
@@ -49,7 +49,7 @@ pub fn status_for(status: &StatusReply, screen: Option<usize>) -> String {
 }
 
 fn fit(columns: &[(&str, Side)], rows: impl Iterator<Item = Vec<String>>, screen: Option<usize>) -> String {
-    fitted_and_told(columns, rows.collect(), &LESS_IMPORTANT, screen)
+    fitted_with_note(columns, rows.collect(), &LESS_IMPORTANT, screen)
 }
 
 fn nodes(status: &StatusReply, screen: Option<usize>) -> String {

@@ -10,6 +10,6 @@ pub mod reshape;
 mod tests;
 
 pub use kith_terminal::table::{
-    Side, answer, bytes, compute, count, fitted_and_told, graphs, plan, plural, screen_width, stores, table,
+    Side, answer, bytes, compute, count, fitted_with_note, graphs, plan, plural, screen_width, stores, table,
     values, wrapped,
 };

@@ -142,7 +142,7 @@ impl Cluster {
         serde_json::from_str(&text).expect("the ready file is JSON")
     }
 
-    /// Its data directory, unless it was told another.
+    /// Its data directory, unless another was given.
     pub fn data(&self) -> PathBuf {
         self._folder.path().join("data")
     }

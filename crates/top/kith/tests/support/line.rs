@@ -1,4 +1,4 @@
-//! A TCP line to a server that a test can cut: nothing passes any more, in either direction, and nobody is told.
+//! A TCP line to a server that a test can cut: nothing passes any more, in either direction, and nobody hears of it.
 
 use std::{
     io::{Read, Write},

@@ -28,7 +28,7 @@ use std::{
 };
 
 /// Bound on every wait; far above what any of them takes.
-pub const PATIENCE: Duration = Duration::from_secs(90);
+pub const TIMEOUT: Duration = Duration::from_secs(90);
 
 /// Between two looks at what is waited for.
 const LOOK: Duration = Duration::from_millis(20);
@@ -38,7 +38,7 @@ pub fn wait_until(what: &str, holds: impl FnMut() -> bool) {
     wait_until_or_tell(what, holds, String::new);
 }
 
-/// As [`wait_until`]; what went on is told if it never holds.
+/// As [`wait_until`]; the panic says what went on if it never holds.
 pub fn wait_until_or_tell(what: &str, mut holds: impl FnMut() -> bool, describe: impl Fn() -> String) {
     let held = in_time().any(|()| {
         let holds = holds();
@@ -53,7 +53,7 @@ pub fn wait_until_or_tell(what: &str, mut holds: impl FnMut() -> bool, describe:
 /// Goes on for as long as one may wait: for tests that bring about themselves what they wait for.
 pub fn in_time() -> impl Iterator<Item = ()> {
     let started = Instant::now();
-    std::iter::repeat(()).take_while(move |()| started.elapsed() < PATIENCE)
+    std::iter::repeat(()).take_while(move |()| started.elapsed() < TIMEOUT)
 }
 
 /// The workspace.

@@ -121,7 +121,7 @@ pub async fn begin_compressed(
 
 /// A framed connection over TLS that has shown this token, for one operation: how its first reply comes.
 pub async fn frame(authority: &Path, addr: &str, token: &str, op: Op, body: &[u8]) -> Result<(), Status> {
-    // Who they are not told is known by the reply to the token: the connection may go no further.
+    // The reply to the token says whether the connection may go further.
     frames(authority, addr, &[token], op, body).await.into_iter().collect()
 }
 

@@ -10,7 +10,7 @@ use std::{
 };
 
 /// Of every wait for a reply; far above what any takes.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// The interpreter that has the distribution's redis-py.
 const PYTHON: &str = "/usr/bin/python3";
 
@@ -143,7 +143,7 @@ impl Redis {
     /// A connection of bytes.
     pub fn connect(&self) -> Raw {
         let stream = TcpStream::connect(&self.addr).expect("it listens");
-        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        stream.set_read_timeout(Some(TIMEOUT)).expect("a timeout");
         stream.set_nodelay(true).expect("no delay");
         Raw { reader: BufReader::new(stream) }
     }

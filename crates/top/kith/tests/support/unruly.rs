@@ -35,7 +35,7 @@ pub enum Manner {
     Fails,
 }
 
-/// Stands in front of a node, and does as it is told.
+/// Stands in front of a node, and does what the test asks.
 pub struct UnrulyProxy {
     /// Where it listens.
     pub addr: String,
@@ -61,7 +61,7 @@ impl UnrulyProxy {
         Self { addr, manner, accepting: accepting.abort_handle() }
     }
 
-    /// From now on it does as it is told.
+    /// From now on it does what the test asks.
     pub fn turn(&self, manner: Manner) {
         self.manner.send_replace(manner);
         if manner == Manner::Dead {

@@ -57,7 +57,7 @@ fn the_json_of_a_benchmark_keeps_its_fields() {
     matches_golden(&report, "bench-graph.json");
 }
 
-/// A busy machine may leave a limit in doubt: that is told, and nothing is written.
+/// A busy machine may leave a limit in doubt: that is reported, and nothing is written.
 #[test]
 fn a_calibration_is_written_if_it_is_to_be_trusted_and_else_says_why_not() {
     let cluster = Cluster::start(&["--groups", "1", "--nodes", "1"]);
@@ -128,7 +128,7 @@ fn reads_of_a_store_are_counted_timed_and_drawn() {
 }
 
 #[test]
-fn keys_that_are_not_there_are_wrong_only_if_told_and_equal_seeds_ask_the_same() {
+fn keys_that_are_not_there_are_wrong_only_if_a_flag_says_so_and_equal_seeds_ask_the_same() {
     let cluster = Cluster::start(&["--groups", "1", "--nodes", "1"]);
     let folder = tempfile::tempdir().expect("a temporary folder");
     values::create(&cluster, "words", KeyType::String, ValueType::Text);

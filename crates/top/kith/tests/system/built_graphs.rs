@@ -1,4 +1,4 @@
-//! Graphs that a program built by the library, into a folder or a bucket, and that a cluster is then told to load.
+//! Graphs that a program built by the library, into a folder or a bucket, and that a cluster then loads.
 
 use crate::{s3, support};
 use kith_build::{GraphBuilder, GraphOptions};

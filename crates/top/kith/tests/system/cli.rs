@@ -167,7 +167,7 @@ fn wrong_lines_are_shown_with_their_numbers() {
 }
 
 #[test]
-fn a_flag_that_is_no_number_is_told_with_what_was_expected() {
+fn a_flag_that_is_no_number_is_reported_with_what_was_expected() {
     let folder = tempfile::tempdir().unwrap();
     for (arguments, expected) in [
         (

@@ -188,7 +188,7 @@ fn a_client_chooses_controllers_of_its_own_session_alone() {
 }
 
 #[test]
-fn a_caller_limits_groups_by_kind_of_round_and_is_told_when_there_are_fewer() {
+fn a_caller_limits_groups_by_kind_of_round_and_learns_when_there_are_fewer() {
     let cluster = village("");
     let limits =
         ["sync-union=2", "max,single-key=1", "groups=99"].map(|limit| network(&json!({"fan_out": limit})));

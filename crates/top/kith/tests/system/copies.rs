@@ -55,7 +55,7 @@ fn version_in(objects: &Path, store: &str) -> PathBuf {
 struct Fault<'a> {
     what: &'a str,
     how: &'a dyn Fn(),
-    /// The state that is told then.
+    /// The state that is reported then.
     state: &'a str,
     /// The object that is named.
     file: Option<&'a str>,
@@ -69,7 +69,7 @@ impl<'a> Fault<'a> {
     }
 }
 
-/// A whole copy is told to be whole, with all its objects; only a deep look reads their bytes.
+/// A whole copy is reported as whole, with all its objects; only a deep look reads their bytes.
 fn assert_whole(cluster: &Cluster, packs: &[PathBuf]) {
     for depth in [QUICK, DEEP] {
         let (report, code) = verify(cluster, "words", depth);
@@ -82,7 +82,7 @@ fn assert_whole(cluster: &Cluster, packs: &[PathBuf]) {
     }
 }
 
-/// A broken copy is told to be broken.
+/// A broken copy is reported as broken.
 fn assert_found(cluster: &Cluster, &Fault { what, state, file, quick, .. }: &Fault<'_>, flipped: u64) {
     let (report, code) = verify(cluster, "words", QUICK);
     assert_eq!(code, Some(if quick { 3 } else { 0 }), "{what}: {report}");

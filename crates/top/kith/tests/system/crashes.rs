@@ -61,7 +61,7 @@ fn points(of: impl Fn(Killed) -> bool) -> Vec<FailPoint> {
     points
 }
 
-/// A cluster whose processes end where they are told to, and are started again.
+/// A cluster whose processes end at the fail points that are armed, and are started again.
 struct World {
     cluster: Cluster,
     folder: tempfile::TempDir,
@@ -224,7 +224,7 @@ fn a_router_that_dies_in_a_swap_or_rollback_leaves_one_version() {
             world.arm(point);
             let command = [&["store"], change].concat();
             let first = world.cluster.ready()["router"].as_str().expect("an address").to_owned();
-            // Told of one router only: whether another is asked again is not what is looked at.
+            // It knows one router only: whether another is asked again is not what is tested.
             let output = kith(&[&command[..], &["--router", &first]].concat()).output().expect("kith runs");
             assert!(!output.status.success(), "its router dies");
             world.recover(point);

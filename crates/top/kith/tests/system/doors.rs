@@ -36,7 +36,7 @@ const SUBJECTS: &[(&str, &str, &str)] = &[
     ("eve", "eve-token", "read = [\"secrets\"]"),
 ];
 /// Far above what any answer takes.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Three nodes and a router as processes, with a graph and three stores; a node and a router of this process that have the door.
 struct Started<'c> {
@@ -152,7 +152,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Talk<S> {
         self.0.write_all(format!("{line}\n").as_bytes()).await.expect("it takes a line");
         self.0.flush().await.expect("it takes a line");
         let mut reply = String::new();
-        let read = timeout(PATIENCE, self.0.read_line(&mut reply)).await.expect("it answers in time");
+        let read = timeout(TIMEOUT, self.0.read_line(&mut reply)).await.expect("it answers in time");
         read.expect("a line");
         reply.trim_end().to_owned()
     }
@@ -227,13 +227,13 @@ async fn rights(started: &Started<'_>) {
         assert!(stranger.say("get pages 7").await.starts_with("error unauthenticated: "));
     }
     let mut rest = String::new();
-    let end = timeout(PATIENCE, stranger.0.read_to_string(&mut rest)).await.expect("it is closed");
+    let end = timeout(TIMEOUT, stranger.0.read_to_string(&mut rest)).await.expect("it is closed");
     assert_eq!((end.expect("in order"), rest.as_str()), (0, ""));
 
     let mut clear = TcpStream::connect(started.router.doors.addresses[0]).await.expect("it listens");
     clear.write_all(b"get pages 7\n").await.expect("it reads");
     let mut reply = String::new();
-    clear.read_to_string(&mut reply).await.expect("it is told");
+    clear.read_to_string(&mut reply).await.expect("an error comes");
     assert_eq!(reply, "error tls_required\n");
 }
 

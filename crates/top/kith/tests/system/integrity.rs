@@ -244,7 +244,7 @@ fn files(cluster: &Cluster) -> (u64, u64) {
 }
 
 #[test]
-fn a_node_whose_values_do_not_hold_is_told_and_repairs_them() {
+fn a_node_whose_values_do_not_hold_hears_of_it_and_repairs_them() {
     let mut cluster = started();
     let runtime = Runtime::new().expect("a runtime");
     let (session, _flipper, _topology) = runtime.block_on(session(&cluster));
@@ -255,7 +255,7 @@ fn a_node_whose_values_do_not_hold_is_told_and_repairs_them() {
         let (before, _) = files(&cluster);
         damage(&cluster, 0);
         // Nothing else looks: the scrubber is off.
-        cluster.wait_until("the node has repaired what it was told of", |cluster| {
+        cluster.wait_until("the node has repaired what was reported to it", |cluster| {
             let answer = service.multi_get("people", &asked, &options);
             assert_right(&runtime.block_on(answer).expect("an answer").records);
             let (repaired, damaged) = files(cluster);

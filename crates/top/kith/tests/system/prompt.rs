@@ -18,7 +18,7 @@ use std::{
 use support::cluster::Cluster;
 
 /// Far longer than any answer takes.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 fn start(folder: &Path) -> Cluster {
     let cluster = Cluster::start(&["--groups", "1", "--nodes", "1"]);
@@ -74,7 +74,7 @@ impl Terminal {
     /// Waits until `text` has been shown.
     fn expect(&mut self, text: &str) {
         while !self.shown.contains(text) {
-            let more = self.output.recv_timeout(PATIENCE);
+            let more = self.output.recv_timeout(TIMEOUT);
             let more = more.unwrap_or_else(|_| panic!("{text:?} is not in {:?}", self.shown));
             self.shown.push_str(&String::from_utf8_lossy(&more));
         }

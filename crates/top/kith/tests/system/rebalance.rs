@@ -61,7 +61,7 @@ fn shape(cluster: &Cluster) -> Vec<(Option<u64>, u64, u64)> {
         .collect()
 }
 
-/// Reads without a pause until told to stop; what was wrong.
+/// Reads without a pause until the test stops them; returns what was wrong.
 struct Readers {
     ready_file: PathBuf,
     cases: Vec<Case>,

@@ -47,8 +47,8 @@ fn assert_strangers_are_hung_up_on(cluster: &SecuredCluster, redis: &Redis) {
     assert!(wary.cli_all(&["get", "pages:7"]).contains("certificate verify failed"));
 }
 
-/// In the clear: told so, and hung up on.
-fn assert_plain_clients_are_told(cluster: &SecuredCluster, redis: &Redis) {
+/// In the clear: the error says so, and the connection is closed.
+fn assert_plain_clients_learn_why(cluster: &SecuredCluster, redis: &Redis) {
     let mut plain = redis.clone();
     plain.tls = None;
     assert!(plain.cli(&["get", "pages:7"]).starts_with("ERR tls_required: this port takes TLS only"));
@@ -86,7 +86,7 @@ result = [value.decode() for value in values]
     assert_eq!(both, ["value 7 of pages\n"; 2], "each node is a whole group");
 
     assert_strangers_are_hung_up_on(&cluster, &redis);
-    assert_plain_clients_are_told(&cluster, &redis);
+    assert_plain_clients_learn_why(&cluster, &redis);
 
     // A router whose certificate has expired, and then has another.
     let late = cluster.authority.expired("late");
@@ -120,7 +120,7 @@ fn assert_passwords_open_pages(redis: &Redis) {
         ] {
             assert!(asked(forbidden).starts_with(refused), "{forbidden:?}: {}", asked(forbidden));
         }
-        // Whether a store is there is nothing that everybody is told.
+        // Not everybody may know whether a store exists.
         assert!(asked(&["get", "nowhere:7"]).starts_with("NOPERM"));
         assert_eq!(asked(&["ping"]), "PONG\n");
     }

@@ -3,7 +3,7 @@
 //! Errors of serde are texts, so the typed fault is stored in [`Sink::fault`] and taken from there.
 
 use super::items::{Entries, Items, put_text};
-use super::json_value::{ItemTaker, Taker, To, Value};
+use super::json_value::{ItemDestination, ItemTaker, Taker, Value};
 use super::{EncodeError, RecordWriter, Scalar, ValueFault};
 use crate::{FieldType, ProjectedView};
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -221,7 +221,10 @@ impl<'de> Taker<'de> for FieldTaker<'_, '_> {
         let (mut fault, mut item) = (None, 0);
         let read = loop {
             item += 1;
-            match seq.next_element_seed(Value(ItemTaker { to: To::List(&mut items), fault: &mut fault })) {
+            match seq.next_element_seed(Value(ItemTaker {
+                to: ItemDestination::List(&mut items),
+                fault: &mut fault,
+            })) {
                 Ok(Some(())) => {}
                 Ok(None) => break Ok(()),
                 Err(error) => break Err(error),
@@ -247,7 +250,7 @@ impl<'de> Taker<'de> for FieldTaker<'_, '_> {
         };
         let mut fault = None;
         while let Some(Name(name)) = map.next_key()? {
-            let to = To::Map(&name, &mut entries);
+            let to = ItemDestination::Map(&name, &mut entries);
             let read = map.next_value_seed(Value(ItemTaker { to, fault: &mut fault }));
             if let Some(fault) = fault {
                 return Err(self.sink.fail_at(self.index, Some(entries.count() + 1), fault));

@@ -73,14 +73,14 @@ impl<'de, T: Taker<'de>> Visitor<'de> for Value<T> {
 }
 
 /// The destination of an item.
-pub(super) enum To<'s, 'w> {
+pub(super) enum ItemDestination<'s, 'w> {
     List(&'s mut Items<'w>),
     Map(&'s str, &'s mut Entries),
 }
 
 /// Receives an item of a list or map.
 pub(super) struct ItemTaker<'s, 'w> {
-    pub(super) to: To<'s, 'w>,
+    pub(super) to: ItemDestination<'s, 'w>,
     /// Receives the fault, because errors of serde are texts.
     pub(super) fault: &'s mut Option<ValueFault>,
 }
@@ -90,16 +90,16 @@ impl<'de> Taker<'de> for ItemTaker<'_, '_> {
 
     fn scalar<E: Error>(self, value: Scalar<'_>) -> Result<(), E> {
         let pushed = match self.to {
-            To::List(items) => items.push(value),
-            To::Map(key, entries) => entries.push(key, value),
+            ItemDestination::List(items) => items.push(value),
+            ItemDestination::Map(key, entries) => entries.push(key, value),
         };
         pushed.map_err(|fault| refuse(self.fault, fault))
     }
 
     fn text<E: Error>(self, text: &str) -> Result<(), E> {
         let pushed = match self.to {
-            To::List(items) => items.push_json_text(text),
-            To::Map(key, entries) => entries.push_json_text(key, text),
+            ItemDestination::List(items) => items.push_json_text(text),
+            ItemDestination::Map(key, entries) => entries.push_json_text(key, text),
         };
         pushed.map_err(|fault| refuse(self.fault, fault))
     }

@@ -84,8 +84,8 @@ pub fn begun(buffer: &[u8]) -> Option<FrameStart> {
     let (mut head, came) = buffer.split_at_checked(HEADER_BYTES)?;
     let body_bytes = (head.get_u32_le() as usize).checked_sub(FIXED_BYTES)?;
     let header = Header::take(&mut head);
-    let is_told = came.len() < body_bytes && body_bytes <= MESSAGE_BYTES_MAX;
-    (is_told && !header.flags.has(Flags::TRACE)).then_some(FrameStart { header, body_bytes })
+    let is_incomplete = came.len() < body_bytes && body_bytes <= MESSAGE_BYTES_MAX;
+    (is_incomplete && !header.flags.has(Flags::TRACE)).then_some(FrameStart { header, body_bytes })
 }
 
 /// The first item in a receive buffer.

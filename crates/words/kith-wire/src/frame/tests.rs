@@ -126,7 +126,7 @@ fn a_body_is_never_longer_than_allowed() {
 }
 
 #[test]
-fn prefaces_of_others_are_told_apart() {
+fn prefaces_of_others_are_distinguished() {
     assert_eq!(Preface::decode(Preface::OWN.encode()), Ok(Preface::OWN));
     assert_eq!(Preface::decode(*b"PRI * HT"), Err(PrefaceError::Foreign));
     assert_eq!(Preface::decode(*b"KITHFR\0\0"), Err(PrefaceError::Version));
@@ -161,8 +161,8 @@ proptest! {
                 let Some(frame) = decode(&mut buffer).unwrap() else {
                     // `begun` reports the frame as soon as its header has arrived.
                     let (header, body) = frames.get(came.len()).cloned().unwrap_or((Header::of_connection(), vec![]));
-                    let is_told = HEADER_BYTES <= buffer.len() && header.trace.is_none();
-                    let expected = is_told.then_some(FrameStart { header, body_bytes: body.len() });
+                    let is_incomplete = HEADER_BYTES <= buffer.len() && header.trace.is_none();
+                    let expected = is_incomplete.then_some(FrameStart { header, body_bytes: body.len() });
                     prop_assert_eq!(begun, expected);
                     break;
                 };

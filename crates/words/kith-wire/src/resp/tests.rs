@@ -56,7 +56,7 @@ fn commands_are_arrays_or_lines_of_words() {
 }
 
 #[test]
-fn what_is_no_command_is_told_in_the_words_of_redis() {
+fn what_is_no_command_is_reported_in_the_words_of_redis() {
     for (bytes, expected) in [
         (&b"*x\r\n"[..], "invalid multibulk length"),
         (b"*1048577\r\n", "invalid multibulk length"),

@@ -10,7 +10,7 @@ use kith_types::{LogPoint, PartitionId, Term, Timestamp};
 use std::time::Duration;
 
 /// The time that a sender waits for the answer to a delivery before it reports a failure to the leader.
-const DELIVERY_PATIENCE: Duration = Duration::from_secs(1);
+const DELIVERY_TIMEOUT: Duration = Duration::from_secs(1);
 /// The time for which a node collects partitions whose leader stepped down before it asks for new terms.
 const RENEWAL_DELAY: Duration = Duration::from_millis(20);
 /// The time that a node waits before it asks the metadata store again.
@@ -203,14 +203,14 @@ impl World {
             });
         }
         let Some(delay) = self.hop() else {
-            self.sleep(DELIVERY_PATIENCE).await;
+            self.sleep(DELIVERY_TIMEOUT).await;
             return None;
         };
         let (giver, answer) = promise(&self.wakes);
         self.after(delay, move |world| {
             world.arrive(target, move |world, me| world.delivery_arrives(me, delivery, Some(giver)));
         });
-        let answer = self.within(DELIVERY_PATIENCE, answer).await??;
+        let answer = self.within(DELIVERY_TIMEOUT, answer).await??;
         self.back().await?;
         Some(answer)
     }

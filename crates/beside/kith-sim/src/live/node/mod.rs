@@ -13,7 +13,7 @@ use super::metadata::SeenLeaders;
 use super::promise::Giver;
 use super::{Rules, executor::TaskId};
 use kith_cache::live::LiveCaches;
-use kith_live::{DeliveryError, Duties, Event, GraphTypes, Leader, Now, WriteAnswer, WriteError};
+use kith_live::{ClockReading, DeliveryError, Duties, Event, GraphTypes, Leader, WriteAnswer, WriteError};
 use kith_routing::RoutingTable;
 use kith_types::{LogPoint, NodeId, PartitionCount, PartitionId, Timestamp};
 use rand::RngExt;
@@ -129,9 +129,9 @@ impl Node {
         Timestamp(now.since(self.started).mul_f64(self.clock_rate))
     }
 
-    fn time(&self, now: Timestamp) -> Now {
+    fn time(&self, now: Timestamp) -> ClockReading {
         let since_start = self.local(now);
-        Now { since_start, since_1970: since_start.0.as_millis() as u64 }
+        ClockReading { since_start, since_1970: since_start.0.as_millis() as u64 }
     }
 
     /// Returns the time at which the node's clock shows `local`, rounded up.

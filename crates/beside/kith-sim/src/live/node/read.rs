@@ -4,7 +4,7 @@ use super::Me;
 use super::follow::ReadError;
 use crate::live::promise::{Giver, promise};
 use crate::live::{Shared, World};
-use kith_cache::live::{DatedAnswer, FilledRows, MissDecision, Query, Reading, ReadingStep};
+use kith_cache::live::{DatedAnswer, FilledRows, LiveRead, LiveReadStep, MissDecision, Query};
 use kith_cache::{AfterFailure, Failure, FlightId};
 use kith_live::RowQuery;
 use kith_types::{LogPoint, PartitionId, Timestamp};
@@ -42,21 +42,21 @@ impl World {
             true => Some(self.end_of(partition).await?),
             false => None,
         };
-        let mut reading = Reading::new(asked.query.clone(), asked.ticket, verified);
+        let mut reading = LiveRead::new(asked.query.clone(), asked.ticket, verified);
         loop {
             let step = self.with_cache(me, partition, |cache, now| reading.next(cache, now));
             match step {
-                ReadingStep::Answer(answered) => {
+                LiveReadStep::Answer(answered) => {
                     let rate = self.nodes[me.index].borrow().clock_rate;
                     let now = self.now();
                     self.truth.borrow_mut().check_read(asked, &answered, now, rate);
                     return Ok(answered);
                 }
-                ReadingStep::CatchUp(point) => self.catch_up(me, partition, point).await?,
-                ReadingStep::Find(search) => self.look_for(me, partition, search).await?,
-                ReadingStep::Freshen => self.freshen(me, vec![partition]).await?,
-                ReadingStep::Fetch(rows) => reading.filled(self.bring(me, partition, rows).await?),
-                ReadingStep::GiveUp => return Err(ReadError::Behind),
+                LiveReadStep::CatchUp(point) => self.catch_up(me, partition, point).await?,
+                LiveReadStep::Find(search) => self.look_for(me, partition, search).await?,
+                LiveReadStep::Freshen => self.freshen(me, vec![partition]).await?,
+                LiveReadStep::Fetch(rows) => reading.filled(self.bring(me, partition, rows).await?),
+                LiveReadStep::GiveUp => return Err(ReadError::Behind),
             }
         }
     }

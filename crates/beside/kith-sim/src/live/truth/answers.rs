@@ -3,7 +3,7 @@
 use super::Truth;
 use crate::live::database::Database;
 use crate::live::node::ReadRequest;
-use kith_cache::live::{Answer, DatedAnswer, Query, Start};
+use kith_cache::live::{DatedAnswer, Query, RowsAnswer, Start};
 use kith_live::testing::Tables;
 use kith_types::{LogPoint, PartitionId, Timestamp};
 use std::time::Duration;
@@ -87,16 +87,16 @@ impl Truth {
     }
 }
 
-fn answer_of(tables: &Tables, query: &Query) -> Answer {
+fn answer_of(tables: &Tables, query: &Query) -> RowsAnswer {
     match query {
         Query::Objects(ids) => {
-            Answer::Objects(ids.iter().map(|id| tables.objects.get(id).cloned()).collect())
+            RowsAnswer::Objects(ids.iter().map(|id| tables.objects.get(id).cloned()).collect())
         }
-        Query::Count(list) => Answer::Count(tables.list(*list).len() as u64),
+        Query::Count(list) => RowsAnswer::Count(tables.list(*list).len() as u64),
         Query::Get { list, ids, high, low } => {
             let mut found = tables.list(*list);
             found.retain(|item| ids.contains(&item.id2) && (*low..=*high).contains(&item.time));
-            Answer::Associations(found)
+            RowsAnswer::Associations(found)
         }
         Query::Range { list, start, limit } => {
             let found = tables.list(*list);
@@ -104,13 +104,13 @@ fn answer_of(tables: &Tables, query: &Query) -> Answer {
                 Start::Index(index) => *index as usize,
                 Start::After(position) => found.partition_point(|item| item.place() <= *position),
             };
-            Answer::Associations(found.into_iter().skip(first).take(*limit as usize).collect())
+            RowsAnswer::Associations(found.into_iter().skip(first).take(*limit as usize).collect())
         }
         Query::TimeRange { list, high, low, limit } => {
             let mut found = tables.list(*list);
             found.retain(|item| (*low..=*high).contains(&item.time));
             found.truncate(*limit as usize);
-            Answer::Associations(found)
+            RowsAnswer::Associations(found)
         }
     }
 }

@@ -150,7 +150,7 @@ impl Truth {
 
     /// Checks, at the end of a run, that failed writes had no effect, and that acknowledged writes had one, at least in a
     /// lost history. Repeats the checks of [`Truth::check_settled`].
-    pub(in crate::live) fn check_told(&mut self, database: &Database) {
+    pub(in crate::live) fn check_answers(&mut self, database: &Database) {
         let mut faults = Vec::new();
         for (number, operation) in self.operations.iter().enumerate() {
             match (operation.reported, &operation.executed) {

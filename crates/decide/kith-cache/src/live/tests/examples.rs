@@ -1,7 +1,7 @@
 //! Tests which queries each kind of entry answers, and which rows are read for the others (TAO §4.2).
 
 use super::truth::{Op, P, Truth, cache, list, open, options, point};
-use crate::live::query::{Answer, Memory, Need, Query, Readiness, Reply, Start};
+use crate::live::query::{CacheReply, Memory, Need, Query, Readiness, RowsAnswer, Start};
 use crate::live::{LiveCaches, MissDecision, Progress};
 use kith_live::{Association, Change, Data, Effect, ListPlace, RowAnswer, RowQuery};
 use kith_types::{PartitionId, Timestamp};
@@ -32,7 +32,7 @@ impl Example {
         self.read(&prefix(limit));
     }
 
-    fn ask(&mut self, query: &Query) -> Reply {
+    fn ask(&mut self, query: &Query) -> CacheReply {
         let need = Need { memory: Memory::Verified, ..Need::default() };
         cache(&mut self.caches).ask(query, need, NOW)
     }
@@ -40,10 +40,10 @@ impl Example {
     /// Asserts that the cache answers from memory, and correctly. Returns the ids in the answer.
     fn ids(&mut self, query: &Query) -> Vec<u64> {
         match self.ask(query) {
-            Reply::Answer(answered) => {
+            CacheReply::Answer(answered) => {
                 assert_eq!(answered.answer, self.truth.state(answered.until).answer(query));
                 match answered.answer {
-                    Answer::Associations(items) => items.iter().map(|item| item.id2).collect(),
+                    RowsAnswer::Associations(items) => items.iter().map(|item| item.id2).collect(),
                     other => panic!("{other:?}"),
                 }
             }
@@ -53,7 +53,7 @@ impl Example {
 
     fn missing(&mut self, query: &Query) -> Vec<RowQuery> {
         match self.ask(query) {
-            Reply::Missing(rows) => rows,
+            CacheReply::Missing(rows) => rows,
             other => panic!("{query:?}: {other:?}"),
         }
     }
@@ -128,8 +128,8 @@ fn a_whole_list_answers_everything() {
     assert_eq!(example.ids(&range(50, 50)), NONE);
     assert_eq!(example.ids(&times(0, 25, 50)), [2, 1]);
     assert_eq!(example.ids(&get(&[1, 77], 0, u64::MAX)), [1]);
-    let Reply::Answer(answered) = example.ask(&Query::Count(list(1))) else { panic!("it is known") };
-    assert_eq!(answered.answer, Answer::Count(9));
+    let CacheReply::Answer(answered) = example.ask(&Query::Count(list(1))) else { panic!("it is known") };
+    assert_eq!(answered.answer, RowsAnswer::Count(9));
 }
 
 #[test]
@@ -172,8 +172,8 @@ fn a_prefix_grows_until_it_is_too_long_to_keep() {
     let filled = [cache(&mut example.caches).fill(end, &row, &answer).unwrap()];
     let need = Need { memory: Memory::Verified, filled: &filled, ..Need::default() };
     let reply = cache(&mut example.caches).ask(&range(8_500, 10), need, NOW);
-    assert!(matches!(reply, Reply::Answer(_)), "it was read, though it was not kept");
-    assert!(matches!(example.ask(&range(8_500, 10)), Reply::Missing(_)));
+    assert!(matches!(reply, CacheReply::Answer(_)), "it was read, though it was not kept");
+    assert!(matches!(example.ask(&range(8_500, 10)), CacheReply::Missing(_)));
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn a_page_by_index_that_a_change_has_moved_is_read_again() {
     let (at, now) = (example.truth.end, example.truth.read(example.truth.end, &row));
     let filled = [cache(&mut example.caches).fill(at, &row, &now).expect("it is current")];
     let need = Need { memory: Memory::Verified, filled: &filled, ..Need::default() };
-    let Reply::Answer(answered) = cache(&mut example.caches).ask(&range(8_990, 10), need, NOW) else {
+    let CacheReply::Answer(answered) = cache(&mut example.caches).ask(&range(8_990, 10), need, NOW) else {
         panic!("it was read")
     };
     assert_eq!(answered.answer, example.truth.state(answered.until).answer(&range(8_990, 10)));
@@ -228,7 +228,7 @@ fn an_entry_that_is_ahead_stays_when_older_rows_arrive() {
     example.truth.write(Op::Object(1));
     example.read(&row);
     assert!(cache(&mut example.caches).fill(late.0, &row, &late.1).is_some(), "they are valid, too");
-    let Reply::Answer(answered) = example.ask(&Query::Objects(vec![1])) else { panic!("it is known") };
+    let CacheReply::Answer(answered) = example.ask(&Query::Objects(vec![1])) else { panic!("it is known") };
     assert_eq!(answered.until, example.truth.end);
 }
 
@@ -240,7 +240,7 @@ fn rows_that_have_not_reached_the_required_place_are_not_used() {
     let filled = [cache(&mut example.caches).fill(example.truth.end, &row, &answer).unwrap()];
     let need = Need { after: point(1, 1), memory: Memory::Bypass, filled: &filled };
     let reply = cache(&mut example.caches).ask(&Query::Objects(vec![1]), need, NOW);
-    assert_eq!(reply, Reply::Missing(vec![row]));
+    assert_eq!(reply, CacheReply::Missing(vec![row]));
 }
 
 #[test]
@@ -255,12 +255,12 @@ fn changes_keep_prefixes_lengths_and_proofs_up_to_date() {
     }
     assert_eq!(example.ids(&range(0, 3)), [7, 77, 6]);
     assert_eq!(example.ids(&get(&[77], 0, u64::MAX)), [77]);
-    let Reply::Answer(answered) = example.ask(&Query::Count(list(1))) else { panic!("it is known") };
-    assert_eq!((answered.answer, answered.until), (Answer::Count(9), example.truth.end));
+    let CacheReply::Answer(answered) = example.ask(&Query::Count(list(1))) else { panic!("it is known") };
+    assert_eq!((answered.answer, answered.until), (RowsAnswer::Count(9), example.truth.end));
 }
 
 #[test]
-fn changes_that_do_not_follow_are_told() {
+fn changes_that_do_not_follow_are_reported() {
     let mut example = Example::new(0);
     let mut apply = |at| cache(&mut example.caches).apply(at, &Change::default(), NOW);
     assert_eq!(apply(point(1, 2)), Progress::Gap { after: point(1, 0) });
@@ -292,7 +292,7 @@ fn a_change_that_contradicts_an_entry_drops_it() {
     let now = Association { id2: 5, time: 5, stamp: point(1, 1), data: Data::default() };
     let change = Change { effects: vec![Effect::Association { list: list(1), now, was: None, count: 7 }] };
     assert_eq!(cache(&mut example.caches).apply(point(1, 1), &change, NOW), Progress::Applied);
-    assert!(matches!(example.ask(&range(0, 2)), Reply::Missing(_)));
+    assert!(matches!(example.ask(&range(0, 2)), CacheReply::Missing(_)));
 }
 
 #[test]
@@ -308,13 +308,13 @@ fn emptying_is_one_step_and_leaves_other_partitions_alone() {
     assert_eq!(example.missing(&Query::Objects(vec![499])), [RowQuery::Object(499)]);
     let need = Need { memory: Memory::Verified, ..Need::default() };
     let mut other = example.caches.partition(PartitionId(8)).unwrap();
-    assert!(matches!(other.ask(&Query::Objects(vec![1]), need, NOW), Reply::Answer(_)));
+    assert!(matches!(other.ask(&Query::Objects(vec![1]), need, NOW), CacheReply::Answer(_)));
     let end = example.truth.write(Op::Object(3));
     let change = example.truth.log.last().unwrap().1.clone();
     assert_eq!(cache(&mut example.caches).apply(end, &change, NOW), Progress::Applied);
     assert_eq!(example.caches.counters().entries, 500, "a change finds one of them");
     example.read(&RowQuery::Object(499));
-    assert!(matches!(example.ask(&Query::Objects(vec![499])), Reply::Answer(_)));
+    assert!(matches!(example.ask(&Query::Objects(vec![499])), CacheReply::Answer(_)));
 }
 
 #[test]
@@ -338,13 +338,13 @@ fn a_read_with_a_ticket_waits_until_its_place_is_applied_unless_its_rows_have_re
     example.read_prefix(64);
     let need = |after| Need { after, ..Need::default() };
     let ask = |example: &mut Example, after| cache(&mut example.caches).ask(&range(0, 9), need(after), NOW);
-    assert!(matches!(ask(&mut example, point(1, 0)), Reply::Answer(_)));
-    assert_eq!(ask(&mut example, point(1, 1)), Reply::Wait);
+    assert!(matches!(ask(&mut example, point(1, 0)), CacheReply::Answer(_)));
+    assert_eq!(ask(&mut example, point(1, 1)), CacheReply::Wait);
     let end = example.truth.write(Op::Put(list(1), 7, 7));
     example.read_prefix(64);
-    let Reply::Answer(answered) = ask(&mut example, end) else { panic!("the rows have reached it") };
+    let CacheReply::Answer(answered) = ask(&mut example, end) else { panic!("the rows have reached it") };
     assert_eq!((answered.from, answered.until), (end, end));
-    assert_eq!(ask(&mut example, point(2, 1)), Reply::Wait, "a later term at the same position");
+    assert_eq!(ask(&mut example, point(2, 1)), CacheReply::Wait, "a later term at the same position");
     assert_eq!(cache(&mut example.caches).begin_term(point(2, 1)), Progress::Gap { after: point(1, 0) });
 }
 
@@ -359,7 +359,10 @@ fn an_entry_that_is_too_heavy_is_shortened_or_not_kept() {
     let answer = truth.read(truth.end, &prefix(256));
     assert!(cache(&mut caches).fill(truth.end, &prefix(256), &answer).is_some());
     let need = Need { memory: Memory::Verified, ..Need::default() };
-    assert!(matches!(cache(&mut caches).ask(&range(0, 10), need, NOW), Reply::Answer(_)), "its newest part");
-    assert!(matches!(cache(&mut caches).ask(&range(0, 199), need, NOW), Reply::Missing(_)));
+    assert!(
+        matches!(cache(&mut caches).ask(&range(0, 10), need, NOW), CacheReply::Answer(_)),
+        "its newest part"
+    );
+    assert!(matches!(cache(&mut caches).ask(&range(0, 199), need, NOW), CacheReply::Missing(_)));
     assert!(caches.counters().bytes < 8 << 10);
 }

@@ -2,7 +2,7 @@
 //! §4.4).
 
 use super::truth::{Op, Truth, cache, list, open, options, point};
-use crate::live::query::{Answer, Memory, Need, Query, Reply};
+use crate::live::query::{CacheReply, Memory, Need, Query, RowsAnswer};
 use crate::live::{LiveCacheOptions, LiveCaches, MissDecision};
 use crate::{AfterFailure, Failure, FlightId};
 use kith_live::{RowAnswer, RowQuery};
@@ -30,7 +30,9 @@ fn a_thousand_misses_of_one_key_cause_one_read() {
     let need = Need { memory: Memory::Verified, ..Need::default() };
     let (mut reads, mut flights) = (0, vec![]);
     for waiter in 0..1_000 {
-        let Reply::Missing(rows) = cache(&mut caches).ask(&query, need, NOW) else { panic!("it is empty") };
+        let CacheReply::Missing(rows) = cache(&mut caches).ask(&query, need, NOW) else {
+            panic!("it is empty")
+        };
         match cache(&mut caches).begin(&rows[0]) {
             MissDecision::Fetch(flight) => {
                 reads += 1;
@@ -46,8 +48,10 @@ fn a_thousand_misses_of_one_key_cause_one_read() {
     assert_eq!(landed.waiters.len(), 999);
     let filled = [landed.filled.unwrap()];
     let need = Need { memory: Memory::Bypass, filled: &filled, ..Need::default() };
-    let Reply::Answer(answered) = cache(&mut caches).ask(&query, need, NOW) else { panic!("it was read") };
-    assert_eq!(answered.answer, Answer::Count(3));
+    let CacheReply::Answer(answered) = cache(&mut caches).ask(&query, need, NOW) else {
+        panic!("it was read")
+    };
+    assert_eq!(answered.answer, RowsAnswer::Count(3));
     assert_eq!(cache(&mut caches).join(flights[0], 7), Err(7), "the flight is over");
 }
 
@@ -102,10 +106,10 @@ fn a_list_that_changes_all_the_time_is_filled() {
     for memory in [Memory::Verified, Memory::Bypass] {
         let filled = if memory == Memory::Bypass { &filled[..] } else { &[] };
         let need = Need { memory, filled, ..Need::default() };
-        let Reply::Answer(answered) = cache(&mut caches).ask(&Query::Count(list(1)), need, NOW) else {
+        let CacheReply::Answer(answered) = cache(&mut caches).ask(&Query::Count(list(1)), need, NOW) else {
             panic!("it was filled")
         };
-        assert_eq!((answered.answer, answered.until), (Answer::Count(4), truth.end));
+        assert_eq!((answered.answer, answered.until), (RowsAnswer::Count(4), truth.end));
     }
 }
 

@@ -1,8 +1,8 @@
 //! Tests that a read that makes progress finishes, however many rows it needs, and that others stop.
 
 use super::truth::{Truth, cache, list, open, options, point};
-use crate::live::query::{Answer, Query, Start};
-use crate::live::reading::{Reading, ReadingStep};
+use crate::live::query::{Query, RowsAnswer, Start};
+use crate::live::reading::{LiveRead, LiveReadStep};
 use crate::live::{LiveCaches, MissDecision};
 use kith_live::RowQuery;
 use kith_types::{LogPoint, Timestamp};
@@ -16,12 +16,12 @@ fn a_read_of_many_rows_that_are_not_kept_finishes() {
     let mut caches: LiveCaches<u32> = LiveCaches::new(options(4_000));
     open(&mut caches, truth.end, None);
     let query = Query::Objects((0..30_000).collect());
-    let mut reading = Reading::new(query, LogPoint::default(), Some(truth.end));
+    let mut reading = LiveRead::new(query, LogPoint::default(), Some(truth.end));
     let mut fetches = 0;
     let answered = loop {
         match reading.next(&mut cache(&mut caches), NOW) {
-            ReadingStep::Answer(answered) => break answered,
-            ReadingStep::Fetch(rows) => {
+            LiveReadStep::Answer(answered) => break answered,
+            LiveReadStep::Fetch(rows) => {
                 fetches += 1;
                 let fill = |row: &RowQuery| {
                     cache(&mut caches).fill(truth.end, row, &truth.read(truth.end, row)).unwrap()
@@ -32,7 +32,7 @@ fn a_read_of_many_rows_that_are_not_kept_finishes() {
             other => panic!("{other:?}"),
         }
     };
-    assert_eq!(answered.answer, Answer::Objects(vec![None; 30_000]));
+    assert_eq!(answered.answer, RowsAnswer::Objects(vec![None; 30_000]));
     assert!(10 < fetches && fetches < 40, "{fetches}");
 }
 
@@ -40,11 +40,11 @@ fn a_read_of_many_rows_that_are_not_kept_finishes() {
 fn a_read_whose_rows_never_arrive_gives_up() {
     let mut caches: LiveCaches<u32> = LiveCaches::new(options(1 << 20));
     open(&mut caches, point(1, 0), None);
-    let mut reading = Reading::new(Query::Objects(vec![1]), LogPoint::default(), Some(point(1, 0)));
+    let mut reading = LiveRead::new(Query::Objects(vec![1]), LogPoint::default(), Some(point(1, 0)));
     for _ in 0..100 {
         match reading.next(&mut cache(&mut caches), NOW) {
-            ReadingStep::Fetch(_) => reading.filled(Vec::new()),
-            ReadingStep::GiveUp => return,
+            LiveReadStep::Fetch(_) => reading.filled(Vec::new()),
+            LiveReadStep::GiveUp => return,
             other => panic!("{other:?}"),
         }
     }
@@ -58,10 +58,10 @@ fn a_read_that_waited_is_answered_from_the_rows_of_the_other_read() {
     open(&mut caches, truth.end, None);
     let after = Start::After(kith_live::ListPlace { time: 40, id2: 4 });
     let query = Query::Range { list: list(1), start: after, limit: 2 };
-    let of = |end| Reading::new(query.clone(), LogPoint::default(), Some(end));
+    let of = |end| LiveRead::new(query.clone(), LogPoint::default(), Some(end));
     let (mut first, mut second) = (of(truth.end), of(truth.end));
-    let ReadingStep::Fetch(rows) = first.next(&mut cache(&mut caches), NOW) else { panic!("it is empty") };
-    assert!(matches!(second.next(&mut cache(&mut caches), NOW), ReadingStep::Fetch(same) if same == rows));
+    let LiveReadStep::Fetch(rows) = first.next(&mut cache(&mut caches), NOW) else { panic!("it is empty") };
+    assert!(matches!(second.next(&mut cache(&mut caches), NOW), LiveReadStep::Fetch(same) if same == rows));
     let mut arrived = Vec::new();
     for row in &rows {
         let MissDecision::Fetch(flight) = cache(&mut caches).begin(row) else { panic!("nobody reads it") };
@@ -73,5 +73,5 @@ fn a_read_that_waited_is_answered_from_the_rows_of_the_other_read() {
     }
     cache(&mut caches).empty();
     second.filled(arrived);
-    assert!(matches!(second.next(&mut cache(&mut caches), NOW), ReadingStep::Answer(_)));
+    assert!(matches!(second.next(&mut cache(&mut caches), NOW), LiveReadStep::Answer(_)));
 }

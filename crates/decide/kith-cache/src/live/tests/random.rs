@@ -5,7 +5,7 @@
 use super::dice::Dice;
 use super::truth::{State, Truth, cache, list, open, options, parts_are_right};
 use crate::live::guards::Guard;
-use crate::live::query::{DatedAnswer, Memory, Need, Query, Reply, Start};
+use crate::live::query::{CacheReply, DatedAnswer, Memory, Need, Query, Start};
 use crate::live::{FilledRows, LiveCacheOptions, LiveCaches, MissDecision, Progress};
 use crate::{AfterFailure, CacheCounters, Failure, FlightId};
 use kith_live::{RowAnswer, RowQuery};
@@ -179,7 +179,7 @@ impl Run {
             return self.read(None, row, query);
         }
         let need = Need { memory: Memory::Bypass, ..Need::default() };
-        if let Reply::Missing(rows) = cache(&mut self.caches).ask(&query, need, self.now) {
+        if let CacheReply::Missing(rows) = cache(&mut self.caches).ask(&query, need, self.now) {
             for row in rows {
                 let row = Self::paged(row, &query);
                 self.read(None, row, query.clone());
@@ -224,8 +224,8 @@ impl Run {
         let filled = self.kept.clone();
         let need = Need { after, memory: Memory::Verified, filled: &filled };
         match cache(&mut self.caches).ask(query, need, self.now) {
-            Reply::Answer(answered) => self.check(query, &answered, after),
-            Reply::Missing(rows) => {
+            CacheReply::Answer(answered) => self.check(query, &answered, after),
+            CacheReply::Missing(rows) => {
                 for row in rows {
                     let row = Self::paged(row, query);
                     match cache(&mut self.caches).begin(&row) {
@@ -240,7 +240,7 @@ impl Run {
                 }
                 Ok(())
             }
-            Reply::Wait if cache(&mut self.caches).applied() < after => Ok(()),
+            CacheReply::Wait if cache(&mut self.caches).applied() < after => Ok(()),
             other => Err(format!("{query:?}: {other:?}")),
         }
     }
@@ -280,7 +280,7 @@ impl Run {
         let memory = if self.dice.once_in(2) { Memory::Verified } else { Memory::Bypass };
         let need = Need { after, memory, filled: &filled };
         match cache(&mut self.caches).ask(&query, need, self.now) {
-            Reply::Answer(answered) => self.check(&query, &answered, after),
+            CacheReply::Answer(answered) => self.check(&query, &answered, after),
             _ => Ok(()),
         }
     }
@@ -326,11 +326,11 @@ impl Run {
             for _ in 0..4 {
                 let need = Need { after: end, memory: Memory::Verified, filled: &filled };
                 match cache(&mut self.caches).ask(&query, need, self.now) {
-                    Reply::Answer(answered) => {
+                    CacheReply::Answer(answered) => {
                         answer = Some(answered.answer);
                         break;
                     }
-                    Reply::Missing(rows) => {
+                    CacheReply::Missing(rows) => {
                         for row in rows {
                             let rows = self.truth.read(end, &row);
                             filled.extend(cache(&mut self.caches).fill(end, &row, &rows));

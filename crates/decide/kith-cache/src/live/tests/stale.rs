@@ -3,7 +3,7 @@
 use super::dice::Dice;
 use super::truth::{Op, Truth, cache, open, options, point};
 use crate::live::guards::Guard;
-use crate::live::query::{Need, Query, Readiness, Reply};
+use crate::live::query::{CacheReply, Need, Query, Readiness};
 use crate::live::{LiveCaches, Nonce};
 use kith_live::RowQuery;
 use kith_types::{LogPoint, Timestamp};
@@ -30,16 +30,19 @@ fn a_cache_that_is_not_fresh_answers_nothing_from_memory() {
     let (mut caches, truth) = (caches(None), Truth::new());
     let (row, query) = (RowQuery::Object(1), Query::Objects(vec![1]));
     let filled = cache(&mut caches).fill(truth.end, &row, &truth.read(truth.end, &row)).unwrap();
-    assert_eq!(cache(&mut caches).ask(&query, Need::default(), at(0)), Reply::NotFresh);
+    assert_eq!(cache(&mut caches).ask(&query, Need::default(), at(0)), CacheReply::NotFresh);
     let need = Need { filled: &[filled], ..Need::default() };
-    assert!(matches!(cache(&mut caches).ask(&query, need, at(0)), Reply::Answer(_)), "what was just read");
+    assert!(
+        matches!(cache(&mut caches).ask(&query, need, at(0)), CacheReply::Answer(_)),
+        "what was just read"
+    );
     let nonce = cache(&mut caches).ask_freshness(at(0));
     cache(&mut caches).prove_freshness(nonce, truth.end, at(10));
     assert_eq!(cache(&mut caches).fresh_until(), at(STALE_MAX));
-    assert!(matches!(cache(&mut caches).ask(&query, Need::default(), at(1_999)), Reply::Answer(_)));
-    assert_eq!(cache(&mut caches).ask(&query, Need::default(), at(2_000)), Reply::NotFresh);
+    assert!(matches!(cache(&mut caches).ask(&query, Need::default(), at(1_999)), CacheReply::Answer(_)));
+    assert_eq!(cache(&mut caches).ask(&query, Need::default(), at(2_000)), CacheReply::NotFresh);
     cache(&mut caches).jump(truth.end);
-    assert_eq!(cache(&mut caches).ask(&query, Need::default(), at(20)), Reply::NotFresh, "after a jump");
+    assert_eq!(cache(&mut caches).ask(&query, Need::default(), at(20)), CacheReply::NotFresh, "after a jump");
 }
 
 /// A leader is deposed at 0, and its successor commits a change at once. A delayed message of the old leader says that

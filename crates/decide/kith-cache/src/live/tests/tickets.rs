@@ -4,7 +4,7 @@
 use super::truth::{Op, Truth, cache, open, options, point};
 use crate::live::guards::Guard;
 use crate::live::query::Query;
-use crate::live::reading::{Reading, ReadingStep};
+use crate::live::reading::{LiveRead, LiveReadStep};
 use crate::live::{FollowStep, LiveCaches, Search, TermCheck};
 use kith_live::RowQuery;
 use kith_types::{LogPoint, Timestamp};
@@ -26,12 +26,12 @@ fn freshen(caches: &mut LiveCaches<char>) {
 }
 
 /// Returns a read of the object that the write of the ticket created.
-fn reading(ticket: LogPoint) -> Reading {
-    Reading::new(Query::Objects(vec![1]), ticket, None)
+fn reading(ticket: LogPoint) -> LiveRead {
+    LiveRead::new(Query::Objects(vec![1]), ticket, None)
 }
 
-fn found(step: ReadingStep) -> Option<Search> {
-    if let ReadingStep::Find(search) = step { Some(search) } else { None }
+fn found(step: LiveReadStep) -> Option<Search> {
+    if let LiveReadStep::Find(search) = step { Some(search) } else { None }
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn a_ticket_of_an_earlier_term_is_looked_for_once() {
     let search = found(reading.next(&mut cache(&mut caches), NOW)).unwrap();
     assert_eq!(search.point(), point(1, 7));
     cache(&mut caches).found(search);
-    assert!(matches!(reading.next(&mut cache(&mut caches), NOW), ReadingStep::Fetch(_)));
+    assert!(matches!(reading.next(&mut cache(&mut caches), NOW), LiveReadStep::Fetch(_)));
     let mut shows = |ticket| cache(&mut caches).shows(ticket, point(2, 9));
     assert_eq!(shows(point(1, 6)), TermCheck::Yes, "what comes before it is in the log, too");
     assert!(matches!(shows(point(1, 8)), TermCheck::Unknown(_)));
@@ -84,7 +84,7 @@ fn a_ticket_is_looked_for_again_if_the_cache_jumps_while_rows_are_read() {
     truth.write(Op::Object(1));
     let mut caches = follower(point(1, 1), None);
     let mut reading = reading(point(1, 1));
-    assert!(matches!(reading.next(&mut cache(&mut caches), NOW), ReadingStep::Fetch(_)));
+    assert!(matches!(reading.next(&mut cache(&mut caches), NOW), LiveReadStep::Fetch(_)));
     // The database loses the object. When the rows arrive, the next leader has written something else.
     truth.restore(0);
     let end = truth.write(Op::Nothing);
@@ -102,12 +102,12 @@ fn a_ticket_is_looked_for_if_rows_come_from_a_later_history_than_the_cache_has_a
     truth.write(Op::Object(1));
     let mut caches = follower(point(1, 1), None);
     let mut reading = reading(point(1, 1));
-    assert!(matches!(reading.next(&mut cache(&mut caches), NOW), ReadingStep::Fetch(_)));
+    assert!(matches!(reading.next(&mut cache(&mut caches), NOW), LiveReadStep::Fetch(_)));
     truth.restore(0);
     let row = RowQuery::Object(1);
     let filled = cache(&mut caches).fill(truth.end, &row, &truth.read(truth.end, &row));
     reading.filled(filled.into_iter().collect());
-    assert_eq!(reading.next(&mut cache(&mut caches), NOW), ReadingStep::CatchUp(truth.end));
+    assert_eq!(reading.next(&mut cache(&mut caches), NOW), LiveReadStep::CatchUp(truth.end));
     cache(&mut caches).jump(truth.end);
     assert!(found(reading.next(&mut cache(&mut caches), NOW)).is_some());
 }
@@ -122,7 +122,7 @@ fn what_was_found_in_one_log_is_looked_for_again_in_rows_of_another_one() {
         let mut reading = reading(ticket);
         let search = found(reading.next(&mut cache(&mut caches), NOW)).unwrap();
         cache(&mut caches).found(search);
-        assert!(matches!(reading.next(&mut cache(&mut caches), NOW), ReadingStep::Fetch(_)));
+        assert!(matches!(reading.next(&mut cache(&mut caches), NOW), LiveReadStep::Fetch(_)));
         // The rows come from a database that has lost the ticket's write, and whose log the cache does not follow yet.
         truth.restore(0);
         let row = RowQuery::Object(1);
@@ -130,7 +130,7 @@ fn what_was_found_in_one_log_is_looked_for_again_in_rows_of_another_one() {
         let filled = cache(&mut caches).fill(end, &row, &truth.read(end, &row));
         reading.filled(filled.into_iter().collect());
         let step = reading.next(&mut cache(&mut caches), NOW);
-        assert_eq!(step == ReadingStep::CatchUp(end), is_right, "{step:?}");
+        assert_eq!(step == LiveReadStep::CatchUp(end), is_right, "{step:?}");
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::truth::{Op, Truth, cache, list, open, options, point};
 use crate::live::guards::Guard;
-use crate::live::query::{Memory, Need, Query, Reply};
+use crate::live::query::{CacheReply, Memory, Need, Query};
 use crate::live::{LiveCaches, Progress, Verifier};
 use kith_live::{RowAnswer, RowQuery};
 use kith_types::{LogPoint, Timestamp};
@@ -50,7 +50,9 @@ impl Trace {
         let query = Query::Objects(vec![1]);
         let need = Need { memory: Memory::Verified, ..Need::default() };
         match cache(&mut self.caches).ask(&query, need, NOW) {
-            Reply::Answer(answered) => answered.answer == self.truth.state(answered.until).answer(&query),
+            CacheReply::Answer(answered) => {
+                answered.answer == self.truth.state(answered.until).answer(&query)
+            }
             _ => true,
         }
     }
@@ -226,11 +228,11 @@ fn critical(off: Option<Guard>, after: impl Fn(&Trace) -> LogPoint) -> bool {
     let need = Need { after: after(&trace), memory: Memory::Verified, filled: &[] };
     let query = Query::Objects(vec![1]);
     match cache(&mut trace.caches).ask(&query, need, NOW) {
-        Reply::Answer(answered) => answered.answer == trace.truth.state(trace.truth.end).answer(&query),
-        Reply::Wait => {
+        CacheReply::Answer(answered) => answered.answer == trace.truth.state(trace.truth.end).answer(&query),
+        CacheReply::Wait => {
             trace.apply_to(1);
             let reply = cache(&mut trace.caches).ask(&query, need, NOW);
-            assert!(matches!(reply, Reply::Answer(_)), "{reply:?}");
+            assert!(matches!(reply, CacheReply::Answer(_)), "{reply:?}");
             true
         }
         other => panic!("{other:?}"),

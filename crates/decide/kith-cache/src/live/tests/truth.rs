@@ -1,7 +1,7 @@
 //! A simple and slow twin: a log, and the whole state after each of its changes. Tests use it as their database.
 
 use crate::live::guards::Guard;
-use crate::live::query::{Answer, Query, Start};
+use crate::live::query::{Query, RowsAnswer, Start};
 use crate::live::{LiveCacheOptions, LiveCaches, PartitionCache};
 use kith_live::{Association, Change, Data, Effect, ListKey, Object, RowAnswer, RowQuery, TypeId};
 use kith_types::{LogPoint, PartitionId};
@@ -190,24 +190,24 @@ impl State {
         self.list(list).iter().find(|item| item.id2 == id2)
     }
 
-    pub(super) fn answer(&self, query: &Query) -> Answer {
+    pub(super) fn answer(&self, query: &Query) -> RowsAnswer {
         let all = |list: &ListKey| self.list(*list).iter().cloned();
         let bounded = |low: u64, high: u64| move |item: &Association| (low..=high).contains(&item.time);
         match query {
             Query::Objects(ids) => {
-                Answer::Objects(ids.iter().map(|id| self.objects.get(id).cloned()).collect())
+                RowsAnswer::Objects(ids.iter().map(|id| self.objects.get(id).cloned()).collect())
             }
-            Query::Count(list) => Answer::Count(self.list(*list).len() as u64),
-            Query::Get { list, ids, high, low } => Answer::Associations(
+            Query::Count(list) => RowsAnswer::Count(self.list(*list).len() as u64),
+            Query::Get { list, ids, high, low } => RowsAnswer::Associations(
                 all(list).filter(bounded(*low, *high)).filter(|item| ids.contains(&item.id2)).collect(),
             ),
-            Query::TimeRange { list, high, low, limit } => {
-                Answer::Associations(all(list).filter(bounded(*low, *high)).take(*limit as usize).collect())
-            }
+            Query::TimeRange { list, high, low, limit } => RowsAnswer::Associations(
+                all(list).filter(bounded(*low, *high)).take(*limit as usize).collect(),
+            ),
             Query::Range { list, start: Start::Index(index), limit } => {
-                Answer::Associations(all(list).skip(*index as usize).take(*limit as usize).collect())
+                RowsAnswer::Associations(all(list).skip(*index as usize).take(*limit as usize).collect())
             }
-            Query::Range { list, start: Start::After(position), limit } => Answer::Associations(
+            Query::Range { list, start: Start::After(position), limit } => RowsAnswer::Associations(
                 all(list).filter(|item| *position < item.place()).take(*limit as usize).collect(),
             ),
         }
@@ -220,13 +220,13 @@ fn take(items: &mut Vec<Association>, id2: u64) -> Option<u64> {
 }
 
 /// Whether each part of an answer is that of one of the states.
-pub(super) fn parts_are_right(states: &[&State], query: &Query, answer: &Answer) -> bool {
+pub(super) fn parts_are_right(states: &[&State], query: &Query, answer: &RowsAnswer) -> bool {
     match (query, answer) {
-        (Query::Objects(ids), Answer::Objects(objects)) => ids
+        (Query::Objects(ids), RowsAnswer::Objects(objects)) => ids
             .iter()
             .zip(objects)
             .all(|(id, object)| states.iter().any(|state| state.object(*id) == object.as_ref())),
-        (Query::Get { list, ids, high, low }, Answer::Associations(items)) => {
+        (Query::Get { list, ids, high, low }, RowsAnswer::Associations(items)) => {
             let known =
                 items.iter().all(|item| ids.contains(&item.id2)) && items.is_sorted_by_key(|it| it.place());
             known

@@ -2,7 +2,7 @@
 
 use super::client::State;
 use super::scenes::{add, begun};
-use super::world::{Pending, World};
+use super::world::{PendingTask, World};
 use super::*;
 use crate::leader::limits::BATCH_BYTES_MAX;
 use crate::leader::share::row_bytes;
@@ -58,7 +58,7 @@ fn deliveries_and_completions_that_are_too_large_together_take_several_transacti
     // the answers.
     let mut commits = 0;
     while let Some(pending) = world.take(|_| true) {
-        if let Pending::Commit { batch, .. } = &pending {
+        if let PendingTask::Commit { batch, .. } = &pending {
             commits += 1;
             assert!(bytes(batch) <= BATCH_BYTES_MAX + FIELDS_BYTES, "{} bytes", bytes(batch));
         }
@@ -90,7 +90,7 @@ fn run_with(world: &mut World, most: usize, is_limit_known: bool) -> usize {
             rows.map(|row| row_bytes(row) - size_of::<RowWrite>()).max().unwrap_or_default()
         };
         match pending {
-            Pending::Commit { node, commit, batch } if most < longest(&batch) => {
+            PendingTask::Commit { node, commit, batch } if most < longest(&batch) => {
                 refused += 1;
                 let value_max = is_limit_known.then_some(most as u64);
                 let result = CommitResult::TooLarge { value_max };

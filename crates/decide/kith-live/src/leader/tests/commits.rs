@@ -3,7 +3,7 @@
 
 use super::client::State;
 use super::scenes::*;
-use super::world::{Pending, World};
+use super::world::{PendingTask, World};
 use super::*;
 use crate::leader::limits::{FAILURES_HELD_MAX, WRITES_MAX};
 use crate::leader::*;
@@ -16,10 +16,11 @@ const LATER: Term = Term(99 << 16);
 
 /// Lets everything happen until the next commit of a node, and takes this commit.
 fn next_commit(world: &mut World, node: usize) -> (CommitId, Batch) {
-    let is_commit = |pending: &Pending| matches!(pending, Pending::Commit { node: own, .. } if *own == node);
+    let is_commit =
+        |pending: &PendingTask| matches!(pending, PendingTask::Commit { node: own, .. } if *own == node);
     world.run(|pending| !is_commit(pending));
     match world.take(is_commit) {
-        Some(Pending::Commit { commit, batch, .. }) => (commit, batch),
+        Some(PendingTask::Commit { commit, batch, .. }) => (commit, batch),
         other => panic!("no commit, but {other:?}"),
     }
 }
@@ -56,10 +57,10 @@ fn a_commit_that_is_late_gets_no_position_after_the_next_term_has_begun() {
         let (commit, batch) = next_commit(&mut world, 0);
         unknown(&mut world, 0, commit);
         world.pass(Duration::from_millis(60));
-        world.run(|pending| !matches!(pending, Pending::Commit { .. } | Pending::BeginTerm { .. }));
-        world.happen(Pending::LateCommit { batch: batch.clone() });
+        world.run(|pending| !matches!(pending, PendingTask::Commit { .. } | PendingTask::BeginTerm { .. }));
+        world.happen(PendingTask::LateCommit { batch: batch.clone() });
         world.run_all();
-        world.happen(Pending::LateCommit { batch });
+        world.happen(PendingTask::LateCommit { batch });
         let state = world.client.operations[addition].state;
         assert_eq!(state, if is_right { State::Done(false) } else { State::Failed });
         world.heal();
@@ -69,9 +70,10 @@ fn a_commit_that_is_late_gets_no_position_after_the_next_term_has_begun() {
 
 /// Takes the next term that a node requests. The term begins, but its answer is lost.
 fn unheard_term(world: &mut World, node: usize) -> Term {
-    let is_term = |pending: &Pending| matches!(pending, Pending::BeginTerm { node: own, .. } if *own == node);
+    let is_term =
+        |pending: &PendingTask| matches!(pending, PendingTask::BeginTerm { node: own, .. } if *own == node);
     world.run(|pending| !is_term(pending));
-    let Some(Pending::BeginTerm { partition, term, .. }) = world.take(is_term) else { panic!("no term") };
+    let Some(PendingTask::BeginTerm { partition, term, .. }) = world.take(is_term) else { panic!("no term") };
     world.twin.begin_term(partition, term).unwrap();
     world.tell(node, Event::TermUnknown { partition, term });
     world.pass(Duration::from_millis(200));
@@ -108,7 +110,7 @@ fn a_leader_that_has_used_up_its_terms_needs_another_one_from_the_metadata() {
     let mut last = first;
     while world.nodes[2].terms.takes_writes(PartitionId(0)) {
         world.pass(Duration::from_secs(3));
-        let Some(Pending::BeginTerm { partition, term, .. }) = world.take(|_| true) else { continue };
+        let Some(PendingTask::BeginTerm { partition, term, .. }) = world.take(|_| true) else { continue };
         last = term;
         world.tell(2, Event::TermUnknown { partition, term });
     }
@@ -130,8 +132,8 @@ fn a_deposed_leader_answers_nothing() {
         world.run_all();
         // Node 0 gets rows that are outdated.
         let deletion = world.submit(0, delete(one, "likes"));
-        world.run(|pending| !matches!(pending, Pending::Load { .. }));
-        let Some(Pending::Load { node, load, queries }) = world.take(|_| true) else { panic!("no load") };
+        world.run(|pending| !matches!(pending, PendingTask::Load { .. }));
+        let Some(PendingTask::Load { node, load, queries }) = world.take(|_| true) else { panic!("no load") };
         world.load_outdated(node, load, &queries);
         world.run_all();
         let state = world.client.operations[deletion].state;
@@ -152,12 +154,12 @@ fn what_waits_is_committed_together_and_a_fenced_partition_fails_alone() {
         .map(|edge| world.submit(0, add(edge, "likes", 2)))
         .to_vec();
     world.run_all();
-    world.happen(Pending::Commit { node: 0, commit, batch: first });
+    world.happen(PendingTask::Commit { node: 0, commit, batch: first });
     let (commit, batch) = next_commit(&mut world, 0);
     let lengths: Vec<usize> = batch.parts.iter().map(|part| part.changes.len()).collect();
     assert_eq!(lengths, [2, 2]);
     world.twin.begin_term(PartitionId(0), LATER).unwrap();
-    world.happen(Pending::Commit { node: 0, commit, batch });
+    world.happen(PendingTask::Commit { node: 0, commit, batch });
     world.run_all();
     let states: Vec<State> = more.iter().map(|it| world.client.operations[*it].state).collect();
     assert_eq!(states, [State::Failed, State::Done(false), State::Done(false), State::Failed]);
@@ -175,7 +177,7 @@ fn a_lost_answer_of_two_partitions_is_settled_by_the_one_that_is_still_led() {
         let two = [(here, 78), (there, 78)].map(|edge| world.submit(0, add(edge, "likes", 2)));
         // The first commit has one write; the next has the others.
         let (commit, batch) = next_commit(&mut world, 0);
-        world.happen(Pending::Commit { node: 0, commit, batch });
+        world.happen(PendingTask::Commit { node: 0, commit, batch });
         let (commit, batch) = next_commit(&mut world, 0);
         assert_eq!(batch.parts.len(), 2);
         if took_effect {
@@ -274,7 +276,7 @@ fn a_delivery_is_sent_again_with_growing_pauses() {
     let begun_at = world.now;
     while times.len() < 8 {
         world.run(but_deliveries);
-        if let Some(Pending::Deliver { from, delivery, .. }) = world.take(is_delivery) {
+        if let Some(PendingTask::Deliver { from, delivery, .. }) = world.take(is_delivery) {
             times.push((world.now - begun_at).as_millis());
             let (partition, stamp) = (from, delivery.intent.stamp);
             world.tell(0, Event::DeliveryFailed { partition, stamp });
@@ -291,7 +293,7 @@ fn too_many_writes_are_refused_at_once() {
     let mut refused = 0;
     for number in 0..WRITES_MAX as u64 + 5 {
         let event = Event::Write { caller: CallerId(number), write: add((one.0, number), "likes", 1) };
-        for action in world.nodes[0].on(event, Now::default()) {
+        for action in world.nodes[0].on(event, ClockReading::default()) {
             refused +=
                 u32::from(matches!(action, Action::Answer { answer: Err(WriteError::Overloaded), .. }));
         }
@@ -304,7 +306,7 @@ fn too_many_writes_are_refused_at_once() {
     let write = Write { mutation: update, conditions: Default::default(), write_id: None };
     let overloaded = (0..65).filter(|_| {
         let event = Event::Write { caller: CallerId(0), write: write.clone() };
-        let actions = leader.on(event, Now::default());
+        let actions = leader.on(event, ClockReading::default());
         actions.iter().any(|it| matches!(it, Action::Answer { answer: Err(WriteError::Overloaded), .. }))
     });
     assert_eq!(
@@ -319,8 +321,8 @@ fn a_database_that_does_not_answer_fails_writes_and_is_asked_again_later() {
     let mut world = begun(Guards::default());
     let (one, _) = pairs(&world);
     let addition = world.submit(0, add(one, "likes", 1));
-    world.run(|pending| !matches!(pending, Pending::Load { .. }));
-    let Some(Pending::Load { node, load, .. }) = world.take(|_| true) else { panic!("no load") };
+    world.run(|pending| !matches!(pending, PendingTask::Load { .. }));
+    let Some(PendingTask::Load { node, load, .. }) = world.take(|_| true) else { panic!("no load") };
     world.tell(node, Event::LoadFailed { load });
     assert_eq!(world.client.operations[addition].state, State::Failed);
     let next = world.submit(0, add(one, "likes", 2));
@@ -334,8 +336,10 @@ fn a_database_that_does_not_answer_fails_writes_and_is_asked_again_later() {
 
 /// Lets everything happen until a leader asks for a term, and does not tell it whether the term has begun. It has not.
 fn refuse_term(world: &mut World) {
-    world.run(|pending| !matches!(pending, Pending::BeginTerm { .. }));
-    let Some(Pending::BeginTerm { node, partition, term }) = world.take(|_| true) else { panic!("no term") };
+    world.run(|pending| !matches!(pending, PendingTask::BeginTerm { .. }));
+    let Some(PendingTask::BeginTerm { node, partition, term }) = world.take(|_| true) else {
+        panic!("no term")
+    };
     world.tell(node, Event::TermUnknown { partition, term });
 }
 
@@ -375,10 +379,11 @@ fn writes_do_not_wait_for_a_database_that_stays_away() {
 
 /// Takes the next load of a node, and returns it with the rows that the database has for it now.
 fn next_load(world: &mut World, node: usize) -> (LoadId, Vec<crate::RowsAt>) {
-    let is_load = |pending: &Pending| matches!(pending, Pending::Load { node: own, .. } if *own == node);
+    let is_load =
+        |pending: &PendingTask| matches!(pending, PendingTask::Load { node: own, .. } if *own == node);
     world.run(|pending| !is_load(pending));
     match world.take(is_load) {
-        Some(Pending::Load { load, queries, .. }) => {
+        Some(PendingTask::Load { load, queries, .. }) => {
             let read = |(partition, queries): &(PartitionId, Vec<_>)| world.twin.read(*partition, queries);
             (load, queries.iter().map(read).collect())
         }
@@ -416,7 +421,7 @@ fn rows_of_a_later_term_end_the_leadership() {
     let mut world = begun(Guards::default());
     let (one, _) = pairs(&world);
     let addition = world.submit(0, add(one, "likes", 1));
-    world.run(|pending| !matches!(pending, Pending::Load { .. }));
+    world.run(|pending| !matches!(pending, PendingTask::Load { .. }));
     world.twin.begin_term(PartitionId(0), LATER).unwrap();
     world.run_all();
     assert_eq!(world.client.operations[addition].state, State::Failed);

@@ -2,7 +2,7 @@
 //! deliveries, and repeated writes. `KITH_RUNS` sets the number of runs. A run that fails prints its seed.
 
 use super::client::State;
-use super::world::{Pending, World};
+use super::world::{PendingTask, World};
 use super::*;
 use crate::leader::{CommitResult, Event};
 use crate::{Conditions, Guards, Mutation, Write, fixture};
@@ -57,7 +57,7 @@ pub(super) struct Explorer {
     /// Objects with indexes, which most writes then concern.
     accounts: Vec<u64>,
     /// Requests and deliveries that take long to arrive.
-    slow: Vec<Pending>,
+    slow: Vec<PendingTask>,
 }
 
 impl Explorer {
@@ -173,7 +173,7 @@ impl Explorer {
             2 => self.world.crash(self.random.below(nodes)),
             3 => {
                 let (node, _) = self.world.leaders[&partition];
-                self.world.pending.push(Pending::Event { node, event: Event::HandOver { partition } });
+                self.world.pending.push(PendingTask::Event { node, event: Event::HandOver { partition } });
             }
             _ => {
                 // One node becomes the leader of all partitions, while the old leaders go on.
@@ -213,10 +213,10 @@ impl Explorer {
         }
     }
 
-    fn happen(&mut self, pending: Pending) {
+    fn happen(&mut self, pending: PendingTask) {
         let goes_wrong = self.random.one_in(if self.rough { 4 } else { 20 });
         match pending {
-            Pending::Commit { node, commit, batch } if goes_wrong => {
+            PendingTask::Commit { node, commit, batch } if goes_wrong => {
                 let result = match self.random.below(4) {
                     0 => CommitResult::Refused,
                     1 => {
@@ -224,14 +224,14 @@ impl Explorer {
                         CommitResult::Unknown
                     }
                     _ => {
-                        self.world.pending.push(Pending::LateCommit { batch });
+                        self.world.pending.push(PendingTask::LateCommit { batch });
                         CommitResult::Unknown
                     }
                 };
                 self.world.tell(node, Event::Committed { commit, result });
             }
             // Databases may name only one of the partitions that are led elsewhere.
-            Pending::Commit { node, commit, batch } if self.random.one_in(2) => {
+            PendingTask::Commit { node, commit, batch } if self.random.one_in(2) => {
                 let result = match self.world.twin.commit(&batch) {
                     Ok(()) => CommitResult::Done,
                     Err(CommitResult::Elsewhere(ends)) => {
@@ -241,23 +241,23 @@ impl Explorer {
                 };
                 self.world.tell(node, Event::Committed { commit, result });
             }
-            Pending::LateCommit { .. } if self.random.one_in(3) => {}
-            Pending::BeginTerm { node, partition, term } if goes_wrong => {
+            PendingTask::LateCommit { .. } if self.random.one_in(3) => {}
+            PendingTask::BeginTerm { node, partition, term } if goes_wrong => {
                 if self.random.one_in(2) {
                     let _ = self.world.twin.begin_term(partition, term);
                 }
                 self.world.tell(node, Event::TermUnknown { partition, term });
             }
-            Pending::Load { node, load, .. } if goes_wrong => {
+            PendingTask::Load { node, load, .. } if goes_wrong => {
                 self.world.tell(node, Event::LoadFailed { load })
             }
-            Pending::Load { node, load, queries } if self.random.one_in(2) => {
+            PendingTask::Load { node, load, queries } if self.random.one_in(2) => {
                 self.world.load_outdated(node, load, &queries);
             }
-            Pending::Deliver { .. } if self.random.one_in(4) => self.slow.push(pending),
-            Pending::Deliver { node, from, to, delivery } => {
+            PendingTask::Deliver { .. } if self.random.one_in(4) => self.slow.push(pending),
+            PendingTask::Deliver { node, from, to, delivery } => {
                 if self.random.one_in(2) {
-                    self.world.pending.push(Pending::LateDelivery { to, delivery: delivery.clone() });
+                    self.world.pending.push(PendingTask::LateDelivery { to, delivery: delivery.clone() });
                 }
                 if goes_wrong {
                     let (partition, stamp) = (from, delivery.intent.stamp);
@@ -268,7 +268,7 @@ impl Explorer {
                     if lost { self.random.below(self.world.nodes.len()) } else { self.world.leaders[&to].0 };
                 self.world.deliver(to, node, from, delivery);
             }
-            Pending::LateDelivery { .. } if !self.random.one_in(8) => {
+            PendingTask::LateDelivery { .. } if !self.random.one_in(8) => {
                 // The copy stays pending, so it may arrive more than once.
                 self.world.pending.push(pending.clone());
                 if self.random.one_in(8) {

@@ -3,7 +3,7 @@
 
 use super::client::State;
 use super::scenes::*;
-use super::world::{Pending, World};
+use super::world::{PendingTask, World};
 use crate::Guards;
 use kith_types::PartitionId;
 
@@ -243,9 +243,9 @@ fn the_deposed_leader_of_the_other_end_changes_nothing() {
     let addition = world.submit(0, add(one, "friend", 1));
     world.run(but_deliveries);
     // Node 1 has decided the delivery, but not committed it, when node 2 takes over.
-    world.run(|pending| !matches!(pending, Pending::Commit { node: 1, .. }));
+    world.run(|pending| !matches!(pending, PendingTask::Commit { node: 1, .. }));
     world.elect(PartitionId(1), 2);
-    world.run(|pending| !matches!(pending, Pending::Commit { node: 1, .. }));
+    world.run(|pending| !matches!(pending, PendingTask::Commit { node: 1, .. }));
     world.run_all();
     assert_eq!(world.client.operations[addition].state, State::Running);
     world.pass(std::time::Duration::from_secs(2));

@@ -2,7 +2,7 @@
 
 use super::client::State;
 use super::scenes::*;
-use super::world::{Pending, World};
+use super::world::{PendingTask, World};
 use crate::Guards;
 use crate::leader::{CommitResult, Delivery, Event};
 use kith_types::{LogPoint, PartitionId};
@@ -50,8 +50,10 @@ fn a_term_that_began_in_the_lost_history_does_not_begin_again() {
     world.submit(0, add(one, "likes", 1));
     world.run_all();
     world.elect(PartitionId(0), 2);
-    world.run(|pending| !matches!(pending, Pending::BeginTerm { .. }));
-    let Some(Pending::BeginTerm { node, partition, term }) = world.take(|_| true) else { panic!("no term") };
+    world.run(|pending| !matches!(pending, PendingTask::BeginTerm { .. }));
+    let Some(PendingTask::BeginTerm { node, partition, term }) = world.take(|_| true) else {
+        panic!("no term")
+    };
     let lost = world.twin.begin_term(partition, term).unwrap();
     world.tell(node, Event::TermUnknown { partition, term });
     world.twin.restore(&copy);
@@ -70,8 +72,8 @@ fn the_places_of_a_commit_whose_answer_was_lost_are_not_used_again() {
     let copy = world.twin.clone();
     let (one, _) = pairs(&world);
     world.submit(0, add(one, "likes", 1));
-    world.run(|pending| !matches!(pending, Pending::Commit { .. }));
-    let Some(Pending::Commit { node, commit, batch }) = world.take(|_| true) else { panic!("no commit") };
+    world.run(|pending| !matches!(pending, PendingTask::Commit { .. }));
+    let Some(PendingTask::Commit { node, commit, batch }) = world.take(|_| true) else { panic!("no commit") };
     world.twin.commit(&batch).unwrap();
     let lost = end_of(&world);
     world.twin.restore(&copy);
@@ -86,8 +88,8 @@ fn a_leader_that_hears_of_an_older_copy_in_a_transaction_gives_up_its_term_after
     let mut world = begun(Guards::default());
     let (one, _) = pairs(&world);
     world.submit(0, add(one, "likes", 1));
-    world.run(|pending| !matches!(pending, Pending::Load { .. }));
-    let Some(Pending::Load { node, load, .. }) = world.take(|_| true) else { panic!("no load") };
+    world.run(|pending| !matches!(pending, PendingTask::Load { .. }));
+    let Some(PendingTask::Load { node, load, .. }) = world.take(|_| true) else { panic!("no load") };
     let before = world.nodes[0].end(PartitionId(0)).unwrap();
     world.tell(0, Event::Replaced { partition: PartitionId(0), before });
     assert!(world.nodes[0].end(PartitionId(0)).is_some());
@@ -99,7 +101,7 @@ fn a_leader_that_hears_of_an_older_copy_in_a_transaction_gives_up_its_term_after
 fn next_delivery(world: &mut World) -> (PartitionId, PartitionId, Delivery) {
     world.run(but_deliveries);
     match world.take(is_delivery) {
-        Some(Pending::Deliver { from, to, delivery, .. }) => (from, to, delivery),
+        Some(PendingTask::Deliver { from, to, delivery, .. }) => (from, to, delivery),
         other => panic!("no delivery, but {other:?}"),
     }
 }
@@ -133,7 +135,7 @@ fn an_answer_to_a_delivery_of_a_lost_history_completes_nothing() {
         let (from, _, delivery) = next_delivery(&mut world);
         let copy = world.twin.clone();
         world.deliver(1, 0, from, delivery);
-        world.run(|pending| !matches!(pending, Pending::Event { event: Event::Delivered { .. }, .. }));
+        world.run(|pending| !matches!(pending, PendingTask::Event { event: Event::Delivered { .. }, .. }));
         world.twin.restore(&copy);
         world.run(but_deliveries);
         assert_eq!(world.verdict_now().is_empty(), is_right);
@@ -186,13 +188,13 @@ fn a_leader_whose_delivery_is_of_a_lost_history_gives_up_its_term() {
     let copy = world.twin.clone();
     let (_, other) = pairs(&world);
     world.submit(0, add(other, "likes", 2));
-    world.run(|pending| !is_delivery(pending) && !matches!(pending, Pending::Commit { .. }));
-    let is_commit = |pending: &Pending| matches!(pending, Pending::Commit { .. });
-    let Some(Pending::Commit { node, commit, .. }) = world.take(is_commit) else { panic!("no commit") };
+    world.run(|pending| !is_delivery(pending) && !matches!(pending, PendingTask::Commit { .. }));
+    let is_commit = |pending: &PendingTask| matches!(pending, PendingTask::Commit { .. });
+    let Some(PendingTask::Commit { node, commit, .. }) = world.take(is_commit) else { panic!("no commit") };
     world.tell(node, Event::Committed { commit, result: CommitResult::Unknown });
-    world.run(|pending| matches!(pending, Pending::BeginTerm { .. }));
-    let is_load = |pending: &Pending| matches!(pending, Pending::Load { .. });
-    let Some(Pending::Load { node, load, .. }) = world.take(is_load) else { panic!("no load") };
+    world.run(|pending| matches!(pending, PendingTask::BeginTerm { .. }));
+    let is_load = |pending: &PendingTask| matches!(pending, PendingTask::Load { .. });
+    let Some(PendingTask::Load { node, load, .. }) = world.take(is_load) else { panic!("no load") };
     world.tell(node, Event::LoadFailed { load });
     let (from, _, _) = next_delivery(&mut world);
     world.twin.restore(&copy);

@@ -1,7 +1,7 @@
 //! The starting states and the writes of scripted runs.
 
 use super::ids_in;
-use super::world::{Pending, World};
+use super::world::{PendingTask, World};
 use crate::{Conditions, Guards, Mutation, Write};
 use kith_types::PartitionId;
 
@@ -50,20 +50,20 @@ pub(super) fn if_exists(write: Write, exists: bool) -> Write {
     Write { conditions: Conditions { if_exists: Some(exists), ..Conditions::default() }, ..write }
 }
 
-pub(super) fn is_delivery(pending: &Pending) -> bool {
-    matches!(pending, Pending::Deliver { .. })
+pub(super) fn is_delivery(pending: &PendingTask) -> bool {
+    matches!(pending, PendingTask::Deliver { .. })
 }
 
-pub(super) fn but_deliveries(pending: &Pending) -> bool {
+pub(super) fn but_deliveries(pending: &PendingTask) -> bool {
     !is_delivery(pending)
 }
 
 /// Lets everything happen until the next delivery is on its way, and returns a copy of the delivery, which can arrive late.
-pub(super) fn late_copy(world: &mut World) -> Pending {
+pub(super) fn late_copy(world: &mut World) -> PendingTask {
     world.run(but_deliveries);
     let found = world.pending.iter().find_map(|pending| match pending {
-        Pending::Deliver { to, delivery, .. } => {
-            Some(Pending::LateDelivery { to: *to, delivery: delivery.clone() })
+        PendingTask::Deliver { to, delivery, .. } => {
+            Some(PendingTask::LateDelivery { to: *to, delivery: delivery.clone() })
         }
         _ => None,
     });

@@ -4,7 +4,7 @@ use super::client::State;
 use super::explore::Explorer;
 use super::ids_in;
 use super::scenes::{begun, named};
-use super::world::{Pending, World};
+use super::world::{PendingTask, World};
 use crate::{Conditions, Guards, Mutation, Refusal, Write};
 use kith_types::PartitionId;
 
@@ -108,10 +108,10 @@ fn a_write_with_a_taken_value_does_not_hold_up_the_others_of_its_transaction() {
     // All writes of node 0 wait for one transaction: the first one is under way.
     let writes = [add(here[0], 9), add(here[1], 1), add(here[2], 2), add(here[3], 3)];
     let sent = writes.map(|write| world.submit(0, write));
-    world.run(|pending| matches!(pending, Pending::Event { .. }));
+    world.run(|pending| matches!(pending, PendingTask::Event { .. }));
     let mut commits = 0;
     while let Some(pending) = world.take(|_| true) {
-        commits += usize::from(matches!(pending, Pending::Commit { .. }));
+        commits += usize::from(matches!(pending, PendingTask::Commit { .. }));
         world.happen(pending);
     }
     let ends = sent.map(|operation| world.client.operations[operation].state);

@@ -18,7 +18,7 @@ pub(super) struct World {
     pub(super) nodes: Vec<Leader>,
     /// The leader of each partition according to the metadata, and its term.
     pub(super) leaders: BTreeMap<PartitionId, (usize, Term)>,
-    pub(super) pending: Vec<Pending>,
+    pub(super) pending: Vec<PendingTask>,
     pub(super) client: Client,
     pub(super) now: Duration,
     /// The number of events and writes so far.
@@ -32,7 +32,7 @@ pub(super) struct World {
 
 /// Something that is under way.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Pending {
+pub(super) enum PendingTask {
     BeginTerm {
         node: usize,
         partition: PartitionId,
@@ -93,8 +93,8 @@ impl World {
         world
     }
 
-    fn time(&self) -> Now {
-        Now { since_start: Timestamp::ZERO + self.now, since_1970: self.now.as_millis() as u64 }
+    fn time(&self) -> ClockReading {
+        ClockReading { since_start: Timestamp::ZERO + self.now, since_1970: self.now.as_millis() as u64 }
     }
 
     /// Makes a node the leader of a partition in the metadata. The node does not know this yet.
@@ -102,7 +102,7 @@ impl World {
         self.last_term += 1;
         let term = Term(self.last_term);
         self.leaders.insert(partition, (node, term));
-        self.pending.push(Pending::Event { node, event: Event::Lead { partition, term } });
+        self.pending.push(PendingTask::Event { node, event: Event::Lead { partition, term } });
     }
 
     /// Lets a node crash: it loses its memory, and the messages on their way to it are lost. Its transactions may still take
@@ -114,11 +114,12 @@ impl World {
         self.nodes[node].terms.tasks.last_id = last_id;
         for pending in std::mem::take(&mut self.pending) {
             match pending {
-                Pending::Commit { node: own, batch, .. } if own == node => {
-                    self.pending.push(Pending::LateCommit { batch });
+                PendingTask::Commit { node: own, batch, .. } if own == node => {
+                    self.pending.push(PendingTask::LateCommit { batch });
                 }
-                Pending::BeginTerm { node: own, .. } | Pending::Load { node: own, .. } if own == node => {}
-                Pending::Event { node: own, event } if own == node => {
+                PendingTask::BeginTerm { node: own, .. } | PendingTask::Load { node: own, .. }
+                    if own == node => {}
+                PendingTask::Event { node: own, event } if own == node => {
                     if let Event::Delivery { sender, .. } = event {
                         self.delivery_answered(sender, Err(DeliveryError::Unavailable));
                     }
@@ -130,7 +131,7 @@ impl World {
 
     /// Sends a write of a caller to a node.
     pub(super) fn send(&mut self, node: usize, caller: CallerId, write: Write) {
-        self.pending.push(Pending::Event { node, event: Event::Write { caller, write } });
+        self.pending.push(PendingTask::Event { node, event: Event::Write { caller, write } });
     }
 
     /// Begins a new operation of the client, and sends it to a node.
@@ -167,12 +168,14 @@ impl World {
     fn act(&mut self, node: usize, action: Action) {
         match action {
             Action::BeginTerm { partition, term } => {
-                self.pending.push(Pending::BeginTerm { node, partition, term });
+                self.pending.push(PendingTask::BeginTerm { node, partition, term });
             }
-            Action::Load { load, queries } => self.pending.push(Pending::Load { node, load, queries }),
-            Action::Commit { commit, batch } => self.pending.push(Pending::Commit { node, commit, batch }),
+            Action::Load { load, queries } => self.pending.push(PendingTask::Load { node, load, queries }),
+            Action::Commit { commit, batch } => {
+                self.pending.push(PendingTask::Commit { node, commit, batch })
+            }
             Action::Deliver { from, to, delivery } => {
-                self.pending.push(Pending::Deliver { node, from, to, delivery });
+                self.pending.push(PendingTask::Deliver { node, from, to, delivery });
             }
             Action::Answer { caller, answer } => {
                 if let Ok(answered) = &answer {
@@ -207,40 +210,40 @@ impl World {
             Err(DeliveryError::HistoryLost(_)) => Event::Replaced { partition, before: delivery.as_of },
             Err(_) => Event::DeliveryFailed { partition, stamp },
         };
-        self.pending.push(Pending::Event { node, event });
+        self.pending.push(PendingTask::Event { node, event });
     }
 
     /// Lets something happen without a fault.
-    pub(super) fn happen(&mut self, pending: Pending) {
+    pub(super) fn happen(&mut self, pending: PendingTask) {
         match pending {
-            Pending::BeginTerm { node, partition, term } => {
+            PendingTask::BeginTerm { node, partition, term } => {
                 let event = match self.twin.begin_term(partition, term) {
                     Ok(end) => Event::TermBegun { partition, term, end: end.position },
                     Err(_) => Event::TermRefused { partition, term },
                 };
                 self.tell(node, event);
             }
-            Pending::Load { node, load, queries } => {
+            PendingTask::Load { node, load, queries } => {
                 let read = |(partition, queries): &(_, Vec<_>)| self.twin.read(*partition, queries);
                 let rows = queries.iter().map(read).collect();
                 self.tell(node, Event::Loaded { load, rows });
             }
-            Pending::Commit { node, commit, batch } => {
+            PendingTask::Commit { node, commit, batch } => {
                 let result = match self.twin.commit(&batch) {
                     Ok(()) => CommitResult::Done,
                     Err(result) => result,
                 };
                 self.tell(node, Event::Committed { commit, result });
             }
-            Pending::LateCommit { batch } => drop(self.twin.commit(&batch)),
-            Pending::Deliver { node, from, to, delivery } => {
+            PendingTask::LateCommit { batch } => drop(self.twin.commit(&batch)),
+            PendingTask::Deliver { node, from, to, delivery } => {
                 self.deliver(self.leaders[&to].0, node, from, delivery);
             }
-            Pending::LateDelivery { to, delivery } => {
+            PendingTask::LateDelivery { to, delivery } => {
                 let from = delivery.intent.pair.partitions(self.twin.count).0;
                 self.deliver(self.leaders[&to].0, self.leaders[&from].0, from, delivery);
             }
-            Pending::Event { node, event } => self.tell(node, event),
+            PendingTask::Event { node, event } => self.tell(node, event),
         }
     }
 
@@ -269,13 +272,13 @@ impl World {
     }
 
     /// Takes the first pending item that fits.
-    pub(super) fn take(&mut self, fits: impl Fn(&Pending) -> bool) -> Option<Pending> {
+    pub(super) fn take(&mut self, fits: impl Fn(&PendingTask) -> bool) -> Option<PendingTask> {
         let at = self.pending.iter().position(fits)?;
         Some(self.pending.remove(at))
     }
 
     /// Lets all pending items that fit happen, the oldest first, until none is left.
-    pub(super) fn run(&mut self, fits: impl Fn(&Pending) -> bool) {
+    pub(super) fn run(&mut self, fits: impl Fn(&PendingTask) -> bool) {
         for _ in 0..10_000 {
             let Some(pending) = self.take(&fits) else { return };
             self.happen(pending);

@@ -3,10 +3,10 @@
 use super::{
     Machine,
     associations::{self, Associations},
-    fields::{AnswerKind, Decoded, Fields, Viewed},
+    fields::{AnswerKind, Decoded, Fields, Presentation},
     page::AnswerPage,
     resolve::Resolver,
-    view::{Block, Printed, WrongAnswer},
+    view::{Block, PrintedAnswer, WrongAnswer},
 };
 use crate::{GraphAnswer, OperationError};
 use kith_schema::live::{AssociationRead, Select};
@@ -80,7 +80,7 @@ impl AnswerKind for Option<u64> {
     }
 }
 
-impl Viewed for AssocCountQuery {
+impl Presentation for AssocCountQuery {
     type View = AssocCountView;
 
     fn view(&self, answer: GraphAnswer) -> Result<AssocCountView, WrongAnswer> {
@@ -98,7 +98,7 @@ pub struct AssocCountView {
     pub count: Option<u64>,
 }
 
-impl Printed for AssocCountView {
+impl PrintedAnswer for AssocCountView {
     fn text(&self) -> Vec<Block> {
         vec![match self.count {
             Some(count) => Block::Count(count),

@@ -3,7 +3,7 @@
 use super::{
     Machine,
     associations::{self, Associations, AssociationsView},
-    fields::{Decoded, Fields, Viewed},
+    fields::{Decoded, Fields, Presentation},
     page::AnswerPage,
     resolve::Resolver,
     view::WrongAnswer,
@@ -95,7 +95,7 @@ impl Fields for AssocGetQuery {
     }
 }
 
-impl Viewed for AssocGetQuery {
+impl Presentation for AssocGetQuery {
     type View = AssociationsView;
 
     fn view(&self, answer: GraphAnswer) -> Result<AssociationsView, WrongAnswer> {

@@ -1,9 +1,9 @@
 //! The operation `assoc_range`: the associations of an object from a place in their list on, newest first (TAO, `assoc_range`).
 
 use super::{
-    After, Machine,
+    Machine, PageStart,
     associations::{self, Associations, AssociationsView},
-    fields::{Decoded, Fields, Viewed},
+    fields::{Decoded, Fields, Presentation},
     page::{AnswerPage, Pages},
     resolve::Resolver,
     view::WrongAnswer,
@@ -101,7 +101,7 @@ impl Fields for AssocRangeQuery {
     }
 
     fn page(&self) -> Option<AnswerPage> {
-        Some(associations::page(self.limit, self.after.map(After::Place)))
+        Some(associations::page(self.limit, self.after.map(PageStart::Place)))
     }
 
     fn set_page(&mut self, page: AnswerPage) {
@@ -118,7 +118,7 @@ impl Fields for AssocRangeQuery {
     }
 }
 
-impl Viewed for AssocRangeQuery {
+impl Presentation for AssocRangeQuery {
     type View = AssociationsView;
 
     fn view(&self, answer: GraphAnswer) -> Result<AssociationsView, WrongAnswer> {

@@ -3,7 +3,7 @@
 use super::{
     Machine,
     associations::{self, Associations, AssociationsView},
-    fields::{Decoded, Fields, Viewed},
+    fields::{Decoded, Fields, Presentation},
     page::{AnswerPage, Pages},
     resolve::Resolver,
     view::WrongAnswer,
@@ -104,7 +104,7 @@ impl Fields for AssocTimeRangeQuery {
     }
 }
 
-impl Viewed for AssocTimeRangeQuery {
+impl Presentation for AssocTimeRangeQuery {
     type View = AssociationsView;
 
     fn view(&self, answer: GraphAnswer) -> Result<AssociationsView, WrongAnswer> {

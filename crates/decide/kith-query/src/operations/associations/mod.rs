@@ -7,7 +7,7 @@ pub(super) use machine::Associations;
 pub use view::{AssociationView, AssociationsView};
 
 use super::{
-    After,
+    PageStart,
     fields::{AnswerKind, Decoded, ID_BYTES},
     page::AnswerPage,
 };
@@ -71,7 +71,7 @@ pub(super) fn from_message<T>(
 }
 
 /// The page of a list that a read asks for.
-pub(super) fn page(limit: Option<u32>, after: Option<After>) -> AnswerPage {
+pub(super) fn page(limit: Option<u32>, after: Option<PageStart>) -> AnswerPage {
     AnswerPage { limit: limit.map(u64::from), after }
 }
 

@@ -5,7 +5,7 @@ use crate::{
     GraphAnswer,
     operations::{
         ids::Id,
-        view::{Block, Cell, Column, Json, Printed, WrongAnswer},
+        view::{Block, Cell, Column, Json, PrintedAnswer, WrongAnswer},
     },
 };
 use kith_schema::live::ListedAssociation;
@@ -68,7 +68,7 @@ impl AssociationsView {
     }
 }
 
-impl Printed for AssociationsView {
+impl PrintedAnswer for AssociationsView {
     fn text(&self) -> Vec<Block> {
         let Some(last) = self.out.last() else { return vec![Block::Line("no associations".to_owned())] };
         let row = |AssociationView { id2, time, data, version }: &AssociationView| {

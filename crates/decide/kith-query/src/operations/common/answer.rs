@@ -5,9 +5,9 @@ use crate::{
     GraphAnswer,
     convert::ConvertError,
     operations::{
-        fields::{AnswerKind, Decoded, ID_BYTES, Viewed},
+        fields::{AnswerKind, Decoded, ID_BYTES, Presentation},
         ids,
-        view::{Block, Printed, WrongAnswer},
+        view::{Block, PrintedAnswer, WrongAnswer},
     },
 };
 use kith_wire::v1::{self, common_reply::Result as Form, query_reply::Answer};
@@ -55,7 +55,7 @@ impl AnswerKind for CommonAnswer {
     }
 }
 
-impl Viewed for CommonQuery {
+impl Presentation for CommonQuery {
     type View = CommonView;
 
     fn view(&self, answer: GraphAnswer) -> Result<CommonView, WrongAnswer> {
@@ -68,7 +68,7 @@ impl Viewed for CommonQuery {
     }
 }
 
-/// What two members have in common.
+/// The ids that two members have in common.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 #[allow(missing_docs, reason = "fields are named as in the JSON, which `docs/queries.md` describes")]
@@ -85,7 +85,7 @@ pub enum CommonView {
     },
 }
 
-impl Printed for CommonView {
+impl PrintedAnswer for CommonView {
     fn text(&self) -> Vec<Block> {
         vec![match self {
             CommonView::Ids { ids } => Block::Ids { title: "ids", ids: ids.clone() },

@@ -26,7 +26,7 @@ const EXISTENCE: &str = "existence of the members";
 
 /// The kind of vertices that the lists hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shared {
+pub(crate) enum VertexKind {
     /// Members. The two members themselves do not count.
     Connections,
     /// Entities, whose ids belong to another space.
@@ -62,13 +62,13 @@ impl Common {
     pub(super) fn new(
         pair: [u64; 2],
         edge: EdgeSelector,
-        shared: Shared,
+        shared: VertexKind,
         want: Want,
         plan: CommonPlan,
     ) -> Self {
         let mut members = pair.to_vec();
         members.dedup();
-        let mut drop = if shared == Shared::Connections { members.clone() } else { Vec::new() };
+        let mut drop = if shared == VertexKind::Connections { members.clone() } else { Vec::new() };
         drop.sort_unstable();
         Self { members, drop, edge, want, plan, state: State::Start }
     }

@@ -7,7 +7,7 @@ mod machine;
 pub(super) mod twin;
 
 pub use answer::CommonAnswer;
-pub(super) use machine::Shared;
+pub(super) use machine::VertexKind;
 
 use super::{
     Machine,

@@ -5,7 +5,7 @@ mod twin;
 
 use super::{
     Machine,
-    fields::{Decoded, Fields, Viewed},
+    fields::{Decoded, Fields, Presentation},
     first_degree::FirstDegree,
     page::Pages,
     resolve::Resolver,
@@ -54,7 +54,7 @@ impl Fields for ConnectionsQuery {
     }
 }
 
-impl Viewed for ConnectionsQuery {
+impl Presentation for ConnectionsQuery {
     type View = IdsView;
 
     fn view(&self, answer: GraphAnswer) -> Result<IdsView, WrongAnswer> {

@@ -4,8 +4,8 @@ use super::DegreeQuery;
 use crate::{
     GraphAnswer,
     operations::{
-        fields::{AnswerKind, Decoded, ID_BYTES, Viewed},
-        view::{Block, Cell, Column, Printed, WrongAnswer},
+        fields::{AnswerKind, Decoded, ID_BYTES, Presentation},
+        view::{Block, Cell, Column, PrintedAnswer, WrongAnswer},
     },
 };
 use kith_wire::v1::{self, query_reply::Answer};
@@ -31,7 +31,7 @@ impl AnswerKind for Vec<Option<u64>> {
     }
 }
 
-impl Viewed for DegreeQuery {
+impl Presentation for DegreeQuery {
     type View = DegreesView;
 
     fn view(&self, answer: GraphAnswer) -> Result<DegreesView, WrongAnswer> {
@@ -52,7 +52,7 @@ pub struct DegreesView {
     pub members: Vec<u64>,
 }
 
-impl Printed for DegreesView {
+impl PrintedAnswer for DegreesView {
     fn text(&self) -> Vec<Block> {
         let degree = |degree: &Option<u64>| match degree {
             Some(degree) => Cell::Count(*degree),

@@ -4,8 +4,8 @@ use super::DistanceQuery;
 use crate::{
     GraphAnswer,
     operations::{
-        fields::{AnswerKind, Decoded, Viewed},
-        view::{Block, Cell, Column, Printed, WrongAnswer},
+        fields::{AnswerKind, Decoded, Presentation},
+        view::{Block, Cell, Column, PrintedAnswer, WrongAnswer},
     },
 };
 use kith_wire::v1::{self, query_reply::Answer};
@@ -31,7 +31,7 @@ impl AnswerKind for Vec<Option<u8>> {
     }
 }
 
-impl Viewed for DistanceQuery {
+impl Presentation for DistanceQuery {
     type View = DistancesView;
 
     fn view(&self, answer: GraphAnswer) -> Result<DistancesView, WrongAnswer> {
@@ -52,7 +52,7 @@ pub struct DistancesView {
     pub members: Vec<u64>,
 }
 
-impl Printed for DistancesView {
+impl PrintedAnswer for DistancesView {
     fn text(&self) -> Vec<Block> {
         let distance = |distance: &Option<u8>| match distance {
             Some(distance) => Cell::text(distance),

@@ -5,9 +5,9 @@ use crate::{
     EdgeCursor, GraphAnswer,
     convert::ConvertError,
     operations::{
-        fields::{AnswerKind, Decoded, ID_BYTES, Viewed},
+        fields::{AnswerKind, Decoded, ID_BYTES, Presentation},
         ids::Id,
-        view::{Block, Cell, Column, Printed, WrongAnswer},
+        view::{Block, Cell, Column, PrintedAnswer, WrongAnswer},
     },
 };
 use kith_schema::ColumnNumber;
@@ -91,7 +91,7 @@ fn answer_of(reply: v1::EdgesReply) -> Result<EdgesAnswer, ConvertError> {
     })
 }
 
-impl Viewed for EdgesQuery {
+impl Presentation for EdgesQuery {
     type View = EdgesView;
 
     fn view(&self, answer: GraphAnswer) -> Result<EdgesView, WrongAnswer> {
@@ -150,7 +150,7 @@ impl EdgesView {
     }
 }
 
-impl Printed for EdgesView {
+impl PrintedAnswer for EdgesView {
     fn text(&self) -> Vec<Block> {
         let Some(first) = self.edges.first() else { return vec![Block::Line("no edges".to_owned())] };
         let names = first.names.iter().map(Column::right);

@@ -8,7 +8,7 @@ pub(super) mod twin;
 pub use answer::{EdgeColumn, EdgesAnswer};
 
 use super::{
-    After, Machine,
+    Machine, PageStart,
     fields::{Decoded, Fields},
     page::{AnswerPage, Pages},
     resolve::Resolver,
@@ -89,7 +89,7 @@ impl Fields for EdgesQuery {
     }
 
     fn page(&self) -> Option<AnswerPage> {
-        Some(AnswerPage { limit: self.limit, after: self.after.map(After::Cursor) })
+        Some(AnswerPage { limit: self.limit, after: self.after.map(PageStart::Cursor) })
     }
 
     fn set_page(&mut self, page: AnswerPage) {

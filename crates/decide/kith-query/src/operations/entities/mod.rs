@@ -5,12 +5,12 @@ mod twin;
 
 use super::{
     Machine,
-    fields::{Decoded, Fields, Viewed},
+    fields::{Decoded, Fields, Presentation},
     first_degree::FirstDegree,
     ids,
     page::Pages,
     resolve::Resolver,
-    view::{Block, IdsView, Printed, WrongAnswer},
+    view::{Block, IdsView, PrintedAnswer, WrongAnswer},
 };
 use crate::{GraphAnswer, OperationError};
 use kith_types::Direction;
@@ -60,7 +60,7 @@ impl Fields for EntitiesQuery {
     }
 }
 
-impl Viewed for EntitiesQuery {
+impl Presentation for EntitiesQuery {
     type View = EntitiesView;
 
     fn view(&self, answer: GraphAnswer) -> Result<EntitiesView, WrongAnswer> {
@@ -76,7 +76,7 @@ pub struct EntitiesView {
     pub entities: Vec<u64>,
 }
 
-impl Printed for EntitiesView {
+impl PrintedAnswer for EntitiesView {
     fn text(&self) -> Vec<Block> {
         vec![Block::Ids { title: "entities", ids: self.entities.clone() }]
     }

@@ -2,7 +2,7 @@
 
 use super::{
     Machine,
-    fields::{Decoded, Fields, Viewed},
+    fields::{Decoded, Fields, Presentation},
     first_degree::FirstDegree,
     page::Pages,
     resolve::Resolver,
@@ -56,7 +56,7 @@ impl Fields for MembersQuery {
     }
 }
 
-impl Viewed for MembersQuery {
+impl Presentation for MembersQuery {
     type View = IdsView;
 
     fn view(&self, answer: GraphAnswer) -> Result<IdsView, WrongAnswer> {

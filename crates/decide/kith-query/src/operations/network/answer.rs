@@ -4,9 +4,9 @@ use super::{NetworkQuery, NetworkReturn, checksum::checksum};
 use crate::{
     GraphAnswer,
     operations::{
-        fields::{AnswerKind, Decoded, ID_BYTES, Viewed},
+        fields::{AnswerKind, Decoded, ID_BYTES, Presentation},
         ids,
-        view::{Block, Cell, Column, Printed, WrongAnswer},
+        view::{Block, Cell, Column, PrintedAnswer, WrongAnswer},
     },
 };
 use kith_operators::{Network, NetworkSizes, sets};
@@ -65,7 +65,7 @@ impl AnswerKind for NetworkAnswer {
     }
 }
 
-impl Viewed for NetworkQuery {
+impl Presentation for NetworkQuery {
     type View = NetworkView;
 
     fn view(&self, answer: GraphAnswer) -> Result<NetworkView, WrongAnswer> {
@@ -136,7 +136,7 @@ impl SetsView {
     }
 }
 
-impl Printed for NetworkView {
+impl PrintedAnswer for NetworkView {
     fn text(&self) -> Vec<Block> {
         let sizes = [
             ("first degree", self.degree),

@@ -4,7 +4,7 @@ mod machine;
 
 use super::{
     Machine,
-    fields::{Decoded, Fields, Viewed},
+    fields::{Decoded, Fields, Presentation},
     page::{AnswerPage, Pages},
     resolve::Resolver,
     view::{IdsView, WrongAnswer},
@@ -142,7 +142,7 @@ impl Fields for ObjectFindQuery {
     }
 }
 
-impl Viewed for ObjectFindQuery {
+impl Presentation for ObjectFindQuery {
     type View = IdsView;
 
     fn view(&self, answer: GraphAnswer) -> Result<IdsView, WrongAnswer> {

@@ -6,9 +6,9 @@ use crate::{
     GraphAnswer,
     convert::{object_from_wire, object_to_wire, objects_from_wire, objects_to_wire},
     operations::{
-        fields::{AnswerKind, Decoded, ID_BYTES, Viewed},
+        fields::{AnswerKind, Decoded, ID_BYTES, Presentation},
         ids,
-        view::{Block, Cell, Column, Json, Printed, WrongAnswer},
+        view::{Block, Cell, Column, Json, PrintedAnswer, WrongAnswer},
     },
 };
 use kith_schema::live::ObjectAnswer;
@@ -49,7 +49,7 @@ impl AnswerKind for Vec<Option<ObjectAnswer>> {
     }
 }
 
-impl Viewed for ObjectGetQuery {
+impl Presentation for ObjectGetQuery {
     type View = ObjectsView;
 
     fn view(&self, answer: GraphAnswer) -> Result<ObjectsView, WrongAnswer> {
@@ -104,7 +104,7 @@ impl ObjectView {
     }
 }
 
-impl Printed for ObjectsView {
+impl PrintedAnswer for ObjectsView {
     fn text(&self) -> Vec<Block> {
         let (ids, objects) = match self {
             ObjectsView::One { object, ids } => (ids, std::slice::from_ref(object)),

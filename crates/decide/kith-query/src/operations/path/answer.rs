@@ -4,9 +4,9 @@ use super::PathQuery;
 use crate::{
     GraphAnswer,
     operations::{
-        fields::{AnswerKind, Decoded, Viewed},
+        fields::{AnswerKind, Decoded, Presentation},
         ids,
-        view::{Block, Printed, WrongAnswer},
+        view::{Block, PrintedAnswer, WrongAnswer},
     },
 };
 use kith_wire::v1::{self, query_reply::Answer};
@@ -36,7 +36,7 @@ impl AnswerKind for PathAnswer {
     }
 }
 
-impl Viewed for PathQuery {
+impl Presentation for PathQuery {
     type View = PathView;
 
     fn view(&self, answer: GraphAnswer) -> Result<PathView, WrongAnswer> {
@@ -59,7 +59,7 @@ pub struct PathView {
     pub path: Vec<u64>,
 }
 
-impl Printed for PathView {
+impl PrintedAnswer for PathView {
     fn text(&self) -> Vec<Block> {
         let Some(length) = self.length else {
             return vec![Block::Line("no path within the limit".to_owned())];

@@ -4,9 +4,9 @@ use super::ReciprocalQuery;
 use crate::{
     GraphAnswer,
     operations::{
-        fields::{AnswerKind, Decoded, ID_BYTES, Viewed},
+        fields::{AnswerKind, Decoded, ID_BYTES, Presentation},
         ids,
-        view::{Block, Printed, WrongAnswer},
+        view::{Block, PrintedAnswer, WrongAnswer},
     },
 };
 use kith_wire::v1::{self, query_reply::Answer};
@@ -41,7 +41,7 @@ impl AnswerKind for ReciprocalAnswer {
     }
 }
 
-impl Viewed for ReciprocalQuery {
+impl Presentation for ReciprocalQuery {
     type View = ReciprocalAnswer;
 
     fn view(&self, answer: GraphAnswer) -> Result<ReciprocalAnswer, WrongAnswer> {
@@ -52,7 +52,7 @@ impl Viewed for ReciprocalQuery {
     }
 }
 
-impl Printed for ReciprocalAnswer {
+impl PrintedAnswer for ReciprocalAnswer {
     fn text(&self) -> Vec<Block> {
         let mut blocks = vec![Block::Ids { title: "ids", ids: self.ids.clone() }];
         if self.truncated {

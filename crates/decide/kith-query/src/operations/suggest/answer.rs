@@ -4,9 +4,9 @@ use super::SuggestQuery;
 use crate::{
     GraphAnswer,
     operations::{
-        fields::{AnswerKind, Decoded, ID_BYTES, Viewed},
+        fields::{AnswerKind, Decoded, ID_BYTES, Presentation},
         ids,
-        view::{Block, Cell, Column, Printed, WrongAnswer},
+        view::{Block, Cell, Column, PrintedAnswer, WrongAnswer},
     },
 };
 use kith_wire::v1::{self, query_reply::Answer};
@@ -32,7 +32,7 @@ impl AnswerKind for Vec<(u64, u32)> {
     }
 }
 
-impl Viewed for SuggestQuery {
+impl Presentation for SuggestQuery {
     type View = SuggestionsView;
 
     fn view(&self, answer: GraphAnswer) -> Result<SuggestionsView, WrongAnswer> {
@@ -51,7 +51,7 @@ pub struct SuggestionsView {
     pub suggestions: Vec<(u64, u32)>,
 }
 
-impl Printed for SuggestionsView {
+impl PrintedAnswer for SuggestionsView {
     fn text(&self) -> Vec<Block> {
         let row = |&(id, common): &(u64, u32)| vec![Cell::text(id), Cell::Count(common.into())];
         let columns = vec![Column::right("member"), Column::right("in common")];

@@ -221,7 +221,7 @@ fn a_query_without_keys_is_over_at_once() {
 }
 
 #[test]
-fn what_failed_alike_is_told_together() {
+fn what_failed_alike_is_reported_together() {
     let missing = |partition, reason, tried: &[u32]| MissingPart {
         partition: PartitionId(partition),
         keys: 2,

@@ -12,7 +12,7 @@ fn rates(keys: u64, bytes: u64) -> QuotaRates {
 }
 
 #[test]
-fn a_second_of_keys_passes_at_once_and_the_next_key_is_told_when() {
+fn a_second_of_keys_passes_at_once_and_the_next_key_learns_when() {
     let mut quota = ReadQuota::new(rates(1_000, 0));
     for _ in 0..10 {
         quota.admit(100, at(0)).unwrap();
@@ -99,7 +99,7 @@ fn an_export_gets_what_reads_leave() {
             if 0 < reads && millis % (1_000 / reads) == 0 {
                 refused += u64::from(quota.admit(100, at(millis)).is_err());
             }
-            while quota.admit_behind(step, at(millis)).is_ok() {
+            while quota.admit_export(step, at(millis)).is_ok() {
                 exported += step;
             }
         }
@@ -114,12 +114,12 @@ fn an_export_gets_what_reads_leave() {
     assert!((4_900..=5_100).contains(&half) && refused == 0, "{half}, {refused} reads refused");
     // Bytes count too, and a store without a quota has no limit.
     let mut quota = ReadQuota::new(rates(0, 1_000));
-    quota.admit_behind(1, at(0)).unwrap();
+    quota.admit_export(1, at(0)).unwrap();
     quota.charge_bytes(500, AdmittedBy::Here, at(0));
-    assert_eq!(quota.admit_behind(1, at(100)), Err(Duration::from_millis(400)));
-    quota.admit_behind(1, at(500)).unwrap();
+    assert_eq!(quota.admit_export(1, at(100)), Err(Duration::from_millis(400)));
+    quota.admit_export(1, at(500)).unwrap();
     let mut unlimited = ReadQuota::new(rates(0, 0));
-    (0..100).for_each(|_| unlimited.admit_behind(u64::MAX, at(0)).unwrap());
+    (0..100).for_each(|_| unlimited.admit_export(u64::MAX, at(0)).unwrap());
     assert_eq!(rates(7, 0).export_step(), crate::ExportStep { keys: 1, bytes: u64::MAX });
 }
 

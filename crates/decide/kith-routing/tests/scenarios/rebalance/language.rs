@@ -35,7 +35,7 @@ pub const REBALANCE: &[(&str, &str)] = &[
     ),
     ("another changes the table", "somebody else writes the next epoch"),
     ("all use EPOCH", "every process that routes has a table of this epoch or a later one"),
-    ("NODE freed PARTITION", "the node has removed the partition, as it was told to"),
+    ("NODE freed PARTITION", "the node has removed the partition, as the driver asked"),
     ("NODE goes down", "the driver sees that a node is down"),
     ("NODE comes back", "the driver sees that the node is up again"),
     ("at TIME", "time passes"),

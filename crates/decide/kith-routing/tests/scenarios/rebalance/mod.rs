@@ -8,7 +8,7 @@ mod words;
 use kith_sim::scenario::{Area, check};
 
 #[test]
-fn rebalances_are_as_told() {
+fn rebalances_are_as_the_scripts_say() {
     let area = Area { folder: "rebalance", test: crate::TEST, language: language::REBALANCE };
     check(&area, player::Rebalance::default);
 }

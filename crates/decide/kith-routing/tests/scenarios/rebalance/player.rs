@@ -87,7 +87,7 @@ impl Rebalance {
                 let (node, partition) = (node_id(node)?, partition_ids(&[partition])?[0]);
                 let index =
                     self.reclaims.iter().position(|reclaim| (reclaim.0, reclaim.1) == (node, partition));
-                let index = index.ok_or_else(|| format!("{node} was not told to free {partition}"))?;
+                let index = index.ok_or_else(|| format!("{node} was not asked to free {partition}"))?;
                 RebalanceEvent::Reclaimed(node, partition, self.reclaims.remove(index).2)
             }
             [node, "goes", "down"] => RebalanceEvent::NodeDown(node_id(node)?),

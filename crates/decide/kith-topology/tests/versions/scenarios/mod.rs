@@ -46,7 +46,7 @@ const LANGUAGE: &[(&str, &str)] = &[
         "all fetch, alone",
         "nodes begin to fetch a version, from each other where they can; `alone`: all of them from the object store",
     ),
-    ("NODE has fetched", "the node has fetched what it was told to"),
+    ("NODE has fetched", "the node has fetched what it was asked to fetch"),
     ("NODE cannot fetch", "the node's fetch has failed for good"),
     (
         "NODE looks for VERSION, silent TIME",
@@ -77,7 +77,7 @@ impl Player for Versions {
 }
 
 #[test]
-fn versions_are_as_told() {
+fn versions_are_as_the_scripts_say() {
     let area = Area { folder: "versions", test: "-p kith-topology --test versions", language: LANGUAGE };
     check(&area, Versions::default);
 }

@@ -3,7 +3,7 @@
 mod state;
 
 pub(crate) use state::needs_all_input;
-pub(super) use state::{Passes, State, is_writing_beginning};
+pub(super) use state::{Passes, StepState, is_writing_beginning};
 
 use super::{context::Context, traverser::Batch};
 use crate::{
@@ -45,7 +45,7 @@ pub(super) struct Feed {
 #[derive(Debug)]
 pub(super) struct Link {
     pub step: Arc<Step>,
-    pub state: State,
+    pub state: StepState,
 }
 
 /// The steps before a step.
@@ -93,7 +93,7 @@ impl Chain {
     pub fn enter(&mut self, batch: Batch) {
         self.feed.batches.push_back(batch);
         for link in &mut self.links {
-            if !matches!(link.state, State::Seen(_) | State::Repeat(_) | State::Limited { .. }) {
+            if !matches!(link.state, StepState::Seen(_) | StepState::Repeat(_) | StepState::Limited { .. }) {
                 link.state = state::begin(&link.step.kind);
             }
         }
@@ -215,6 +215,6 @@ fn links(traversal: &Traversal) -> Vec<Link> {
 /// Whether the steps treat each traverser by itself, so that it makes no difference in which batches they come.
 pub(super) fn is_stateless(traversal: &Traversal) -> bool {
     traversal.iter().all(|step| {
-        matches!(state::begin(&step.kind), State::Stateless) && !matches!(step.kind, Kind::Barrier { .. })
+        matches!(state::begin(&step.kind), StepState::Stateless) && !matches!(step.kind, Kind::Barrier { .. })
     })
 }

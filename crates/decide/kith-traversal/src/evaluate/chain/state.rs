@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 /// The state of a step. Where steps inside nested traversals count or collect, they do so for each origin.
 #[derive(Debug)]
-pub(in crate::evaluate) enum State {
+pub(in crate::evaluate) enum StepState {
     /// The step needs none.
     Stateless,
     /// The step has not begun, or has nothing left to return (`true`).
@@ -31,7 +31,7 @@ pub(in crate::evaluate) enum State {
     Repeat(Passes),
 }
 
-impl State {
+impl StepState {
     /// The state of a step that returns everything once its input has ended.
     pub fn barrier() -> Self {
         Self::Buffer { left: VecDeque::new(), is_over: false }
@@ -50,19 +50,19 @@ pub(in crate::evaluate) struct Passes {
 }
 
 /// The state with which a step begins.
-pub(in crate::evaluate) fn begin(kind: &Kind) -> State {
+pub(in crate::evaluate) fn begin(kind: &Kind) -> StepState {
     match kind {
         Kind::Vertices { .. } | Kind::NamedVertices { .. } | Kind::SoughtVertices(_) | Kind::Edges { .. } => {
-            State::Scan { after: None, is_over: false }
+            StepState::Scan { after: None, is_over: false }
         }
-        Kind::Inject(_) => State::Once(false),
-        Kind::Range { .. } => State::Passed(HashMap::new()),
-        Kind::TimeLimit(_) => State::Limited { began: None, is_over: false },
-        Kind::Dedup { .. } => State::Seen(HashMap::new()),
-        Kind::Union(_) | Kind::Choose(_) => State::Branches(None),
-        Kind::Repeat(_) => State::Repeat(Passes::default()),
-        kind if needs_all_input(kind) => State::barrier(),
-        _ => State::Stateless,
+        Kind::Inject(_) => StepState::Once(false),
+        Kind::Range { .. } => StepState::Passed(HashMap::new()),
+        Kind::TimeLimit(_) => StepState::Limited { began: None, is_over: false },
+        Kind::Dedup { .. } => StepState::Seen(HashMap::new()),
+        Kind::Union(_) | Kind::Choose(_) => StepState::Branches(None),
+        Kind::Repeat(_) => StepState::Repeat(Passes::default()),
+        kind if needs_all_input(kind) => StepState::barrier(),
+        _ => StepState::Stateless,
     }
 }
 

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn close_numbers_of_different_types_are_told_apart() {
+    fn close_numbers_of_different_types_are_distinguished() {
         assert_eq!(compared(&Value::Float(0.1), &Value::Double(0.1)), Ordering::Greater);
         let edge = 1_i64 << 53;
         assert_eq!(compared(&Value::Long(edge + 1), &Value::Double(edge as f64)), Ordering::Greater);

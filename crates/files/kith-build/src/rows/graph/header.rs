@@ -118,8 +118,8 @@ pub(super) fn find_columns(
                 Some(*position).filter(|&position| position < width || width == 0)
             }
         };
-        let places = || (1..=width).map(|position| position.to_string()).collect();
-        let header = || if names.is_empty() { places() } else { names.to_vec() };
+        let indexes = || (1..=width).map(|position| position.to_string()).collect();
+        let header = || if names.is_empty() { indexes() } else { names.to_vec() };
         match found {
             None if column.is_optional => Ok(None),
             None => Err(HeaderFault::Missing { column: at, role: column.label.clone(), header: header() }),
@@ -191,11 +191,11 @@ fn default_places(
         return Err(unknown());
     }
     let mut rest = left.into_iter();
-    let places: Vec<Option<usize>> =
+    let indexes: Vec<Option<usize>> =
         wanted.iter().map(|column| if column.at.is_none() { rest.next() } else { None }).collect();
     // A usual name in another place contradicts the order.
-    let agrees = found.iter().zip(&places).all(|(found, index)| found.is_none() || found == index);
-    if agrees { Ok(places) } else { Err(unknown()) }
+    let agrees = found.iter().zip(&indexes).all(|(found, index)| found.is_none() || found == index);
+    if agrees { Ok(indexes) } else { Err(unknown()) }
 }
 
 /// The usual names of the columns, without regard to case, blanks and punctuation.
@@ -346,7 +346,7 @@ mod tests {
 
     #[test]
     fn usual_names_are_known_in_any_order_and_case() {
-        for (header, places) in [
+        for (header, indexes) in [
             ("src,dst", [0, 1]),
             ("target,source", [1, 0]),
             ("to,from", [1, 0]),
@@ -361,7 +361,7 @@ mod tests {
             ("a,b", [0, 1]),
             ("src,b", [0, 1]),
         ] {
-            assert_eq!(edges(header), Some(places.to_vec()), "{header}");
+            assert_eq!(edges(header), Some(indexes.to_vec()), "{header}");
         }
     }
 
@@ -376,7 +376,7 @@ mod tests {
     fn a_column_that_the_user_names_has_no_other_role() {
         let to = ColumnRef::Name("to".to_owned());
         let first = ColumnRef::Position(0);
-        for (header, src, dst, places) in [
+        for (header, src, dst, indexes) in [
             ("from,to", Some(&to), None, Some([1, 0])),
             ("from,to", None, Some(&first), Some([1, 0])),
             ("to,from", None, Some(&first), Some([1, 0])),
@@ -386,7 +386,7 @@ mod tests {
             let names: Vec<String> = header.split(',').map(str::to_owned).collect();
             let wanted = [WantedColumn::id("src", src, 0), WantedColumn::id("dst", dst, 1)];
             let found = find_columns(&wanted, &names, names.len()).ok();
-            assert_eq!(found, places.map(|places| places.to_vec()), "{header} {src:?} {dst:?}");
+            assert_eq!(found, indexes.map(|indexes| indexes.to_vec()), "{header} {src:?} {dst:?}");
         }
     }
 

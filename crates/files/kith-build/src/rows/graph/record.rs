@@ -14,7 +14,7 @@ use std::ops::Range;
 
 /// The result of [`RecordReader::next`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Next {
+pub(super) enum NextRecord {
     /// A record; its fields are in [`RecordReader::field`].
     Record,
     /// A line that is not a record.
@@ -81,10 +81,10 @@ impl RecordReader {
     }
 
     /// The next record among the buffered bytes. Blank lines are skipped.
-    pub(super) fn next(&mut self) -> Next {
+    pub(super) fn next(&mut self) -> NextRecord {
         loop {
             let rest = &self.buffer[self.at..];
-            let Some(length) = self.line_length(rest) else { return Next::More };
+            let Some(length) = self.line_length(rest) else { return NextRecord::More };
             let line = trim_end(&rest[..length]);
             if self.has_comments && matches!(line.first(), Some(b'#' | b'%')) {
                 self.begin_record(length, 1);
@@ -97,7 +97,7 @@ impl RecordReader {
             self.begin_record(length, 1);
             if 0 < width {
                 self.split_plain(width);
-                return Next::Record;
+                return NextRecord::Record;
             }
         }
     }
@@ -141,7 +141,7 @@ impl RecordReader {
     }
 
     /// Takes a record whose first line, of `length` bytes, contains a quote.
-    fn next_quoted(&mut self, length: usize) -> Next {
+    fn next_quoted(&mut self, length: usize) -> NextRecord {
         let (mut fields, mut text) = (std::mem::take(&mut self.fields), std::mem::take(&mut self.unquoted));
         fields.clear();
         text.clear();
@@ -151,13 +151,13 @@ impl RecordReader {
             Ok(consumed) => {
                 let lines = memchr_iter(b'\n', &rest[..consumed - 1]).count() as u64 + 1;
                 self.begin_record(consumed, lines);
-                Next::Record
+                NextRecord::Record
             }
-            Err(SplitFault::More) if rest.len() <= self.line_bytes_max && !self.at_end => Next::More,
+            Err(SplitFault::More) if rest.len() <= self.line_bytes_max && !self.at_end => NextRecord::More,
             Err(reason) => {
                 self.begin_record(length, 1);
                 let after = matches!(reason, SplitFault::TextAfterQuote);
-                Next::Fault(if after { LineFault::TextAfterQuote } else { LineFault::UnclosedQuote })
+                NextRecord::Fault(if after { LineFault::TextAfterQuote } else { LineFault::UnclosedQuote })
             }
         };
         (self.fields, self.unquoted, self.is_quoted) = (fields, text, true);

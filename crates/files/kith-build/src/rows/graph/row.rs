@@ -11,7 +11,7 @@ use std::borrow::Cow;
 /// One line of data: the wanted columns.
 pub(super) enum Row<'a> {
     /// A line of delimited text.
-    Text { reader: &'a RecordReader, places: &'a [usize] },
+    Text { reader: &'a RecordReader, indexes: &'a [usize] },
     /// A row of a file of rows.
     Fields { number: u64, fields: &'a [Field<'a>] },
 }
@@ -31,7 +31,7 @@ impl Row<'_> {
     /// How many of the wanted columns it has.
     pub(super) fn columns(&self) -> usize {
         match self {
-            Row::Text { places, .. } => places.len(),
+            Row::Text { indexes, .. } => indexes.len(),
             Row::Fields { fields, .. } => fields.len(),
         }
     }
@@ -39,8 +39,8 @@ impl Row<'_> {
     /// The wanted column with this index as text; `None` if it is not UTF-8.
     pub(super) fn text(&self, column: usize) -> Option<Cow<'_, str>> {
         match self {
-            Row::Text { reader, places } => {
-                let bytes = reader.field(places[column]).trim_ascii();
+            Row::Text { reader, indexes } => {
+                let bytes = reader.field(indexes[column]).trim_ascii();
                 std::str::from_utf8(bytes).ok().map(Cow::Borrowed)
             }
             Row::Fields { fields, .. } => Some(fields[column].text()),
@@ -51,7 +51,7 @@ impl Row<'_> {
     #[inline]
     pub(super) fn id(&self, column: usize) -> Result<u64, ColumnFault> {
         let id = match self {
-            Row::Text { reader, places } => parse_id(reader.field(places[column]).trim_ascii()),
+            Row::Text { reader, indexes } => parse_id(reader.field(indexes[column]).trim_ascii()),
             Row::Fields { fields, .. } => match &fields[column] {
                 Field::Unsigned(id) => Ok(*id),
                 Field::Float(number) => return Err(ColumnFault(column, float_id(*number))),

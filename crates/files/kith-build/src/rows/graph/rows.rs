@@ -34,7 +34,7 @@ const ROWS_PER_REPORT: u64 = 1 << 16;
 pub(super) struct RowTable {
     file: RowFile,
     /// The index of each wanted column.
-    places: Vec<usize>,
+    indexes: Vec<usize>,
     pub(super) tally: Tally,
 }
 
@@ -46,9 +46,9 @@ impl RowTable {
         }
         let names = file.table.columns();
         // A file that has no members in its first lines, such as JSON that spans lines, has no columns to take by place.
-        let places = tally.find_named(names)?;
-        tally.taken(names, &places);
-        Ok(RowTable { file, places, tally })
+        let indexes = tally.find_named(names)?;
+        tally.taken(names, &indexes);
+        Ok(RowTable { file, indexes, tally })
     }
 
     /// Reads the rows, as [`Table::rows`](super::table::Table::rows) describes.
@@ -57,10 +57,10 @@ impl RowTable {
         progress: &mut dyn FnMut(&ReadProgress),
         each: &mut impl FnMut(&Row<'_>) -> Result<Result<(), ColumnFault>, E>,
     ) -> Result<FileReport, ReadError<E, FileError>> {
-        let RowTable { file: RowFile { table, bytes }, places, mut tally } = self;
+        let RowTable { file: RowFile { table, bytes }, indexes, mut tally } = self;
         let unit = table.unit();
         let (mut halted, mut last) = (None, 0);
-        let read = table.rows(&places, &mut |number, fields| {
+        let read = table.rows(&indexes, &mut |number, fields| {
             last = number;
             if number % ROWS_PER_REPORT == 1 {
                 let path = tally.report.path.clone();

@@ -16,7 +16,7 @@ pub(super) struct Tally {
     pub(super) elsewhere: Vec<String>,
     max_errors: u64,
     /// The most bytes that the rows may take, if the user says that.
-    unpacked_told: Option<u64>,
+    unpacked_option: Option<u64>,
     /// The most bytes of the rows, and how many rows those are.
     unpacked_max: u64,
     rows_max: u64,
@@ -39,7 +39,7 @@ impl Tally {
         let unpacked_max = unpacked_max(options.unpacked_max, size);
         let rows_max = rows_of(unpacked_max, &wanted);
         Tally {
-            unpacked_told: options.unpacked_max,
+            unpacked_option: options.unpacked_max,
             wanted,
             elsewhere: Vec::new(),
             max_errors: options.max_errors,
@@ -60,7 +60,7 @@ impl Tally {
     /// Allows more rows if more of a pipe was read since the last time.
     #[cold]
     fn expand(&mut self, read: u64) -> Result<(), FileError> {
-        self.unpacked_max = self.unpacked_max.max(unpacked_max(self.unpacked_told, read));
+        self.unpacked_max = self.unpacked_max.max(unpacked_max(self.unpacked_option, read));
         self.rows_max = rows_of(self.unpacked_max, &self.wanted);
         if self.report.rows <= self.rows_max {
             return Ok(());
@@ -86,18 +86,20 @@ impl Tally {
     }
 
     /// Notes which columns of the file are taken, for the report.
-    pub(super) fn taken(&mut self, names: &[String], places: &[usize]) {
+    pub(super) fn taken(&mut self, names: &[String], indexes: &[usize]) {
         let name =
             |index: &usize| names.get(*index).cloned().unwrap_or_else(|| format!("column {}", index + 1));
         let labels = self.wanted.iter().map(|column| column.label.clone());
-        self.report.taken = labels.zip(places.iter().map(name)).collect();
+        self.report.taken = labels.zip(indexes.iter().map(name)).collect();
     }
 
     /// The index of each wanted column, in a file whose columns all have names.
     pub(super) fn find_named(&self, names: &[String]) -> Result<Vec<usize>, FileError> {
-        let places = self.find_columns(names, names.len())?;
-        let Some(missing) = places.iter().position(|index| names.len() <= *index) else { return Ok(places) };
-        let (path, column) = (self.report.path.clone(), ColumnRef::Position(places[missing]));
+        let indexes = self.find_columns(names, names.len())?;
+        let Some(missing) = indexes.iter().position(|index| names.len() <= *index) else {
+            return Ok(indexes);
+        };
+        let (path, column) = (self.report.path.clone(), ColumnRef::Position(indexes[missing]));
         Err(FileError::NoColumn {
             path,
             column,

@@ -2,7 +2,7 @@
 
 use super::fault::{LineFault, excerpt};
 use super::header::{self, detect_delimiter};
-use super::record::{Next, RecordReader};
+use super::record::{NextRecord, RecordReader};
 use super::row::{ColumnFault, Row, pair};
 use super::source::{Source, other_than_text};
 use super::tally::Tally;
@@ -17,7 +17,7 @@ use std::path::Path;
 pub(super) struct TextTable {
     reader: RecordReader,
     /// The place of each wanted column in a record.
-    places: Vec<usize>,
+    indexes: Vec<usize>,
     /// The number of columns of every record; `None` in a file without lines.
     width: Option<usize>,
     pub(super) tally: Tally,
@@ -29,7 +29,7 @@ impl TextTable {
         let source = Source::open(path)?;
         let mut table = TextTable {
             reader: RecordReader::new(source, options.delimiter.unwrap_or(b','), options.line_bytes_max),
-            places: Vec::new(),
+            indexes: Vec::new(),
             width: None,
             tally,
         };
@@ -80,13 +80,13 @@ impl TextTable {
     fn read_header(&mut self, mode: HeaderMode) -> Result<(), FileError> {
         let first = loop {
             match self.reader.next() {
-                Next::More if self.reader.fill()? => {}
-                Next::More => return Ok(()),
+                NextRecord::More if self.reader.fill()? => {}
+                NextRecord::More => return Ok(()),
                 found => break found,
             }
         };
         let fields: Vec<Vec<u8>> = match first {
-            Next::Record => (0..self.reader.width()).map(|i| self.reader.field(i).to_vec()).collect(),
+            NextRecord::Record => (0..self.reader.width()).map(|i| self.reader.field(i).to_vec()).collect(),
             // A first line that is not a record is not a header. It is counted with the wrong lines.
             _ => Vec::new(),
         };
@@ -98,17 +98,17 @@ impl TextTable {
             Vec::new()
         };
         self.width = Some(fields.len()).filter(|&width| 0 < width);
-        self.places = self.tally.find_columns(&names, fields.len())?;
-        self.tally.taken(&names, &self.places);
+        self.indexes = self.tally.find_columns(&names, fields.len())?;
+        self.tally.taken(&names, &self.indexes);
         // No id begins as a comment does. Elsewhere such a line may be data.
-        let first = self.places.iter().position(|position| *position == 0);
+        let first = self.indexes.iter().position(|position| *position == 0);
         self.reader.has_comments = first.is_some_and(|index| self.tally.wanted[index].is_id);
         Ok(())
     }
 
     /// Whether every line is `id delimiter id`, so that [`TextTable::pairs`] can read it.
     fn is_plain_pairs(&self) -> bool {
-        self.width == Some(2) && self.places == [0, 1]
+        self.width == Some(2) && self.indexes == [0, 1]
     }
 
     /// Reads the rows, as [`Table::rows`](super::table::Table::rows) describes.
@@ -120,9 +120,9 @@ impl TextTable {
         while self.next_block(progress)? {
             loop {
                 match self.reader.next() {
-                    Next::More => break,
-                    Next::Fault(fault) => self.line_fault(None, fault)?,
-                    Next::Record => self.row(&mut each)?,
+                    NextRecord::More => break,
+                    NextRecord::Fault(fault) => self.line_fault(None, fault)?,
+                    NextRecord::Record => self.row(&mut each)?,
                 }
             }
         }
@@ -146,9 +146,9 @@ impl TextTable {
                     each(src, dst).map_err(ReadError::Caller)?;
                 }
                 match self.reader.next() {
-                    Next::More => break,
-                    Next::Fault(fault) => self.line_fault(None, fault)?,
-                    Next::Record => self.row(&mut |row: &Row<'_>| pair(row, &mut each))?,
+                    NextRecord::More => break,
+                    NextRecord::Fault(fault) => self.line_fault(None, fault)?,
+                    NextRecord::Record => self.row(&mut |row: &Row<'_>| pair(row, &mut each))?,
                 }
             }
         }
@@ -173,11 +173,11 @@ impl TextTable {
     ) -> Result<(), ReadError<E, FileError>> {
         let got = self.reader.width();
         let expected =
-            *self.width.get_or_insert(got.max(self.places.iter().max().map_or(0, |last| last + 1)));
+            *self.width.get_or_insert(got.max(self.indexes.iter().max().map_or(0, |last| last + 1)));
         if expected != got {
             return Ok(self.line_fault(None, LineFault::ColumnCount { expected, got })?);
         }
-        let row = Row::Text { reader: &self.reader, places: &self.places };
+        let row = Row::Text { reader: &self.reader, indexes: &self.indexes };
         match each(&row).map_err(ReadError::Caller)? {
             Ok(()) => self.tally.good(|| self.reader.source.bytes_read())?,
             Err(ColumnFault(column, fault)) => self.line_fault(Some(column), fault)?,

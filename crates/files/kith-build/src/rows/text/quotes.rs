@@ -13,15 +13,15 @@ pub(super) struct Quotes {
     open: bool,
     /// The last byte.
     last: u8,
-    /// The place of the next block in the file.
-    place: u64,
-    /// The places of texts that follow a closing quote, as far as no record has been asked for that contains them.
+    /// The position of the next block in the file.
+    position: u64,
+    /// The positions of texts that follow a closing quote, as far as no record has been asked for that contains them.
     faults: VecDeque<u64>,
 }
 
 impl Quotes {
     pub(super) fn new(delimiter: u8) -> Self {
-        Quotes { delimiter, inside: false, open: false, last: b'\n', place: 0, faults: VecDeque::new() }
+        Quotes { delimiter, inside: false, open: false, last: b'\n', position: 0, faults: VecDeque::new() }
     }
 
     /// Looks at the next bytes of the file.
@@ -46,10 +46,10 @@ impl Quotes {
             }
         }
         self.last = block.last().copied().unwrap_or(self.last);
-        self.place += block.len() as u64;
+        self.position += block.len() as u64;
     }
 
-    /// Whether text follows a closing quote in the record that ends before this place of the file. Records are asked for in
+    /// Whether text follows a closing quote in the record that ends before this position of the file. Records are asked for in
     /// their order.
     pub(super) fn has_fault_before(&mut self, end: u64) -> bool {
         let mut found = false;
@@ -60,7 +60,7 @@ impl Quotes {
         found
     }
 
-    /// Ends the quotes, or goes on inside them behind a doubled quote. `at` is the place of the byte after the quote. Returns
+    /// Ends the quotes, or goes on inside them behind a doubled quote. `at` is the position of the byte after the quote. Returns
     /// where to look on.
     fn close(&mut self, block: &[u8], at: usize) -> usize {
         if block[at] == b'"' {
@@ -69,7 +69,7 @@ impl Quotes {
         // As for the `csv` crate, text that follows goes on until the field ends, and quotes in it are part of it.
         self.inside = false;
         if !self.ends_field(block[at]) {
-            self.faults.push_back(self.place + at as u64);
+            self.faults.push_back(self.position + at as u64);
         }
         at
     }
@@ -83,7 +83,7 @@ impl Quotes {
 mod tests {
     use super::*;
 
-    /// The places of texts after a closing quote, in blocks of this size.
+    /// The positions of texts after a closing quote, in blocks of this size.
     fn faults(text: &str, size: usize) -> Vec<u64> {
         let mut quotes = Quotes::new(b',');
         text.as_bytes().chunks(size).for_each(|block| quotes.look(block));

@@ -100,7 +100,7 @@ proptest! {
 }
 
 #[test]
-fn other_formats_are_told_apart_from_damage() {
+fn other_formats_are_distinguished_from_damage() {
     for got in [0, 2, 3] {
         let other = format!(r#"{{"kith_manifest": {got}, "something": "else"}}"#);
         let error = Manifest::decode(other.as_bytes()).unwrap_err().to_string();

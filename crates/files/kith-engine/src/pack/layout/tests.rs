@@ -65,7 +65,7 @@ fn any_other_byte_length_or_end_is_refused() {
 }
 
 #[test]
-fn another_format_is_told_apart_from_damage() {
+fn another_format_is_distinguished_from_damage() {
     for got in [0, 2] {
         let other = format!(r#"{{"kith_layout": {got}}}"#);
         let error = Layout::decode(other.as_bytes(), &manifest(1)).unwrap_err().to_string();

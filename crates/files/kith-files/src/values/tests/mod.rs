@@ -127,7 +127,7 @@ fn neither_order_nor_memory_nor_threads_show_in_a_byte() {
 }
 
 #[test]
-fn rows_that_cannot_be_are_told_by_their_key() {
+fn rows_that_cannot_be_are_reported_by_their_key() {
     let dir = tempfile::tempdir().unwrap();
     let ids = ValuesOptions { key: KeyType::Id, ..options(dir.path(), 2) };
     let mut builder = ValuesBuilder::new(ids).unwrap();

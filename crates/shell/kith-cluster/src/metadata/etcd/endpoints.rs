@@ -2,7 +2,7 @@
 
 use super::{
     Security,
-    failure::{CallError, Fate, Next, Repeat},
+    failure::{CallError, Fate, NextAttempt, Repeat},
 };
 use crate::metadata::TargetError;
 use kith_wire::etcd::{AuthenticateRequest, auth_client::AuthClient};
@@ -84,15 +84,15 @@ impl Endpoints {
                 self.leave(&line);
             }
             match fate.next(repeat, 0 < others, may_renew) {
-                Next::OtherMember => others -= 1,
-                Next::NewToken => {
+                NextAttempt::OtherMember => others -= 1,
+                NextAttempt::NewToken => {
                     may_renew = false;
                     self.forget(&line);
                 }
-                Next::End if matches!(fate, Fate::NotSent | Fate::Unknown) => {
+                NextAttempt::End if matches!(fate, Fate::NotSent | Fate::Unknown) => {
                     return Err(CallError::Unavailable(reason(&status)));
                 }
-                Next::End => return Err(CallError::Refused(status)),
+                NextAttempt::End => return Err(CallError::Refused(status)),
             }
         }
     }

@@ -37,7 +37,7 @@ pub(super) enum Fate {
 
 /// The action that follows an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Next {
+pub(super) enum NextAttempt {
     /// Ask the next member.
     OtherMember,
     /// Ask the same member with a new token.
@@ -77,11 +77,11 @@ impl Fate {
 
     /// Decides what to do after an attempt. `has_other`: there is a member that was not asked yet. `may_renew`: there is a
     /// user, whose token has not been renewed during this call.
-    pub(super) fn next(self, repeat: Repeat, has_other: bool, may_renew: bool) -> Next {
+    pub(super) fn next(self, repeat: Repeat, has_other: bool, may_renew: bool) -> NextAttempt {
         match (self, repeat) {
-            (Fate::NotSent, _) | (Fate::Unknown, Repeat::Safe) if has_other => Next::OtherMember,
-            (Fate::TokenRefused, _) if may_renew => Next::NewToken,
-            _ => Next::End,
+            (Fate::NotSent, _) | (Fate::Unknown, Repeat::Safe) if has_other => NextAttempt::OtherMember,
+            (Fate::TokenRefused, _) if may_renew => NextAttempt::NewToken,
+            _ => NextAttempt::End,
         }
     }
 }
@@ -118,10 +118,10 @@ mod tests {
     #[test]
     fn a_commit_that_may_have_happened_is_not_sent_again() {
         assert_eq!(fate(Code::Unavailable, "etcdserver: leader changed"), Fate::Unknown);
-        assert_eq!(Fate::Unknown.next(Repeat::Never, true, true), Next::End);
-        assert_eq!(Fate::Unknown.next(Repeat::Safe, true, true), Next::OtherMember);
-        assert_eq!(Fate::NotSent.next(Repeat::Never, true, true), Next::OtherMember);
-        assert_eq!(Fate::NotSent.next(Repeat::Safe, false, true), Next::End);
+        assert_eq!(Fate::Unknown.next(Repeat::Never, true, true), NextAttempt::End);
+        assert_eq!(Fate::Unknown.next(Repeat::Safe, true, true), NextAttempt::OtherMember);
+        assert_eq!(Fate::NotSent.next(Repeat::Never, true, true), NextAttempt::OtherMember);
+        assert_eq!(Fate::NotSent.next(Repeat::Safe, false, true), NextAttempt::End);
     }
 
     #[test]
@@ -131,8 +131,8 @@ mod tests {
             fate(Code::InvalidArgument, "etcdserver: revision of auth store is old"),
         ] {
             assert_eq!(fate, Fate::TokenRefused);
-            assert_eq!(fate.next(Repeat::Never, true, true), Next::NewToken);
-            assert_eq!(fate.next(Repeat::Never, true, false), Next::End);
+            assert_eq!(fate.next(Repeat::Never, true, true), NextAttempt::NewToken);
+            assert_eq!(fate.next(Repeat::Never, true, false), NextAttempt::End);
         }
     }
 
@@ -143,7 +143,7 @@ mod tests {
             (Code::InvalidArgument, "etcdserver: request is too large"),
             (Code::ResourceExhausted, "etcdserver: mvcc: database space exceeded"),
         ] {
-            assert_eq!(fate(code, message).next(Repeat::Safe, true, true), Next::End, "{message}");
+            assert_eq!(fate(code, message).next(Repeat::Safe, true, true), NextAttempt::End, "{message}");
         }
     }
 }

@@ -12,8 +12,8 @@ use self::{
     watch::WatchState,
 };
 use super::{
-    CommitOutcome, Condition, Entry, LeaseId, MetadataError, MetadataStore, Reply, Snapshot, TargetError,
-    Write, keys,
+    CommitOutcome, Condition, Entry, LeaseId, MetadataError, MetadataFuture, MetadataStore, Snapshot,
+    TargetError, Write, keys,
 };
 use futures::{FutureExt, stream::BoxStream};
 use kith_wire::{
@@ -179,11 +179,11 @@ impl Root {
 }
 
 impl MetadataStore for EtcdMetadata {
-    fn read<'a>(&'a self, prefix: &'a str) -> Reply<'a, Snapshot> {
+    fn read<'a>(&'a self, prefix: &'a str) -> MetadataFuture<'a, Snapshot> {
         self.root.read(prefix).boxed()
     }
 
-    fn commit(&self, conditions: Vec<Condition>, writes: Vec<Write>) -> Reply<'_, CommitOutcome> {
+    fn commit(&self, conditions: Vec<Condition>, writes: Vec<Write>) -> MetadataFuture<'_, CommitOutcome> {
         self.root.commit(conditions, writes).boxed()
     }
 
@@ -191,11 +191,11 @@ impl MetadataStore for EtcdMetadata {
         WatchState::new(Arc::clone(&self.root), prefix.to_owned(), from_revision).stream()
     }
 
-    fn lease(&self, ttl: Duration) -> Reply<'_, LeaseId> {
+    fn lease(&self, ttl: Duration) -> MetadataFuture<'_, LeaseId> {
         self.root.lease(ttl).boxed()
     }
 
-    fn keep_alive(&self, lease: LeaseId) -> Reply<'_, ()> {
+    fn keep_alive(&self, lease: LeaseId) -> MetadataFuture<'_, ()> {
         self.root.keep_alive(lease).boxed()
     }
 }

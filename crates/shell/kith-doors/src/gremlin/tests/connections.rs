@@ -312,7 +312,7 @@ async fn other_paths_are_not_found() {
 }
 
 #[tokio::test]
-async fn http_requests_without_a_websocket_are_told_what_this_port_is() {
+async fn http_requests_without_a_websocket_learn_what_this_port_is() {
     for request in ["GET /gremlin HTTP/1.1\r\nhost: localhost\r\n\r\n", "HEAD / HTTP/1.1\r\n\r\n"] {
         let (mut client, connection) = connect(CallerRights::anybody(), known());
         client.write_all(request.as_bytes()).await.expect("it reads");

@@ -19,8 +19,8 @@ use kith_net::server::connections::{
     testing::{known, known_hasty, known_within},
 };
 use kith_query::{
-    BatchStream, EarlyResults, GremlinAnswer, GremlinTraversal, QueryError, Question, Reply, Request, Served,
-    ServedState, Service, StoreShape,
+    BatchStream, EarlyResults, GremlinAnswer, GremlinTraversal, QueryError, Question, Reply, Request,
+    ServedGraph, ServedState, Service, StoreShape,
 };
 use kith_types::ErrorCode;
 use parking_lot::Mutex;
@@ -145,7 +145,7 @@ impl Service for Graphs {
             let results = self.results(&step.name, &step.arguments, early).await?;
             Ok(Reply::Gremlin(GremlinAnswer {
                 results: coded(results),
-                served: Served { name: graph.clone(), state: ServedState::Version(1) },
+                served: ServedGraph { name: graph.clone(), state: ServedState::Version(1) },
                 profile: None,
                 metrics: None,
                 wrote: &*step.name == "addV",
@@ -195,14 +195,14 @@ struct Driver {
 
 /// The answer to a request: the codes of its responses, its values, and the last message.
 #[derive(Debug, Default, PartialEq)]
-struct Told {
+struct ReceivedReply {
     codes: Vec<i64>,
     values: Vec<Value>,
     message: String,
     attributes: Map,
 }
 
-impl Told {
+impl ReceivedReply {
     fn is_over(&self) -> bool {
         self.codes.last().is_some_and(|code| ![206, 407].contains(code))
     }
@@ -250,15 +250,16 @@ impl Driver {
     }
 
     /// The answer to this text.
-    async fn reply_to(&mut self, text: &str) -> Told {
+    async fn reply_to(&mut self, text: &str) -> ReceivedReply {
         let id = self.eval(text).await;
         self.until_over(&[id]).await.remove(&id).expect("it was asked")
     }
 
     /// Reads responses until each of these requests has ended.
-    async fn until_over(&mut self, ids: &[Uuid]) -> HashMap<Uuid, Told> {
-        let mut replies: HashMap<Uuid, Told> = ids.iter().map(|id| (*id, Told::default())).collect();
-        while !replies.values().all(Told::is_over) {
+    async fn until_over(&mut self, ids: &[Uuid]) -> HashMap<Uuid, ReceivedReply> {
+        let mut replies: HashMap<Uuid, ReceivedReply> =
+            ids.iter().map(|id| (*id, ReceivedReply::default())).collect();
+        while !replies.values().all(ReceivedReply::is_over) {
             let (id, code, response) = self.read().await;
             let reply = replies.get_mut(&id).expect("an answer to a request");
             assert!(!reply.is_over(), "one more response: {response:?}");
@@ -275,7 +276,7 @@ impl Driver {
     }
 
     /// One response in GraphBinary.
-    async fn read(&mut self) -> (Uuid, i64, Told) {
+    async fn read(&mut self) -> (Uuid, i64, ReceivedReply) {
         let Message::Binary(bytes) = self.message().await else { panic!("no frame of bytes") };
         let mut reader = Reader::new(&bytes);
         assert_eq!((reader.byte(), reader.byte()), (Ok(0x81), Ok(0)));
@@ -291,7 +292,7 @@ impl Driver {
             other => panic!("data are a list, not {other:?}"),
         };
         reader.finish().expect("the end");
-        (id, code.into(), Told { codes: Vec::new(), values, message, attributes })
+        (id, code.into(), ReceivedReply { codes: Vec::new(), values, message, attributes })
     }
 }
 

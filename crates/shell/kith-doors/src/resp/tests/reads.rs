@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn values_absence_and_failure_are_told_apart() {
+async fn values_absence_and_failure_are_distinguished() {
     assert_eq!(said("GET ids:7\r\nget ids:20\r\n").await, "$2\r\nv7\r\n$-1\r\n");
     assert_eq!(said("GET texts:a:b\r\n").await, "$2\r\nv3\r\n");
     assert_eq!(said("GET people:7\r\nSTRLEN people:7\r\n").await, "$7\r\n{\"n\":7}\r\n:7\r\n");

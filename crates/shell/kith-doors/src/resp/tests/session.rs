@@ -142,7 +142,7 @@ async fn tracking_is_switched_as_in_redis() {
 }
 
 #[tokio::test]
-async fn a_client_that_keeps_values_is_told_when_a_version_changes() {
+async fn a_client_that_keeps_values_hears_when_a_version_changes() {
     let stores = Stores::open();
     let mut keeps = Conversation::with(&stores, 1 << 20);
     let mut bytes = vec![0; 4_096];
@@ -157,7 +157,7 @@ async fn a_client_that_keeps_values_is_told_when_a_version_changes() {
     stores.version.store(4, Ordering::Relaxed);
     let length = keeps.peer.read(&mut bytes).await.expect("it tells");
     assert_eq!(bytes[..length].escape_ascii().to_string(), ">2\\r\\n$10\\r\\ninvalidate\\r\\n_\\r\\n");
-    // After RESET nothing more is told.
+    // After RESET no more messages are sent.
     keeps.peer.write_all(b"RESET\r\n").await.expect("it reads");
     stores.version.store(5, Ordering::Relaxed);
     tokio::time::sleep(Duration::from_millis(1_300)).await;

@@ -16,7 +16,7 @@ pub(super) const SECURE_FOR: Duration = Duration::from_millis(100);
 /// The same on a port without handshakes, where a request usually comes with its connection and is answered at once.
 pub(super) const SECURE_FOR_OF_HTTP: Duration = Duration::from_millis(10);
 
-/// The next connection waits while this many strangers have been told to leave and are not gone yet, because each of them
+/// The next connection waits while this many strangers have been asked to leave and are not gone yet, because each of them
 /// still holds its descriptor and memory.
 const LEAVING_MAX: usize = 64;
 /// How long it waits then. A connection that leaves needs only as long as its task takes to run.
@@ -48,7 +48,7 @@ pub(super) struct Census {
     /// The strangers by id: when each came, and its address. Ids ascend; connections over a Unix socket have no address.
     strangers: HashMap<u64, (Duration, Option<IpAddr>)>,
     by_address: HashMap<Option<IpAddr>, BTreeSet<u64>>,
-    /// Strangers that were told to leave and are not gone yet.
+    /// Strangers that were asked to leave and are not gone yet.
     leaving: HashSet<u64>,
 }
 
@@ -110,7 +110,7 @@ impl Census {
         }
     }
 
-    /// Marks a peer as authenticated. It may have been told to leave a moment ago; then it no longer counts as leaving.
+    /// Marks a peer as authenticated. It may have been asked to leave a moment ago; then it no longer counts as leaving.
     pub fn is_known(&mut self, id: u64) {
         if !self.are_all_strangers {
             self.forget(id);

@@ -1,7 +1,7 @@
 //! One connection as its process counts it: whether its peer is authenticated, its requests, and the memory that it uses.
 
 use super::{
-    CONNECTION_BYTES_MAX, Connections, Open, Reason, STRANGER_PATIENCE, Watch, closed, streams::Streams,
+    CONNECTION_BYTES_MAX, Connections, Open, Reason, STRANGER_TIMEOUT, Watch, closed, streams::Streams,
     watch::Pace,
 };
 use crate::{
@@ -61,7 +61,7 @@ impl OpenConnection {
             connections: connections.clone(),
             id,
             leave: open.leave.clone(),
-            strange_until: TimerInstant::now() + STRANGER_PATIENCE,
+            strange_until: TimerInstant::now() + STRANGER_TIMEOUT,
             became_known: Notify::new(),
             is_known: AtomicBool::new(false),
             protocol: Mutex::new(None),

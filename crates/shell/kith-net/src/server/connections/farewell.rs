@@ -12,7 +12,7 @@ use tokio::{
 use tonic::Status;
 
 /// How long the peer may take to send its first byte, to read the message, and to close.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(1);
 /// The kind of a GOAWAY frame of HTTP/2, and the error code `ENHANCE_YOUR_CALM`.
 const GO_AWAY: (u8, u32) = (7, 0xb);
 
@@ -25,14 +25,14 @@ pub(crate) async fn on_shared_port(mut stream: impl AsyncRead + AsyncWrite + Unp
         let bytes = if Preface::may_begin(&first) { in_frames(&text) } else { in_http2(&text) };
         stream.write_all(&bytes).await
     };
-    if let Ok(Ok(())) = timeout(PATIENCE, output).await {
+    if let Ok(Ok(())) = timeout(TIMEOUT, output).await {
         leave(&mut stream).await;
     }
 }
 
 /// Sends the reason over a connection without waiting for a request, and closes it.
 pub async fn at_once(mut stream: impl AsyncRead + AsyncWrite + Unpin, bytes: &[u8]) {
-    if let Ok(Ok(())) = timeout(PATIENCE, stream.write_all(bytes)).await {
+    if let Ok(Ok(())) = timeout(TIMEOUT, stream.write_all(bytes)).await {
         leave(&mut stream).await;
     }
 }
@@ -44,7 +44,7 @@ pub(crate) async fn leave(stream: &mut (impl AsyncRead + AsyncWrite + Unpin)) {
         stream.shutdown().await?;
         tokio::io::copy(&mut stream.take(1 << 20), &mut tokio::io::sink()).await
     };
-    let _ = timeout(PATIENCE, rest).await;
+    let _ = timeout(TIMEOUT, rest).await;
 }
 
 /// The reason as an HTTP/1.1 response.

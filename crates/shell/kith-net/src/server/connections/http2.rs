@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_that_ask_for_nothing_are_told_from_others() {
+    fn frames_that_ask_for_nothing_are_distinguished_from_others() {
         let idle = |kind, flags, payload| {
             let mut frames = Frames::new();
             frames.reads(&[0; PREFACE_BYTES]);

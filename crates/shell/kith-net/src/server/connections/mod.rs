@@ -50,7 +50,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::Status;
 use watch::{TakingRate, Watch};
 
-/// How many refused peers are told the reason at the same time. Further ones are disconnected without a message.
+/// How many refused peers receive the reason at the same time. Further ones are disconnected without a message.
 const FAREWELLS_MAX: usize = 32;
 /// The memory for requests of one connection: the largest request, a copy of it, and a reserve.
 const CONNECTION_BYTES_MAX: usize = 176 << 20;
@@ -69,7 +69,7 @@ pub(crate) const STRANGER_FRAME_BYTES_MAX: usize = 8 << 10;
 /// How many frames an unauthenticated peer may send, or commands if it is a Redis client.
 pub const STRANGER_MESSAGES_MAX: u64 = 16;
 /// How long a peer may take to authenticate.
-pub(crate) const STRANGER_PATIENCE: Duration = Duration::from_secs(10);
+pub(crate) const STRANGER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The connections of one process. Cheap to clone; clones share their state.
 #[derive(Clone, Debug)]

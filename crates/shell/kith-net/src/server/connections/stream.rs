@@ -22,7 +22,7 @@ use tokio::{
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
 /// How long a stranger that has sent all the bytes it may has to show who it is, while its requests are under way.
-const FULL_PATIENCE: Duration = Duration::from_secs(1);
+const FULL_TIMEOUT: Duration = Duration::from_secs(1);
 /// The most bytes that one read takes from a stranger.
 const PIECE_BYTES: usize = 1 << 10;
 /// After this many bytes that arrived faster than they were read, others have their turn: they may be a thousand requests.
@@ -75,7 +75,7 @@ impl UnprovenCaller {
     }
 }
 
-/// What a connection has sent in HTTP/2.
+/// The HTTP/2 frames that a connection has sent, and how many it may still send.
 struct Http2 {
     frames: Frames,
     allowance: Allowance,
@@ -191,7 +191,7 @@ impl<S: AsyncRead + Unpin> WatchedStream<S> {
         let of_frame = frames.as_ref().map_or(usize::MAX, |frames| frames.allowance());
         let allowed = of_frame.min(STRANGER_BYTES_MAX.saturating_sub(self.traffic.received() as usize));
         if allowed == 0 {
-            let full = stranger.full.get_or_insert_with(|| Box::pin(sleep(FULL_PATIENCE)));
+            let full = stranger.full.get_or_insert_with(|| Box::pin(sleep(FULL_TIMEOUT)));
             ready!(full.as_mut().poll(cx));
             closed("unknown");
             self.over = Some(Over::Quietly);
@@ -315,7 +315,7 @@ mod tests {
         let turn = tokio::spawn(async move {
             let (mut bytes, mut read) = (vec![0; 4 << 10], 0);
             poll_fn(|cx| {
-                // A library that asks again after it was told to wait, as h2 does for each request that it passes on.
+                // A library that asks again although the answer was to wait, as h2 does for each request that it passes on.
                 for _ in 0..1_000 {
                     let mut buffer = ReadBuf::new(&mut bytes);
                     let _ = Pin::new(&mut watched).poll_read(cx, &mut buffer);

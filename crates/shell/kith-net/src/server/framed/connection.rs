@@ -2,11 +2,11 @@
 //! other task is woken.
 
 use super::{
-    FrameService, Reply, expands,
-    inbox::{Inbox, Next},
+    FrameReply, FrameService, expands,
+    inbox::{Inbox, NextFrame},
     outbox::Outbox,
     refusals::{status_of, too_long_for_a_stranger, too_many_of_a_stranger},
-    running::{Answer, RunningRequests},
+    running::{RequestResult, RunningRequests},
     streams::Streams,
     unsupported_frame,
 };
@@ -42,9 +42,9 @@ const RUNNING_MAX: usize = 8_192;
 /// Short replies that wait for the peer are charged once they exceed this many bytes together.
 const UNCHARGED_UNSENT_BYTES: usize = 64 << 10;
 /// A peer that has begun its preface must complete it within this time, or it is disconnected.
-const PREFACE_PATIENCE: Duration = Duration::from_secs(10);
+const PREFACE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a stopping process waits for a connection's requests to end and for its peer to read the replies.
-const STOP_PATIENCE: Duration = Duration::from_secs(10);
+const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Serves frames on `stream`, which begins with a preface. Ends when the peer closes the connection or violates the
 /// protocol, or when `stop` is cancelled and its requests have ended.
@@ -93,7 +93,7 @@ pub(crate) async fn serve(
 /// Reads the peer's preface and answers with this side's.
 async fn greet(stream: &mut (impl AsyncRead + AsyncWrite + Unpin)) -> io::Result<()> {
     let mut preface = [0; PREFACE_BYTES];
-    tokio::time::timeout(PREFACE_PATIENCE, stream.read_exact(&mut preface)).await??;
+    tokio::time::timeout(PREFACE_TIMEOUT, stream.read_exact(&mut preface)).await??;
     Preface::decode(preface).map_err(io::Error::other)?;
     stream.write_all(&Preface::OWN.encode()).await?;
     stream.flush().await
@@ -113,7 +113,7 @@ struct Connection<S> {
     running: RunningRequests,
     streams: Streams,
     end: End,
-    /// Whether the peer was told why the connection closes, and may not have read that yet.
+    /// Whether the peer was sent the reason why the connection closes, and may not have read that yet.
     is_parting: bool,
     /// The number of frames that have arrived so far.
     taken: u64,
@@ -168,7 +168,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         if let End::Open(stopped) = &mut self.end
             && stopped.as_mut().poll(cx).is_ready()
         {
-            self.end = End::Stopping(Box::pin(sleep(STOP_PATIENCE)));
+            self.end = End::Stopping(Box::pin(sleep(STOP_TIMEOUT)));
         }
     }
 
@@ -208,8 +208,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let is_idle = is_sent && self.under_way() == 0;
         match &mut self.end {
             End::Open(_) => false,
-            End::Stopping(patience) => is_idle || patience.as_mut().poll(cx).is_ready(),
-            End::Closing(patience) => is_sent || patience.as_mut().poll(cx).is_ready(),
+            End::Stopping(timeout) => is_idle || timeout.as_mut().poll(cx).is_ready(),
+            End::Closing(timeout) => is_sent || timeout.as_mut().poll(cx).is_ready(),
         }
     }
 
@@ -252,7 +252,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     fn take_in(&mut self, cx: &mut Context<'_>) {
         while self.may_take() {
             match self.inbox.next() {
-                Ok(Next::Frame(frame)) => {
+                Ok(NextFrame::Frame(frame)) => {
                     self.frames.increment(1);
                     self.taken += 1;
                     self.on_frame(frame, cx);
@@ -260,8 +260,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                         self.close(&too_many_of_a_stranger());
                     }
                 }
-                Ok(Next::Refused(header)) => self.outbox.error(&header, &no_memory()),
-                Ok(Next::More) => return,
+                Ok(NextFrame::Refused(header)) => self.outbox.error(&header, &no_memory()),
+                Ok(NextFrame::More) => return,
                 Err(FrameError::TooLong { bytes, .. })
                     if !self.connected.is_known() && bytes <= REQUEST_BYTES_MAX as u64 =>
                 {
@@ -341,9 +341,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
     }
 
-    fn answer(&mut self, header: &Header, answer: Answer) {
+    fn answer(&mut self, header: &Header, answer: RequestResult) {
         match answer {
-            Ok((Reply::Pieces(pieces), _)) => self.streams.start(*header, pieces),
+            Ok((FrameReply::Pieces(pieces), _)) => self.streams.start(*header, pieces),
             answer => self.outbox.answer(header, answer),
         }
     }
@@ -362,7 +362,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         self.is_parting = true;
         self.running.clear();
         self.streams = Streams::default();
-        self.end = End::Closing(Box::pin(sleep(STOP_PATIENCE)));
+        self.end = End::Closing(Box::pin(sleep(STOP_TIMEOUT)));
     }
 
     /// Lets requests go on, and passes answers to the outbox as long as the peer reads the ones before. Returns whether any

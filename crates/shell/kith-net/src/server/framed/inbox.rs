@@ -45,7 +45,7 @@ pub(super) struct Inbox {
 }
 
 /// The bytes at the start of the inbox.
-pub(super) enum Next {
+pub(super) enum NextFrame {
     /// A whole frame.
     Frame(Frame),
     /// The header of a frame for which there is no memory. None of the frame is kept.
@@ -97,37 +97,37 @@ impl Inbox {
     ///
     /// # Errors
     /// [`FrameError`] if the peer violates the protocol; the connection cannot continue.
-    pub fn next(&mut self) -> Result<Next, FrameError> {
+    pub fn next(&mut self) -> Result<NextFrame, FrameError> {
         if 0 < self.refused {
             let gone = self.refused.min(self.bytes.len());
             self.bytes.advance(gone);
             self.refused -= gone;
             if 0 < self.refused {
-                return Ok(Next::More);
+                return Ok(NextFrame::More);
             }
         }
         let body_max = if self.connected.is_known() { REQUEST_BYTES_MAX } else { STRANGER_FRAME_BYTES_MAX };
         match frame::take(&mut self.bytes, body_max)? {
             ReceivedItem::Frame(frame) => Ok(self.paid(frame)),
             ReceivedItem::Begun { header, bytes } => Ok(self.make_room(header, bytes)),
-            ReceivedItem::Nothing => Ok(Next::More),
+            ReceivedItem::Nothing => Ok(NextFrame::More),
         }
     }
 
     /// Returns a whole frame. Its body carries the charge, which is given back when the body is dropped. The body is
     /// charged twice, because answering the request makes a copy: it is decoded, or its keys are sent on.
-    fn paid(&mut self, frame: Frame) -> Next {
-        let Some(mut charge) = self.charge.take() else { return Next::Frame(frame) };
+    fn paid(&mut self, frame: Frame) -> NextFrame {
+        let Some(mut charge) = self.charge.take() else { return NextFrame::Frame(frame) };
         if !charge.grow_to(COPIES * frame.body.len()) {
-            return Next::Refused(frame.header);
+            return NextFrame::Refused(frame.header);
         }
-        Next::Frame(Frame { body: charge.pay_for(frame.body), ..frame })
+        NextFrame::Frame(Frame { body: charge.pay_for(frame.body), ..frame })
     }
 
     /// Reserves room for the frame that has begun, whose length is `bytes`.
-    fn make_room(&mut self, header: Header, bytes: usize) -> Next {
+    fn make_room(&mut self, header: Header, bytes: usize) -> NextFrame {
         if bytes <= UNCHARGED_BYTES {
-            return Next::More;
+            return NextFrame::More;
         }
         let wanted = room(bytes, self.bytes.len());
         if self.charge.get_or_insert_with(|| self.connected.charge()).grow_to(wanted) {
@@ -135,12 +135,12 @@ impl Inbox {
             // written to costs nothing yet.
             let capacity = if PLACED_BYTES <= self.bytes.len() { bytes } else { wanted };
             self.bytes.reserve(capacity - self.bytes.len());
-            return Next::More;
+            return NextFrame::More;
         }
         self.charge = None;
         self.refused = bytes - self.bytes.len();
         self.bytes = BytesMut::new();
-        Next::Refused(header)
+        NextFrame::Refused(header)
     }
 }
 
@@ -166,13 +166,13 @@ mod tests {
     fn a_frame_that_only_claims_to_be_long_gets_no_room() {
         let connected = known();
         let mut inbox = inbox(&connected, begun(64 << 20, 100));
-        assert!(matches!(inbox.next(), Ok(Next::More)));
+        assert!(matches!(inbox.next(), Ok(NextFrame::More)));
         assert!(inbox.bytes.capacity() < 128 << 10, "{}", inbox.bytes.capacity());
         inbox.bytes.resize(1 << 20, 0);
-        assert!(matches!(inbox.next(), Ok(Next::More)));
+        assert!(matches!(inbox.next(), Ok(NextFrame::More)));
         assert!(inbox.bytes.capacity() < 4 << 20, "{}", inbox.bytes.capacity());
         inbox.bytes.resize(PLACED_BYTES, 0);
-        assert!(matches!(inbox.next(), Ok(Next::More)));
+        assert!(matches!(inbox.next(), Ok(NextFrame::More)));
         assert!(64 << 20 < inbox.bytes.capacity(), "it is not moved any more");
     }
 
@@ -180,30 +180,30 @@ mod tests {
     fn what_is_not_paid_for_is_refused_and_thrown_away_and_the_connection_goes_on() {
         let connected = known();
         let mut first = inbox(&connected, begun(64 << 20, 16 << 20));
-        assert!(matches!(first.next(), Ok(Next::More)));
+        assert!(matches!(first.next(), Ok(NextFrame::More)));
         // The budget is that of the connection, so a second inbox stands for another frame of it.
         let mut other = inbox(&connected, begun(80 << 20, 20 << 20));
-        assert!(matches!(other.next(), Ok(Next::More)));
+        assert!(matches!(other.next(), Ok(NextFrame::More)));
         let mut second = inbox(&connected, begun(48 << 20, 12 << 20));
-        let Ok(Next::Refused(header)) = second.next() else { panic!("there is no room for both") };
+        let Ok(NextFrame::Refused(header)) = second.next() else { panic!("there is no room for both") };
         assert_eq!((header.id, second.bytes.len(), second.refused), (7, 0, 36 << 20));
         second.bytes.resize(36 << 20, 0);
         second.bytes.extend_from_slice(&begun(3, 3));
-        assert!(matches!(second.next(), Ok(Next::Frame(frame)) if frame.body.len() == 3));
+        assert!(matches!(second.next(), Ok(NextFrame::Frame(frame)) if frame.body.len() == 3));
         drop((first, other));
         let mut third = inbox(&connected, begun(48 << 20, 48 << 20));
         third.bytes.truncate(13 << 20);
-        assert!(matches!(third.next(), Ok(Next::More)));
+        assert!(matches!(third.next(), Ok(NextFrame::More)));
         third.bytes.resize((48 << 20) + frame::HEADER_BYTES, 0);
-        let Ok(Next::Frame(frame)) = third.next() else { panic!("it is whole") };
+        let Ok(NextFrame::Frame(frame)) = third.next() else { panic!("it is whole") };
         let mut fourth = inbox(&connected, begun(80 << 20, 20 << 20));
         assert!(
-            matches!(fourth.next(), Ok(Next::Refused(_))),
+            matches!(fourth.next(), Ok(NextFrame::Refused(_))),
             "a body is paid for twice while somebody has it"
         );
         drop(frame);
         let mut fifth = inbox(&connected, begun(80 << 20, 20 << 20));
-        assert!(matches!(fifth.next(), Ok(Next::More)));
+        assert!(matches!(fifth.next(), Ok(NextFrame::More)));
     }
 
     #[test]
@@ -212,24 +212,24 @@ mod tests {
         let mut first = inbox(&connected, begun(80 << 20, 20 << 20));
         let mut second = inbox(&connected, begun(80 << 20, 20 << 20));
         for inbox in [&mut first, &mut second] {
-            assert!(matches!(inbox.next(), Ok(Next::More)));
+            assert!(matches!(inbox.next(), Ok(NextFrame::More)));
             inbox.bytes.resize((80 << 20) + frame::HEADER_BYTES, 0);
         }
-        assert!(matches!(first.next(), Ok(Next::Refused(header)) if header.id == 7));
-        assert!(matches!(second.next(), Ok(Next::Frame(_))));
+        assert!(matches!(first.next(), Ok(NextFrame::Refused(header)) if header.id == 7));
+        assert!(matches!(second.next(), Ok(NextFrame::Frame(_))));
     }
 
     #[tokio::test]
     async fn a_large_frame_is_not_moved_for_its_last_bytes() {
         let (mut peer, mut own) = tokio::io::duplex(1 << 20);
         let mut inbox = inbox(&known(), begun(8 << 20, (8 << 20) - 2_000));
-        assert!(matches!(inbox.next(), Ok(Next::More)));
+        assert!(matches!(inbox.next(), Ok(NextFrame::More)));
         let capacity = inbox.bytes.capacity();
         for came in [1_000, 999] {
             tokio::io::AsyncWriteExt::write_all(&mut peer, &vec![0; came]).await.expect("it takes bytes");
             let read = std::future::poll_fn(|cx| inbox.poll_read(&mut own, cx)).await;
             assert_eq!(read.expect("it reads"), came);
-            assert!(matches!(inbox.next(), Ok(Next::More)));
+            assert!(matches!(inbox.next(), Ok(NextFrame::More)));
             assert_eq!(inbox.bytes.capacity(), capacity);
         }
     }
@@ -249,7 +249,7 @@ mod tests {
                 while 0 < left {
                     left -= std::future::poll_fn(|cx| inbox.poll_read(&mut own, cx)).await.expect("it reads");
                 }
-                while let Ok(Next::Frame(_)) = inbox.next() {}
+                while let Ok(NextFrame::Frame(_)) = inbox.next() {}
             }
             let held = inbox.bytes.capacity().max(inbox.read_bytes);
             assert!(least <= held && held <= most, "{held}");

@@ -29,16 +29,16 @@ use tonic::Status;
 /// takes longer than passing it on belongs on another thread. Dropping the future abandons the request.
 pub trait FrameService: Send + Sync + 'static {
     /// Answers a request.
-    fn call(self: Arc<Self>, op: Op, body: Bytes) -> BoxFuture<'static, Result<Reply, Status>>;
+    fn call(self: Arc<Self>, op: Op, body: Bytes) -> BoxFuture<'static, Result<FrameReply, Status>>;
 
     /// Answers a request that is alone on its connection. If its reply is computed piece by piece, the pieces may be
     /// computed where they are polled.
-    fn call_alone(self: Arc<Self>, op: Op, body: Bytes) -> BoxFuture<'static, Result<Reply, Status>> {
+    fn call_alone(self: Arc<Self>, op: Op, body: Bytes) -> BoxFuture<'static, Result<FrameReply, Status>> {
         self.call(op, body)
     }
 
     /// Answers a request whose reply may, but need not, come in several messages.
-    fn call_credited(self: Arc<Self>, op: Op, body: Bytes) -> BoxFuture<'static, Result<Reply, Status>> {
+    fn call_credited(self: Arc<Self>, op: Op, body: Bytes) -> BoxFuture<'static, Result<FrameReply, Status>> {
         self.call(op, body)
     }
 
@@ -62,7 +62,7 @@ pub trait FrameService: Send + Sync + 'static {
 pub type EncodedMessage = [Bytes; 3];
 
 /// The reply to a request.
-pub enum Reply {
+pub enum FrameReply {
     /// The reply to [`Op::Evaluate`].
     Evaluate(v1::EvaluateReply),
     /// The reply to [`Op::Evaluate`], already encoded.
@@ -88,21 +88,21 @@ pub enum Reply {
     Pieces(Pieces),
 }
 
-impl Reply {
+impl FrameReply {
     /// The encoded length of the reply; zero for pieces, which do not exist yet.
     fn bytes(&self) -> usize {
         match self {
-            Reply::Evaluate(reply) => reply.encoded_len(),
-            Reply::Encoded(body) => body.iter().map(Bytes::len).sum(),
-            Reply::Ping(reply) => reply.encoded_len(),
-            Reply::Query(pieces) => pieces.as_slice().iter().map(Message::encoded_len).sum(),
-            Reply::MultiGet(reply) => reply.encoded_len(),
-            Reply::Compute(reply) => reply.encoded_len(),
-            Reply::Aggregate(reply) => reply.encoded_len(),
-            Reply::Write(reply) => reply.encoded_len(),
-            Reply::Deliver(reply) => reply.encoded_len(),
-            Reply::Database(reply) => reply.encoded_len(),
-            Reply::Pieces(_) => 0,
+            FrameReply::Evaluate(reply) => reply.encoded_len(),
+            FrameReply::Encoded(body) => body.iter().map(Bytes::len).sum(),
+            FrameReply::Ping(reply) => reply.encoded_len(),
+            FrameReply::Query(pieces) => pieces.as_slice().iter().map(Message::encoded_len).sum(),
+            FrameReply::MultiGet(reply) => reply.encoded_len(),
+            FrameReply::Compute(reply) => reply.encoded_len(),
+            FrameReply::Aggregate(reply) => reply.encoded_len(),
+            FrameReply::Write(reply) => reply.encoded_len(),
+            FrameReply::Deliver(reply) => reply.encoded_len(),
+            FrameReply::Database(reply) => reply.encoded_len(),
+            FrameReply::Pieces(_) => 0,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The requests of one connection that are not answered yet.
 
-use super::Reply;
+use super::FrameReply;
 use crate::{Charge, InFlight, server::connections::OpenConnection};
 use futures::{
     FutureExt,
@@ -18,15 +18,15 @@ use tokio_util::task::AbortOnDropHandle;
 use tonic::Status;
 
 /// The reply to a request and the charge for it, which is kept until the reply is sent; or an error.
-pub(super) type Answer = Result<(Reply, Charge), Status>;
+pub(super) type RequestResult = Result<(FrameReply, Charge), Status>;
 
 /// The requests under way, by id.
 pub(super) struct RunningRequests {
     connected: Arc<OpenConnection>,
     /// Yields a request's header and its answer, or no answer if the request was cancelled.
-    futures: InFlight<(Header, Option<Answer>)>,
+    futures: InFlight<(Header, Option<RequestResult>)>,
     /// Answers that the peer has no room for yet.
-    ready: VecDeque<(Header, Answer)>,
+    ready: VecDeque<(Header, RequestResult)>,
     cancels: HashMap<u64, AbortHandle>,
 }
 
@@ -59,9 +59,9 @@ impl RunningRequests {
     pub fn start(
         &mut self,
         header: Header,
-        mut call: BoxFuture<'static, Result<Reply, Status>>,
+        mut call: BoxFuture<'static, Result<FrameReply, Status>>,
         cx: &mut Context<'_>,
-    ) -> Option<Answer> {
+    ) -> Option<RequestResult> {
         let is_alone = self.cancels.is_empty();
         if is_alone && let Poll::Ready(answer) = call.poll_unpin(cx) {
             return Some(charged(&self.connected, answer));
@@ -102,20 +102,22 @@ impl RunningRequests {
     }
 
     /// Takes the answer of the request that ended first.
-    pub fn take_answer(&mut self) -> Option<(Header, Answer)> {
+    pub fn take_answer(&mut self) -> Option<(Header, RequestResult)> {
         let (header, answer) = self.ready.pop_front()?;
         self.cancels.remove(&header.id);
         Some((header, answer))
     }
 }
 
-fn charged(connected: &OpenConnection, answer: Result<Reply, Status>) -> Answer {
+fn charged(connected: &OpenConnection, answer: Result<FrameReply, Status>) -> RequestResult {
     let reply = answer?;
     let charge = connected.charge_reply(reply.bytes())?;
     Ok((reply, charge))
 }
 
-fn on_its_own_task(call: impl Future<Output = Answer> + Send + 'static) -> BoxFuture<'static, Answer> {
+fn on_its_own_task(
+    call: impl Future<Output = RequestResult> + Send + 'static,
+) -> BoxFuture<'static, RequestResult> {
     let task = AbortOnDropHandle::new(tokio::spawn(call));
     task.map(|ended| match ended {
         Ok(answer) => answer,
@@ -125,7 +127,7 @@ fn on_its_own_task(call: impl Future<Output = Answer> + Send + 'static) -> BoxFu
 }
 
 /// Drops a request when its deadline has passed.
-fn within(deadline_us: u32, call: BoxFuture<'static, Answer>) -> BoxFuture<'static, Answer> {
+fn within(deadline_us: u32, call: BoxFuture<'static, RequestResult>) -> BoxFuture<'static, RequestResult> {
     if deadline_us == 0 {
         return call;
     }

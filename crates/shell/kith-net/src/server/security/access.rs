@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_not_listed_is_told_what_is_missing() {
+    fn whoever_is_not_listed_learns_what_is_missing() {
         assert_eq!(asks(&CallerIdentity::Nobody, Need::Known), "unauthenticated");
         assert_eq!(asks(&CallerIdentity::Token([1; 32]), Need::Known), "unauthenticated");
         assert_eq!(asks(&certificate(&["CN=eve"]), Need::Known), "permission_denied");

@@ -227,7 +227,7 @@ async fn dismiss(mut stream: TcpStream) {
         while 0 < stream.read(&mut unread).await? {}
         Ok::<_, io::Error>(())
     };
-    // Nobody is left to be told about an error.
+    // Nobody is left who could receive an error.
     let _ = tokio::time::timeout(DISMISSAL, drain).await;
 }
 

@@ -7,7 +7,7 @@ use super::{
     need::Need,
     rights,
 };
-use crate::server::framed::{FrameService, Reply};
+use crate::server::framed::{FrameReply, FrameService};
 use bytes::Bytes;
 use futures::{
     FutureExt,
@@ -44,8 +44,8 @@ impl Guarded {
         &self,
         op: Op,
         body: Bytes,
-        call: impl FnOnce(Arc<dyn FrameService>, Bytes) -> BoxFuture<'static, Result<Reply, Status>>,
-    ) -> BoxFuture<'static, Result<Reply, Status>> {
+        call: impl FnOnce(Arc<dyn FrameService>, Bytes) -> BoxFuture<'static, Result<FrameReply, Status>>,
+    ) -> BoxFuture<'static, Result<FrameReply, Status>> {
         let need = rights::need_of_op(op, &body);
         match need.and_then(|need| self.gate.admit(&self.caller, &need, op.name())) {
             Ok(subject) => {
@@ -59,15 +59,15 @@ impl Guarded {
 }
 
 impl FrameService for Guarded {
-    fn call(self: Arc<Self>, op: Op, body: Bytes) -> BoxFuture<'static, Result<Reply, Status>> {
+    fn call(self: Arc<Self>, op: Op, body: Bytes) -> BoxFuture<'static, Result<FrameReply, Status>> {
         self.checked(op, body, |service, body| service.call(op, body))
     }
 
-    fn call_alone(self: Arc<Self>, op: Op, body: Bytes) -> BoxFuture<'static, Result<Reply, Status>> {
+    fn call_alone(self: Arc<Self>, op: Op, body: Bytes) -> BoxFuture<'static, Result<FrameReply, Status>> {
         self.checked(op, body, |service, body| service.call_alone(op, body))
     }
 
-    fn call_credited(self: Arc<Self>, op: Op, body: Bytes) -> BoxFuture<'static, Result<Reply, Status>> {
+    fn call_credited(self: Arc<Self>, op: Op, body: Bytes) -> BoxFuture<'static, Result<FrameReply, Status>> {
         self.checked(op, body, |service, body| service.call_credited(op, body))
     }
 

@@ -1,10 +1,10 @@
 //! A caller, which sends writes to the current leader and repeats writes whose outcome is unknown.
 
 use super::{
-    GRAPH, LOOK, PATIENCE,
+    GRAPH, LOOK, TIMEOUT,
     election::leaders,
     faulty::Processes,
-    plan::{Plan, Step},
+    plan::{FailPlan, Step},
 };
 use futures::FutureExt;
 use kith_cluster::metadata::EmbeddedMetadata;
@@ -19,7 +19,7 @@ use std::{sync::Arc, time::Instant};
 use tonic::Status;
 
 pub struct Caller {
-    pub plan: Arc<Plan>,
+    pub plan: Arc<FailPlan>,
     pub processes: Processes,
     pub metadata: Arc<EmbeddedMetadata>,
     pub types: Arc<GraphTypes>,
@@ -58,7 +58,7 @@ impl Caller {
                 }
                 _ => is_repeat = true,
             }
-            assert!(started.elapsed() < PATIENCE, "the outcome stays unknown: {write:?}: {status}");
+            assert!(started.elapsed() < TIMEOUT, "the outcome stays unknown: {write:?}: {status}");
             tokio::time::sleep(LOOK).await;
         }
     }
@@ -68,7 +68,7 @@ impl Caller {
         let started = Instant::now();
         loop {
             match self.write(write).await {
-                CallerOutcome::Nothing(code) => assert!(started.elapsed() < PATIENCE, "{write:?}: {code}"),
+                CallerOutcome::Nothing(code) => assert!(started.elapsed() < TIMEOUT, "{write:?}: {code}"),
                 outcome => return outcome,
             }
             tokio::time::sleep(LOOK).await;

@@ -6,7 +6,7 @@ use super::{
     caller::Caller,
     election::{elect, leaders, succeed},
     faulty::{Network, NodeOpener, Processes},
-    plan::{FaultAction, Plan},
+    plan::{FailPlan, FaultAction},
     rows::{Rows, check_directions},
 };
 use crate::live::{LeadershipView, LiveGraphs, Surroundings};
@@ -31,7 +31,7 @@ pub struct Cluster {
     pub count: PartitionCount,
     pub types: Arc<GraphTypes>,
     pub database: Arc<SqliteDatabase>,
-    pub plan: Arc<Plan>,
+    pub plan: Arc<FailPlan>,
     pub processes: Processes,
     metadata: Arc<EmbeddedMetadata>,
     wanted: mpsc::UnboundedReceiver<FaultAction>,
@@ -49,7 +49,7 @@ impl Cluster {
         let database = SqliteDatabase::create(&file, identity, SqliteOptions::default()).expect("a new file");
         let metadata = Arc::new(EmbeddedMetadata::in_memory());
         metadata.commit(Vec::new(), documents(&types)).await.expect("it takes the documents");
-        let (plan, wanted) = Plan::new();
+        let (plan, wanted) = FailPlan::new();
         let mut cluster = Self {
             count,
             types,

@@ -1,16 +1,16 @@
 //! The database and the network of one node. Each call may be a step of the plan, which can fail.
 
-use super::plan::{Plan, Step};
+use super::plan::{FailPlan, Step};
 use crate::live::{Databases, LiveGraphs};
 use futures::{FutureExt, future::BoxFuture};
 use kith_database::{
-    AssociationPage, BeginTerm, CommitError, Database, DatabaseError, GraphIdentity, LogReply, ObjectPage,
-    OpenResult, PartitionQueries, Reply, SqliteDatabase, Storage, Trim, TrimResult,
+    AssociationPage, BeginTerm, CommitError, Database, DatabaseError, DatabaseFuture, GraphIdentity,
+    LogFuture, ObjectPage, OpenResult, PartitionQueries, SqliteDatabase, Storage, Trim, TrimResult,
 };
 use kith_live::{AssociationKey, Batch, Intent, RowsAt};
 use kith_net::{
     SendFailure,
-    transport::{Reply as SentRequest, Transport},
+    transport::{Transport, TransportFuture},
 };
 use kith_types::{LogPoint, PartitionCount, PartitionId};
 use kith_wire::v1;
@@ -22,7 +22,7 @@ use tonic::Status;
 /// The real database. Calls of leaders are steps of the plan; calls of followers are not.
 pub struct FaultyDatabase {
     pub node: usize,
-    pub plan: Arc<Plan>,
+    pub plan: Arc<FailPlan>,
     pub inner: Arc<SqliteDatabase>,
 }
 
@@ -35,7 +35,7 @@ impl FaultyDatabase {
         &self,
         step: Step,
         request: BoxFuture<'static, Result<T, CommitError>>,
-    ) -> Reply<'_, T, CommitError> {
+    ) -> DatabaseFuture<'_, T, CommitError> {
         let lost = CommitError::Unknown { reason: "a test lost it".to_owned() };
         self.plan.step(step, request, CommitError::NotWritten(refused()), lost).boxed()
     }
@@ -50,33 +50,38 @@ impl Database for FaultyDatabase {
         self.inner.identity()
     }
 
-    fn begin_term(&self, request: BeginTerm) -> Reply<'_, LogPoint, CommitError> {
+    fn begin_term(&self, request: BeginTerm) -> DatabaseFuture<'_, LogPoint, CommitError> {
         let (inner, step) = (Arc::clone(&self.inner), self.step("begin_term", vec![request.partition]));
         self.commit_step(step, async move { inner.begin_term(request).await }.boxed())
     }
 
-    fn commit(&self, batch: Batch) -> Reply<'_, (), CommitError> {
+    fn commit(&self, batch: Batch) -> DatabaseFuture<'_, (), CommitError> {
         let partitions = batch.parts.iter().map(|part| part.partition).collect();
         let (inner, step) = (Arc::clone(&self.inner), self.step("commit", partitions));
         self.commit_step(step, async move { inner.commit(batch).await }.boxed())
     }
 
-    fn read_many(&self, parts: Vec<PartitionQueries>) -> Reply<'_, Vec<RowsAt>> {
+    fn read_many(&self, parts: Vec<PartitionQueries>) -> DatabaseFuture<'_, Vec<RowsAt>> {
         let partitions = parts.iter().map(|(partition, _)| *partition).collect();
         let (inner, step) = (Arc::clone(&self.inner), self.step("read", partitions));
         let request = async move { inner.read_many(parts).await }.boxed();
         self.plan.step(step, request, refused(), refused()).boxed()
     }
 
-    fn points(&self, partitions: Vec<PartitionId>) -> Reply<'_, Vec<LogPoint>> {
+    fn points(&self, partitions: Vec<PartitionId>) -> DatabaseFuture<'_, Vec<LogPoint>> {
         self.inner.points(partitions)
     }
 
-    fn changes(&self, partition: PartitionId, after: LogPoint, bytes_max: usize) -> LogReply<'_> {
+    fn changes(&self, partition: PartitionId, after: LogPoint, bytes_max: usize) -> LogFuture<'_> {
         self.inner.changes(partition, after, bytes_max)
     }
 
-    fn scan_objects(&self, partition: PartitionId, after: Option<u64>, limit: u32) -> Reply<'_, ObjectPage> {
+    fn scan_objects(
+        &self,
+        partition: PartitionId,
+        after: Option<u64>,
+        limit: u32,
+    ) -> DatabaseFuture<'_, ObjectPage> {
         self.inner.scan_objects(partition, after, limit)
     }
 
@@ -85,11 +90,11 @@ impl Database for FaultyDatabase {
         partition: PartitionId,
         after: Option<AssociationKey>,
         limit: u32,
-    ) -> Reply<'_, AssociationPage> {
+    ) -> DatabaseFuture<'_, AssociationPage> {
         self.inner.scan_associations(partition, after, limit)
     }
 
-    fn trim(&self, partition: PartitionId, trim: Trim) -> Reply<'_, TrimResult> {
+    fn trim(&self, partition: PartitionId, trim: Trim) -> DatabaseFuture<'_, TrimResult> {
         self.inner.trim(partition, trim)
     }
 
@@ -102,7 +107,7 @@ impl Database for FaultyDatabase {
 /// Opens the database for one node.
 pub struct NodeOpener {
     pub node: usize,
-    pub plan: Arc<Plan>,
+    pub plan: Arc<FailPlan>,
     pub inner: Arc<SqliteDatabase>,
 }
 
@@ -121,16 +126,16 @@ pub type Processes = Arc<Mutex<Vec<(Handle, Arc<LiveGraphs>)>>>;
 pub struct Network {
     pub node: usize,
     pub count: PartitionCount,
-    pub plan: Arc<Plan>,
+    pub plan: Arc<FailPlan>,
     pub processes: Processes,
 }
 
 impl Transport for Network {
-    fn evaluate<'a>(&'a self, _: &'a str, _: v1::EvaluateRequest) -> SentRequest<'a, v1::EvaluateReply> {
+    fn evaluate<'a>(&'a self, _: &'a str, _: v1::EvaluateRequest) -> TransportFuture<'a, v1::EvaluateReply> {
         std::future::ready(Err(Status::unimplemented("nodes do not evaluate for each other here"))).boxed()
     }
 
-    fn ping<'a>(&'a self, _: &'a str, _: v1::PingRequest) -> SentRequest<'a, v1::PingReply> {
+    fn ping<'a>(&'a self, _: &'a str, _: v1::PingRequest) -> TransportFuture<'a, v1::PingReply> {
         std::future::ready(Err(Status::unimplemented("nodes do not ping each other here"))).boxed()
     }
 
@@ -139,7 +144,7 @@ impl Transport for Network {
         _: &'a str,
         _: v1::GraphWriteRequest,
         _: Duration,
-    ) -> SentRequest<'a, v1::GraphWriteReply, SendFailure> {
+    ) -> TransportFuture<'a, v1::GraphWriteReply, SendFailure> {
         let status = Status::unimplemented("nodes do not write to each other");
         std::future::ready(Err(SendFailure::Unsent(status))).boxed()
     }
@@ -149,7 +154,7 @@ impl Transport for Network {
         addr: &'a str,
         request: v1::DeliverRequest,
         _: Duration,
-    ) -> SentRequest<'a, v1::DeliverReply> {
+    ) -> TransportFuture<'a, v1::DeliverReply> {
         let intent = Intent::from_bytes(&request.intent).expect("leaders encode intents");
         let partitions = vec![intent.pair.partitions(self.count).0];
         let step = Step { node: self.node, what: "deliver", partitions };

@@ -30,7 +30,7 @@ const GRAPH: &str = "social";
 const NODES: usize = 3;
 const PARTITIONS: u32 = 2;
 /// A time limit that is far longer than any step of the tests takes.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// The interval at which conditions are checked.
 const LOOK: Duration = Duration::from_millis(5);
 /// The number of cases that run at the same time. They wait most of the time.

@@ -64,7 +64,7 @@ pub struct Step {
 }
 
 /// The planned faults, and the steps that were taken.
-pub struct Plan {
+pub struct FailPlan {
     state: Mutex<State>,
     wanted: mpsc::UnboundedSender<FaultAction>,
 }
@@ -82,7 +82,7 @@ struct State {
     late: Vec<BoxFuture<'static, ()>>,
 }
 
-impl Plan {
+impl FailPlan {
     pub fn new() -> (Arc<Self>, mpsc::UnboundedReceiver<FaultAction>) {
         let (wanted, receiver) = mpsc::unbounded_channel();
         (Arc::new(Self { state: Mutex::default(), wanted }), receiver)

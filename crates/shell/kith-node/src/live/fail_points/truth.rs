@@ -1,7 +1,7 @@
 //! The expected rows and the expected answers to reads, by a model of TAO's operations without partitions, logs, pairs or
 //! faults.
 
-use super::{GRAPH, LOOK, NODES, PATIENCE, caller::CallerOutcome, cluster::Cluster, rows::check_directions};
+use super::{GRAPH, LOOK, NODES, TIMEOUT, caller::CallerOutcome, cluster::Cluster, rows::check_directions};
 use crate::live::{LiveGraph, errors::LiveError, rows::ReadNeed};
 use kith_database::Database;
 use kith_live::{
@@ -129,7 +129,7 @@ async fn graph_of(cluster: &Cluster, node: usize) -> Arc<LiveGraph> {
         if let Some(graph) = graphs.get(GRAPH) {
             return graph;
         }
-        assert!(started.elapsed() < PATIENCE, "node {node} does not open the graph");
+        assert!(started.elapsed() < TIMEOUT, "node {node} does not open the graph");
         tokio::time::sleep(LOOK).await;
     }
 }
@@ -141,7 +141,7 @@ async fn insist<T>(read: impl AsyncFn() -> Result<T, LiveError>) -> T {
         match read().await {
             Ok(answer) => return answer,
             Err(LiveError::HistoryLost) => panic!("a ticket is not honoured"),
-            Err(error) => assert!(started.elapsed() < PATIENCE, "{error}"),
+            Err(error) => assert!(started.elapsed() < TIMEOUT, "{error}"),
         }
         tokio::time::sleep(LOOK).await;
     }
@@ -154,7 +154,7 @@ async fn settle(cluster: &Cluster) {
             let rows = cluster.database.read(partition, vec![RowQuery::Intents]).await;
             match &rows.expect("it can be read").answers[0] {
                 RowAnswer::Intents(intents) if intents.is_empty() => break,
-                open => assert!(started.elapsed() < PATIENCE, "{partition}: {open:?}"),
+                open => assert!(started.elapsed() < TIMEOUT, "{partition}: {open:?}"),
             }
             tokio::time::sleep(LOOK).await;
         }

@@ -26,7 +26,7 @@ use tokio::{net::TcpListener, sync::watch};
 use tokio_util::sync::CancellationToken;
 
 /// A time limit that is far longer than any step of the tests takes.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 const PARTITIONS: u32 = 2;
 
 fn types(graph: u64) -> GraphTypes {
@@ -113,7 +113,7 @@ impl Scene {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
-        assert!(tokio::time::timeout(PATIENCE, held).await.is_ok(), "{what}: {:?}", self.graphs);
+        assert!(tokio::time::timeout(TIMEOUT, held).await.is_ok(), "{what}: {:?}", self.graphs);
     }
 
     /// Returns the graphs that the node cannot open, as other processes know them.

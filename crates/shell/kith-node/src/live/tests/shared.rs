@@ -3,10 +3,10 @@
 use super::replaced::{P, graph};
 use crate::live::{graph::LiveGraph, rows::ReadNeed};
 use futures::{FutureExt, future::BoxFuture};
-use kith_cache::live::{Answer, Query, Start};
+use kith_cache::live::{Query, RowsAnswer, Start};
 use kith_database::{
-    AssociationPage, BeginTerm, CommitError, Database, GraphIdentity, LogReply, ObjectPage, PartitionQueries,
-    Reply, SqliteDatabase, SqliteOptions, Trim, TrimResult,
+    AssociationPage, BeginTerm, CommitError, Database, DatabaseFuture, GraphIdentity, LogFuture, ObjectPage,
+    PartitionQueries, SqliteDatabase, SqliteOptions, Trim, TrimResult,
 };
 use kith_live::{
     Association, AssociationKey, Batch, BatchPart, Change, ListKey, ListPlace, LoggedChange, RowQuery,
@@ -93,11 +93,11 @@ impl Database for Gated {
         self.inner.identity()
     }
 
-    fn begin_term(&self, request: BeginTerm) -> Reply<'_, LogPoint, CommitError> {
+    fn begin_term(&self, request: BeginTerm) -> DatabaseFuture<'_, LogPoint, CommitError> {
         self.inner.begin_term(request)
     }
 
-    fn commit(&self, batch: Batch) -> Reply<'_, (), CommitError> {
+    fn commit(&self, batch: Batch) -> DatabaseFuture<'_, (), CommitError> {
         async move {
             let _processor = self.processors.acquire().await.unwrap();
             self.inner.commit(batch).await
@@ -105,7 +105,7 @@ impl Database for Gated {
         .boxed()
     }
 
-    fn read_many(&self, parts: Vec<PartitionQueries>) -> Reply<'_, Vec<RowsAt>> {
+    fn read_many(&self, parts: Vec<PartitionQueries>) -> DatabaseFuture<'_, Vec<RowsAt>> {
         async move {
             let _processor = self.processors.acquire().await.unwrap();
             let is_page = |query: &RowQuery| {
@@ -120,7 +120,7 @@ impl Database for Gated {
         .boxed()
     }
 
-    fn points(&self, partitions: Vec<PartitionId>) -> Reply<'_, Vec<LogPoint>> {
+    fn points(&self, partitions: Vec<PartitionId>) -> DatabaseFuture<'_, Vec<LogPoint>> {
         async move {
             self.ends.fetch_add(1, SeqCst);
             self.pass().await;
@@ -129,11 +129,16 @@ impl Database for Gated {
         .boxed()
     }
 
-    fn changes(&self, partition: PartitionId, after: LogPoint, bytes_max: usize) -> LogReply<'_> {
+    fn changes(&self, partition: PartitionId, after: LogPoint, bytes_max: usize) -> LogFuture<'_> {
         self.inner.changes(partition, after, bytes_max)
     }
 
-    fn scan_objects(&self, partition: PartitionId, after: Option<u64>, limit: u32) -> Reply<'_, ObjectPage> {
+    fn scan_objects(
+        &self,
+        partition: PartitionId,
+        after: Option<u64>,
+        limit: u32,
+    ) -> DatabaseFuture<'_, ObjectPage> {
         self.inner.scan_objects(partition, after, limit)
     }
 
@@ -142,11 +147,11 @@ impl Database for Gated {
         partition: PartitionId,
         after: Option<AssociationKey>,
         limit: u32,
-    ) -> Reply<'_, AssociationPage> {
+    ) -> DatabaseFuture<'_, AssociationPage> {
         self.inner.scan_associations(partition, after, limit)
     }
 
-    fn trim(&self, partition: PartitionId, trim: Trim) -> Reply<'_, TrimResult> {
+    fn trim(&self, partition: PartitionId, trim: Trim) -> DatabaseFuture<'_, TrimResult> {
         self.inner.trim(partition, trim)
     }
 
@@ -207,13 +212,13 @@ async fn share(page: Query) {
     let other = tokio::time::timeout(Duration::from_secs(60), async {
         graph.evaluator.elements.rows.read(P, other, &ReadNeed::default()).await
     });
-    assert!(matches!(other.await.expect("it needs not wait").unwrap().answer, Answer::Objects(_)));
+    assert!(matches!(other.await.expect("it needs not wait").unwrap().answer, RowsAnswer::Objects(_)));
     until(|| 31 <= free_turns(&graph)).await;
     database.is_open.send_replace(true);
     let expected: Vec<u64> = (490..500).rev().collect();
     for caller in callers {
         match caller.await.unwrap().expect("it is answered").answer {
-            Answer::Associations(page) => {
+            RowsAnswer::Associations(page) => {
                 assert_eq!(page.iter().map(|it| it.id2).collect::<Vec<_>>(), expected);
             }
             other => panic!("{other:?}"),

@@ -1,7 +1,7 @@
 //! Verifies that the object store's copy of a component is the one that the metadata describes. A new or wiped node depends
 //! on this copy.
 
-use super::{State, damage_of};
+use super::{ComponentState, damage_of};
 use kith_engine::{
     Damage, Fault, FetchError, Manifest, OnVerify, Source, VerifyDepth, prove_pack, read_manifest,
 };
@@ -49,28 +49,28 @@ fn look(
     depth: VerifyDepth,
     on_bytes: &mut OnVerify<'_>,
     found: &mut v1::ComponentFinding,
-) -> Result<State, Status> {
+) -> Result<ComponentState, Status> {
     let listed = location.objects.list().map_err(|error| unreachable(&error, error.help()))?;
     if listed.is_empty() {
         location.check_store()?;
-        return Ok(State::Missing);
+        return Ok(ComponentState::Missing);
     }
     let manifest = match read_manifest(location.source, None) {
         Ok(manifest) => manifest,
         Err(FetchError::Manifest(error)) => {
             found.damages.push(of_manifest(damage_of(error)));
-            return Ok(State::Damaged);
+            return Ok(ComponentState::Damaged);
         }
         Err(FetchError::Damaged(damage)) => {
             found.damages.push(of_manifest(damage));
-            return Ok(State::Damaged);
+            return Ok(ComponentState::Damaged);
         }
         Err(error) => return Err(unreachable(&error, HELP)),
     };
     found.files = 1;
     found.manifest_hash = manifest.hash();
     if found.manifest_hash != component.manifest_hash {
-        return Ok(State::Differs);
+        return Ok(ComponentState::Differs);
     }
     for (number, pack) in (0..).zip(manifest.packs()) {
         let size = size_of(&listed, &pack.name);
@@ -85,7 +85,7 @@ fn look(
             read_pack(location, &manifest, (number, &pack.name), on_bytes, found)?;
         }
     }
-    Ok(if found.damages.is_empty() { State::Ok } else { State::Damaged })
+    Ok(if found.damages.is_empty() { ComponentState::Ok } else { ComponentState::Damaged })
 }
 
 /// Reads every byte of a pack, which is given by its number and its name.

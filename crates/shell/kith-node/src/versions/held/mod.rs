@@ -41,7 +41,7 @@ use repairer::FileRepairer;
 use std::{collections::BTreeMap, sync::Arc};
 use turns::Turns;
 
-/// What this node holds, and what it should.
+/// The versions that this node holds, and those that it should hold.
 #[derive(Clone)]
 pub struct Holdings {
     folders: Arc<ComponentFolders>,

@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn new_nodes_go_where_the_fewest_are_unless_told_and_drained_ones_where_they_were() {
+    fn new_nodes_go_where_the_fewest_are_unless_a_group_is_named_and_drained_ones_where_they_were() {
         let cluster = cluster(&[(0, &[0, 1]), (3, &[2])]);
         let topology = topology(cluster.clone(), &[0, 1, 2, 7, 8, 9]);
         let groups = |asked: &v1::ShapeRequest| match shape_of(asked, &cluster, &topology).unwrap() {

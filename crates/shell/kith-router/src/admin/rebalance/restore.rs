@@ -58,7 +58,7 @@ mod tests {
     };
 
     #[test]
-    fn a_node_lacks_what_it_has_not_opened_or_not_told_of() {
+    fn a_node_lacks_what_it_has_not_opened_or_not_reported() {
         let store = |version, excluded: &[u32]| ServedDocument {
             format: DOCUMENT_FORMAT,
             name: "people".to_owned(),

@@ -3,7 +3,7 @@
 use super::document::{node_document, pair_document, parts_of};
 use kith_cluster::metadata::records::other_release;
 use kith_routing::rebalance::{
-    Ending, Phase, PlanStep, Progress, RebalanceParts, RebalancePlan, StopReason, TransferState,
+    Phase, PlanStep, Progress, RebalanceEnding, RebalanceParts, RebalancePlan, StopReason, TransferState,
 };
 use kith_wire::{
     documents::{ProgressDocument, RebalanceDocument, RebalanceStatusDocument},
@@ -34,8 +34,8 @@ pub(super) fn recorded(document: &RebalanceDocument) -> Result<v1::RebalanceRepl
     let (state, reason) = match &parts.phase {
         Phase::Stopped(_) if parts.abort_asked => ("aborting", None),
         Phase::Stopped(reason) => ("stopped", Some(reason_text(reason, &document.last_failure))),
-        Phase::Ended(Ending::Finished) => ("finished", None),
-        Phase::Ended(Ending::Aborted) => ("aborted", None),
+        Phase::Ended(RebalanceEnding::Finished) => ("finished", None),
+        Phase::Ended(RebalanceEnding::Aborted) => ("aborted", None),
         Phase::Undoing => ("aborting", None),
         Phase::Working | Phase::Committing if parts.abort_asked => ("aborting", None),
         Phase::Working | Phase::Committing => ("working", None),

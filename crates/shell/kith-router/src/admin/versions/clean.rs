@@ -99,10 +99,10 @@ fn remove_unnamed(objects: &Objects, before: &StoreDocument, store: &StoreDocume
 
 /// Removes everything of a dropped store, except uploads that are in progress for another store of its name. Blocks.
 fn remove_dropped(objects: &Objects, store: &StoreDocument, orphaned: SystemTime) {
-    let place = objects.join(&store.name);
-    if place.folder().is_some() {
+    let of_store = objects.join(&store.name);
+    if of_store.folder().is_some() {
         // A folder of this machine is written only under a lock.
-        remove_all(&place);
+        remove_all(&of_store);
     } else {
         remove(objects, &store.name, &Named::new(), &named(store), orphaned);
     }
@@ -123,11 +123,11 @@ fn sweep<E>(
 }
 
 fn remove(objects: &Objects, store: &str, named: &Named, dropped: &Named, orphaned: SystemTime) {
-    let place = objects.join(store);
-    for component in children(&place).iter().filter(|name| check_component_name(name).is_ok()) {
+    let of_store = objects.join(store);
+    for component in children(&of_store).iter().filter(|name| check_component_name(name).is_ok()) {
         let newest = named.iter().filter(|(name, _)| name == component);
         let newest = newest.filter_map(|(_, folder)| version_of(folder)).max().unwrap_or_default();
-        let folders = place.join(component);
+        let folders = of_store.join(component);
         for folder in children(&folders) {
             let entry = (component.clone(), folder);
             let Some(version) = version_of(&entry.1).filter(|_| !named.contains(&entry)) else { continue };
@@ -160,15 +160,15 @@ fn is_orphan(folder: &Objects, orphaned: SystemTime) -> bool {
     last.is_some_and(|last| last < orphaned)
 }
 
-fn remove_all(place: &Objects) {
-    if let Err(error) = place.remove_all() {
-        tell(place, &error);
+fn remove_all(folder: &Objects) {
+    if let Err(error) = folder.remove_all() {
+        tell(folder, &error);
     }
 }
 
-fn tell(place: &Objects, error: &ObjectsError) {
-    let (place, cause) = (place.location(), std::error::Error::source(error).map(ToString::to_string));
-    tracing::warn!(%error, cause, %place, "built files that are no longer needed could not be removed");
+fn tell(folder: &Objects, error: &ObjectsError) {
+    let cause = std::error::Error::source(error).map(ToString::to_string);
+    tracing::warn!(%error, cause, place = %folder.location(), "built files that are no longer needed could not be removed");
 }
 
 fn children(folder: &Objects) -> BTreeSet<String> {

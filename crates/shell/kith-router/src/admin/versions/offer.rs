@@ -130,17 +130,18 @@ fn check_manifest(
     component: &ComponentDocument,
     hand_over: Option<Duration>,
 ) -> Result<Manifest, Status> {
-    let place = place::of(objects, store, component).map_err(|error| unusable(&error))?;
-    let manifest = place.manifest().map_err(|error| unreadable(&place, &error))?;
+    let folder = place::of(objects, store, component).map_err(|error| unusable(&error))?;
+    let manifest = folder.manifest().map_err(|error| unreadable(&folder, &error))?;
     if manifest.hash() != component.manifest_hash {
-        let message = format!("{} is not the version that is pushed: its manifest differs", place.location());
+        let message =
+            format!("{} is not the version that is pushed: its manifest differs", folder.location());
         return Err(damaged(message, BUILD_AGAIN));
     }
     if !manifest.is_of(store, &component.name) {
         return Err(other_store(&manifest, store, component));
     }
     check_schema(component, &manifest)?;
-    check_packs(&place, &manifest, hand_over)?;
+    check_packs(&folder, &manifest, hand_over)?;
     Ok(manifest)
 }
 
@@ -161,7 +162,7 @@ fn check_schema(component: &ComponentDocument, manifest: &Manifest) -> Result<()
     Err(kith_wire::status(ErrorCode::BadRequest, message, help))
 }
 
-/// What a store serves, as far as it decides which records may follow.
+/// The served version of a store, as far as it decides which records may follow.
 struct Served {
     store: String,
     /// The component with the records; `None` before the first push.
@@ -195,11 +196,11 @@ impl Served {
     }
 
     fn served_schema(&self, objects: &Objects, values: &ComponentDocument) -> Result<Option<String>, Status> {
-        let place = place::of(objects, &self.store, values).map_err(|error| unusable(&error))?;
-        let manifest = place.manifest().map_err(|error| {
+        let folder = place::of(objects, &self.store, values).map_err(|error| unusable(&error))?;
+        let manifest = folder.manifest().map_err(|error| {
             let message = format!(
                 "the push has another schema than the served version, whose own cannot be read: {}: {}",
-                place.location(),
+                folder.location(),
                 with_causes(&error)
             );
             let help = "push with the served schema, or with `--force`, which skips this check";
@@ -222,13 +223,14 @@ fn parsed(text: &str, whose: &str) -> Result<Schema, Status> {
 
 /// Checks that all packs exist with their sizes. A clean-up of an upload that took too long may have removed packs and left
 /// the manifest.
-fn check_packs(place: &Objects, manifest: &Manifest, hand_over: Option<Duration>) -> Result<(), Status> {
-    let listed = place.list().map_err(|error| unusable(&PlaceError::Objects(error)))?;
+fn check_packs(folder: &Objects, manifest: &Manifest, hand_over: Option<Duration>) -> Result<(), Status> {
+    let listed = folder.list().map_err(|error| unusable(&PlaceError::Objects(error)))?;
     for pack in manifest.packs() {
         let found = listed.iter().find(|listed| listed.name == pack.name).map(|listed| listed.bytes);
         if found != Some(pack.bytes) {
             let found = found.map_or("missing".to_owned(), |bytes| format!("{bytes} bytes"));
-            let message = format!("{}: {} is {found}, not {} bytes", place.location(), pack.name, pack.bytes);
+            let message =
+                format!("{}: {} is {found}, not {} bytes", folder.location(), pack.name, pack.bytes);
             return Err(damaged(message, BUILD_AGAIN));
         }
     }
@@ -236,7 +238,7 @@ fn check_packs(place: &Objects, manifest: &Manifest, hand_over: Option<Duration>
     let age = first.and_then(|first| SystemTime::now().duration_since(first).ok());
     match (hand_over, age) {
         (Some(most), Some(age)) if most < age => {
-            Err(damaged(format!("{} was uploaded too long ago", place.location()), BUILD_AGAIN))
+            Err(damaged(format!("{} was uploaded too long ago", folder.location()), BUILD_AGAIN))
         }
         _ => Ok(()),
     }
@@ -262,11 +264,11 @@ fn unusable(error: &PlaceError) -> Status {
     kith_wire::status(ErrorCode::ObjectStoreUnreachable, with_causes(error), help)
 }
 
-fn unreadable(place: &Objects, error: &FetchError) -> Status {
-    let message = format!("{}: {}", place.location(), with_causes(error));
+fn unreadable(folder: &Objects, error: &FetchError) -> Status {
+    let message = format!("{}: {}", folder.location(), with_causes(error));
     match error {
         FetchError::Manifest(OpenError::NoComponent { .. }) => damaged(
-            format!("{} holds no built version: it has no {MANIFEST_NAME}", place.location()),
+            format!("{} holds no built version: it has no {MANIFEST_NAME}", folder.location()),
             "nothing was pushed; name the folder of one version, whose upload has ended: its manifest comes last",
         ),
         FetchError::Source(ObjectError::Missing { .. } | ObjectError::NoFile { .. })

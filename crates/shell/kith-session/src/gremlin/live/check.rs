@@ -5,12 +5,12 @@ use kith_gremlin::value::{Symbol, Token, Value};
 use kith_live::GraphTypes;
 use kith_query::QueryError;
 use kith_schema::Schema;
-use kith_traversal::plan::{Kind, Plan, PropertyGiven, StepArgument};
+use kith_traversal::plan::{Kind, PropertyGiven, StepArgument, TraversalPlan};
 use kith_types::ErrorCode;
 use std::sync::Arc;
 
 /// Refuses a traversal that the types of the graph do not allow, as far as its steps name labels, keys and values.
-pub(in crate::gremlin) fn check(plan: &Plan, types: &Arc<GraphTypes>) -> Result<(), QueryError> {
+pub(in crate::gremlin) fn check(plan: &TraversalPlan, types: &Arc<GraphTypes>) -> Result<(), QueryError> {
     plan.steps().into_iter().try_for_each(|step| match &step.kind {
         Kind::Hop(hop) | Kind::Degree(hop) | Kind::Reach(hop) | Kind::CountReached(hop) => {
             labels::lists(types, hop.direction, &hop.labels).map(drop)

@@ -30,10 +30,10 @@ use kith_gremlin::{
     value::{Direction, Edge, ElementId, Value, Vertex},
 };
 use kith_live::GraphTypes;
-use kith_query::{QueryError, QueryOptions, Served};
+use kith_query::{QueryError, QueryOptions, ServedGraph};
 use kith_traversal::{
     evaluate::{Limits, Meter, of_vertices},
-    graph::{Answer, Expansion, Graph, Mutation, Notes, VertexSearch, WantedProperties, ends},
+    graph::{Expansion, Graph, GraphFuture, Mutation, Notes, VertexSearch, WantedProperties, ends},
 };
 use kith_wire::v1;
 use parking_lot::Mutex;
@@ -71,7 +71,7 @@ impl<'a> LiveGraph<'a> {
     }
 
     /// The points of the logs that answered, and the timings if these were requested.
-    pub fn finish(self) -> (Served, Option<v1::Profile>) {
+    pub fn finish(self) -> (ServedGraph, Option<v1::Profile>) {
         self.reads.fan_outs.finish()
     }
 
@@ -116,19 +116,19 @@ impl Graph for LiveGraph<'_> {
         &self,
         ids: Vec<ElementId>,
         wanted: WantedProperties,
-    ) -> Answer<'_, Vec<Option<Arc<Vertex>>>> {
+    ) -> GraphFuture<'_, Vec<Option<Arc<Vertex>>>> {
         async move { self.reads.found_vertices(&ids, &wanted).await }.boxed()
     }
 
-    fn edges(&self, ids: Vec<ElementId>) -> Answer<'_, Vec<Option<Arc<Edge>>>> {
+    fn edges(&self, ids: Vec<ElementId>) -> GraphFuture<'_, Vec<Option<Arc<Edge>>>> {
         async move { self.reads.found_edges(&ids).await }.boxed()
     }
 
-    fn scan_vertices(&self, after: Option<ElementId>, limit: usize) -> Answer<'_, Vec<Arc<Vertex>>> {
+    fn scan_vertices(&self, after: Option<ElementId>, limit: usize) -> GraphFuture<'_, Vec<Arc<Vertex>>> {
         async move { self.scan.vertices(&self.reads, after, limit).await }.boxed()
     }
 
-    fn find_vertices(&self, sought: VertexSearch) -> Answer<'_, Option<Vec<Arc<Vertex>>>> {
+    fn find_vertices(&self, sought: VertexSearch) -> GraphFuture<'_, Option<Vec<Arc<Vertex>>>> {
         async move { self.reads.sought_vertices(&sought).await }.boxed()
     }
 
@@ -140,19 +140,19 @@ impl Graph for LiveGraph<'_> {
         .boxed()
     }
 
-    fn scan_edges(&self, after: Option<ElementId>, limit: usize) -> Answer<'_, Vec<Arc<Edge>>> {
+    fn scan_edges(&self, after: Option<ElementId>, limit: usize) -> GraphFuture<'_, Vec<Arc<Edge>>> {
         async move { self.scan.edges(&self.reads, after, limit).await }.boxed()
     }
 
-    fn expand(&self, expansion: Expansion) -> Answer<'_, Vec<Vec<Arc<Edge>>>> {
+    fn expand(&self, expansion: Expansion) -> GraphFuture<'_, Vec<Vec<Arc<Edge>>>> {
         async move { self.reads.expanded(&expansion).await }.boxed()
     }
 
-    fn degrees(&self, expansion: Expansion) -> Answer<'_, Vec<u64>> {
+    fn degrees(&self, expansion: Expansion) -> GraphFuture<'_, Vec<u64>> {
         async move { self.reads.counted(&expansion).await }.boxed()
     }
 
-    fn reach(&self, expansion: Expansion) -> Answer<'_, Vec<Arc<Vertex>>> {
+    fn reach(&self, expansion: Expansion) -> GraphFuture<'_, Vec<Arc<Vertex>>> {
         async move {
             match self.reads.reached(&expansion).await? {
                 Some(ids) => {
@@ -169,7 +169,7 @@ impl Graph for LiveGraph<'_> {
         labels::lists(&self.reads.types_with(labels), direction, labels).is_ok()
     }
 
-    fn count_reached(&self, expansion: Expansion) -> Answer<'_, u64> {
+    fn count_reached(&self, expansion: Expansion) -> GraphFuture<'_, u64> {
         async move {
             match self.reads.reached(&expansion).await? {
                 Some(ids) => Ok(ids.len() as u64),
@@ -183,11 +183,11 @@ impl Graph for LiveGraph<'_> {
         self.reads.fan_outs.take_notes()
     }
 
-    fn prepare<'a>(&'a self, mutations: &'a [Mutation]) -> Answer<'a, ()> {
+    fn prepare<'a>(&'a self, mutations: &'a [Mutation]) -> GraphFuture<'a, ()> {
         async move { self.prepared(mutations).await }.boxed()
     }
 
-    fn write(&self, mutation: Mutation) -> Answer<'_, Option<Value>> {
+    fn write(&self, mutation: Mutation) -> GraphFuture<'_, Option<Value>> {
         async move { self.changed(mutation).await }.boxed()
     }
 }

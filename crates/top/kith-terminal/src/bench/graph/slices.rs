@@ -8,7 +8,7 @@ use crate::bench::{
     twin::fingerprint,
     workload::{Kind, PlannedQuery, Workload},
 };
-use kith_client::{Answered, QueryError, QueryOptions, Service};
+use kith_client::{QueryAnswer, QueryError, QueryOptions, Service};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 /// The time for which each setting is queried before the first slice, to open connections and load files into memory.
@@ -68,13 +68,13 @@ impl Slices<'_> {
 
     async fn slice(&mut self, setting: usize, rate: f64, length: Duration, seed: u64) -> Slice {
         let schedule = Schedule::new(rate, length, seed);
-        let places = Arc::new(self.workload.sequence(schedule.due.len(), seed));
+        let indexes = Arc::new(self.workload.sequence(schedule.due.len(), seed));
         let driven = {
             let (service, workload) = (Arc::clone(&self.services[setting]), Arc::clone(&self.workload));
             let (setting, cache) = (self.settings[setting].clone(), self.flags.cache());
-            let places = Arc::clone(&places);
+            let indexes = Arc::clone(&indexes);
             let ask = move |index: usize| {
-                let ask = &workload.pool[places[index]];
+                let ask = &workload.pool[indexes[index]];
                 let options = QueryOptions {
                     profile: true,
                     cache: cache.unwrap_or(ask.options.cache),
@@ -84,13 +84,13 @@ impl Slices<'_> {
             };
             drive(schedule, ask).await
         };
-        self.count(driven, &places)
+        self.count(driven, &indexes)
     }
 
-    fn count(&mut self, driven: OpenLoopResult<Result<Answered, QueryError>>, places: &[usize]) -> Slice {
+    fn count(&mut self, driven: OpenLoopResult<Result<QueryAnswer, QueryError>>, indexes: &[usize]) -> Slice {
         let mut slice = Slice { wall: driven.wall, ..Slice::default() };
         for observation in driven.observations {
-            let index = places[observation.index];
+            let index = indexes[observation.index];
             let tally = slice.kinds.entry(self.workload.pool[index].kind).or_default();
             match observation.outcome {
                 Some(Ok(answered)) => {
@@ -111,7 +111,7 @@ async fn answer(
     service: Arc<dyn Service>,
     ask: PlannedQuery,
     options: QueryOptions,
-) -> Result<Answered, QueryError> {
+) -> Result<QueryAnswer, QueryError> {
     service.query(&ask.graph, &ask.query, &options).await
 }
 

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn processor_time_is_told_by_request_and_by_key() {
+    fn processor_time_is_reported_by_request_and_by_key() {
         let report = of("people --keys 10", 0, 0);
         let rate = &report.rates[0];
         assert_eq!((rate.server_cpu_us, rate.server_cpu_us_per_key), (Some(20.0), Some(2.0)));

@@ -168,12 +168,12 @@ fn what_is_unknown_is_null_and_never_a_wrong_rate() {
     let mut after = sample(1_000, nodes(4, 7), &[("r:1", Some(restarted)), ("r:2", None)]);
     after.status.nodes.push(spare);
     let view = view_json(&before, &after);
-    for place in ["/nodes/0", "/nodes/1", "/groups/1", "/cluster"] {
-        let rates = view.pointer(place).unwrap();
+    for pointer in ["/nodes/0", "/nodes/1", "/groups/1", "/cluster"] {
+        let rates = view.pointer(pointer).unwrap();
         assert_eq!(
             (&rates["requests_per_second"], &rates["p99_us"]),
             (&Value::Null, &Value::Null),
-            "{place}"
+            "{pointer}"
         );
     }
     assert_eq!(view["nodes"][0]["keys_pending"], 50, "what is pending now is known all the same");

@@ -20,7 +20,7 @@ type Place = (&'static str, u32);
 /// The messages that came in the last minute.
 #[derive(Debug, Default)]
 pub(super) struct Thinner {
-    places: HashMap<Place, HashMap<Option<String>, Entry>>,
+    lines: HashMap<Place, HashMap<Option<String>, Entry>>,
 }
 
 #[derive(Debug)]
@@ -49,7 +49,7 @@ pub(super) struct RepeatedMessage {
 impl Thinner {
     /// Whether a message is written. Otherwise it is counted.
     pub fn admit(&mut self, line: Place, text: &str, now: Instant) -> bool {
-        let entries = self.places.entry(line).or_default();
+        let entries = self.lines.entry(line).or_default();
         let text = cut(text);
         let mut key = Some(text.clone());
         if APART_MAX <= entries.len() && !entries.contains_key(&key) {
@@ -68,10 +68,10 @@ impl Thinner {
     /// Returns the messages that are due for a report now.
     pub fn due(&mut self, now: Instant) -> Vec<RepeatedMessage> {
         let mut due = Vec::new();
-        for entries in self.places.values_mut() {
+        for entries in self.lines.values_mut() {
             entries.retain(|_, entry| entry.is_current(now, &mut due));
         }
-        self.places.retain(|_, entries| !entries.is_empty());
+        self.lines.retain(|_, entries| !entries.is_empty());
         due
     }
 }
@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(thinner.due(at(210.0)), [repeated("it is away graph=a", 299, 149, true)]);
         // Once more later: it is written again.
         assert!(thinner.admit(HERE, "it is away graph=a", at(300.0)));
-        assert!(thinner.due(at(400.0)).is_empty() && thinner.places.is_empty());
+        assert!(thinner.due(at(400.0)).is_empty() && thinner.lines.is_empty());
     }
 
     #[test]

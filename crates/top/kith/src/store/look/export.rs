@@ -12,7 +12,7 @@ use crate::{
     connect::{self, TargetFlags},
     failure::{Exit, Failure},
     names::{rate, store_name},
-    out::Out,
+    out::ExportOutput,
     output::{self, Format},
     table,
 };
@@ -72,7 +72,7 @@ pub async fn run(target: &TargetFlags, format: Format, flags: ExportFlags) -> an
     let replicas = Replicas::of(&router, &flags.store, flags.version).await?;
     let partitions = partitions(replicas.partition_count().get(), flags.partition)?;
     let rows = rows(&router, &replicas).await?;
-    let out = Out::open(&flags.out);
+    let out = ExportOutput::open(&flags.out);
     let sink = Sink::new(flags.format, &rows, &out)?;
     let total = match export_all(&replicas, partitions, Throttle::new(flags.rate), sink).await {
         Ok(total) => total,

@@ -1,7 +1,7 @@
 //! The outputs of an export: JSON lines and Parquet.
 
 use super::lines::Lines;
-use crate::out::{Out, Writer, closed_or};
+use crate::out::{ExportOutput, Writer, closed_or};
 use clap::ValueEnum;
 #[cfg(feature = "columnar")]
 use kith_build::rows::{ParquetRows, WriteRowsError};
@@ -58,7 +58,7 @@ impl Sink {
     ///
     /// # Errors
     /// If the output cannot be written.
-    pub fn new(format: ExportFormat, rows: &RowOptions, out: &Out) -> anyhow::Result<Self> {
+    pub fn new(format: ExportFormat, rows: &RowOptions, out: &ExportOutput) -> anyhow::Result<Self> {
         let (path, writer) = (out.path().to_owned(), out.writer()?);
         match format {
             ExportFormat::Jsonl => {

@@ -38,8 +38,8 @@ fn assert_stream_tells(cluster: &Cluster, way: &[&str], at: &str, plan: &[&str],
     assert_eq!((&last["footer"]["error"], &last["footer"]["status"]), (&json!(1), &json!("PARTIAL")));
 }
 
-/// A plan that makes no sense is told in place of all results, of no keys too.
-fn assert_wrong_plans_are_told(cluster: &Cluster, way: &[&str], at: &str, keys: &Path) {
+/// A plan that makes no sense is refused with an error in place of all results, also if there are no keys.
+fn assert_wrong_plans_are_reported(cluster: &Cluster, way: &[&str], at: &str, keys: &Path) {
     let refused = |plan: &[&str], keys: &Path| {
         let arguments = [way, &["--at", at, "--stream"], plan].concat();
         let (lines, error, code) = computed(cluster, &arguments, keys);
@@ -64,7 +64,7 @@ fn a_stream_of_results_tells_what_the_whole_answer_tells_on_every_way_in() {
         ["--project", "title", "--dot", "s=embed:[2,1]", "--hadamard", "half:[2,1]", "--count", "tags"];
     for (way, at) in WAYS {
         assert_stream_tells(&cluster, way, at, &plan, &keys);
-        assert_wrong_plans_are_told(&cluster, way, at, &keys);
+        assert_wrong_plans_are_reported(&cluster, way, at, &keys);
     }
     for arguments in [&["--stream", "--top-k", "1", "--by", "age"][..], &["--stream", "-o", "table"]] {
         let refused =

@@ -230,7 +230,7 @@ fn a_load_that_cannot_be_published_leaves_no_files() {
     let cluster = village(&["--nodes", "1", "--data", data.to_str().expect("UTF-8")]);
     let before = built(&data.join("objects/kith-village"));
     assert!(!before.is_empty());
-    // A file where a node wants a folder: it cannot pull what it is told to.
+    // A file where a node wants a folder: it cannot pull the version.
     let component = data.join("node-001/components/kith-village/connection");
     assert!(component.is_dir(), "{}", component.display());
     let aside = data.join("aside");

@@ -54,7 +54,7 @@ fn answers_have_the_fields_of_the_contract() {
 }
 
 #[test]
-fn a_list_is_asked_of_the_nodes_once_and_again_where_told() {
+fn a_list_is_asked_of_the_nodes_once_and_again_where_a_line_says_so() {
     // Room for a list and not for all: then none is fetched before somebody asks.
     let folder = tempfile::tempdir().expect("a temporary folder");
     let config = folder.path().join("kith.toml");
@@ -73,7 +73,7 @@ fn a_list_is_asked_of_the_nodes_once_and_again_where_told() {
 }
 
 #[test]
-fn a_failed_line_is_told_and_the_rest_goes_on() {
+fn a_failed_line_is_reported_and_the_rest_goes_on() {
     let cluster = village(&[]);
     let good = json!({"op": "connections", "graph": "kith-village", "id": 9043});
     let requests = [
@@ -111,7 +111,7 @@ fn a_failed_line_is_told_and_the_rest_goes_on() {
 }
 
 #[test]
-fn losing_every_replica_fails_or_is_told_as_partial() {
+fn losing_every_replica_fails_or_is_reported_as_partial() {
     let cluster = village(&["--processes", "--groups", "1", "--nodes", "2"]);
     let pid = cluster.node_pids(0)[0];
     signal(pid, "STOP");
@@ -243,7 +243,7 @@ fn a_router_that_dies_under_queries_costs_none_while_another_is_named() {
         run_lines(run(&format!("{},{}", addr(first), addr(second))), &requests, 500, || {
             signal(first["pid"].as_u64().expect("a pid") as u32, "KILL");
         });
-    // With nobody else to ask, it is told who is gone.
+    // With nobody else to ask, the error names who is gone.
     let (alone, alone_exit) = run_lines(run(&addr(second)), &requests, 500, || {
         signal(second["pid"].as_u64().expect("a pid") as u32, "KILL");
     });

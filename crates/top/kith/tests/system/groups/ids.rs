@@ -56,7 +56,7 @@ fn an_id_belongs_to_the_process_that_has_it_and_lives() {
     the_supervised_come_back_where_they_were(&mut cluster, folder.path());
 }
 
-/// A supervised node whose id another has taken while it was frozen is told so in its log, and comes back on its own port.
+/// A supervised node whose id another has taken while it was frozen says so in its log, and comes back on its own port.
 fn the_supervised_come_back_where_they_were(cluster: &mut Cluster, folder: &Path) {
     let at = |cluster: &Cluster| run_json(cluster, &["cluster", "status"])["nodes"][0].clone();
     let (pid, before) = (cluster.node_pids(0)[0], at(cluster));
@@ -66,7 +66,7 @@ fn the_supervised_come_back_where_they_were(cluster: &mut Cluster, folder: &Path
     signal(pid, "KILL");
     let log = folder.join("data/node-000.log");
     let times = |what: &str| fs::read_to_string(&log).expect("a log").matches(what).count();
-    cluster.wait_until("it is told", |_| 2 <= times("error[id_taken]: node 0 is already running"));
+    cluster.wait_until("it says so", |_| 2 <= times("error[id_taken]: node 0 is already running"));
     assert_eq!(times("port_in_use"), 0);
     outsider.kill();
     cluster.wait_until("it is back", |cluster| {

@@ -170,7 +170,7 @@ fn a_load_waits_as_long(cluster: &Cluster, folder: &Path) {
 }
 
 #[test]
-fn a_push_waits_for_a_dead_node_as_long_as_it_is_told_to() {
+fn a_push_waits_for_a_dead_node_as_long_as_its_flag_says() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let mut cluster = start(folder.path(), 1);
     push_version(&cluster, STORE, PEOPLE, 1);

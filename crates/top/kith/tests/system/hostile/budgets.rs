@@ -1,6 +1,6 @@
 //! The memory that requests and replies of known callers may hold.
 
-use super::{MIB, PATIENCE, header, http2, resident, started};
+use super::{MIB, TIMEOUT, header, http2, resident, started};
 use crate::support::{
     values::{create, push},
     words::{WORDS, assert_reads, judge, mget},
@@ -29,7 +29,7 @@ fn most_resident(pid: u32) -> u64 {
 /// Speaks frames by hand.
 fn greeted(addr: &str) -> TcpStream {
     let mut stream = TcpStream::connect(addr).expect("it listens");
-    stream.set_read_timeout(Some(PATIENCE)).expect("a socket");
+    stream.set_read_timeout(Some(TIMEOUT)).expect("a socket");
     stream.write_all(&Preface::OWN.encode()).expect("it reads");
     stream.read_exact(&mut [0; PREFACE_BYTES]).expect("it speaks frames");
     stream
@@ -84,7 +84,7 @@ fn frames_that_claim_much_and_never_end_take_what_the_budget_has_and_no_more() {
 
     // An HTTP request that does not end is not waited for either.
     let mut http = TcpStream::connect(http).expect("it listens");
-    http.set_read_timeout(Some(PATIENCE)).expect("a socket");
+    http.set_read_timeout(Some(TIMEOUT)).expect("a socket");
     http.write_all(b"GET /metrics HTTP/1.1\r\nhost: ").expect("it reads");
 
     let before = resident(pid);
@@ -108,7 +108,7 @@ fn frames_that_claim_much_and_never_end_take_what_the_budget_has_and_no_more() {
     assert!(0 < refused, "more than the budget has was taken");
     // They are given up, and what they took is there for others.
     let first = &mut legal[0];
-    first.set_read_timeout(Some(PATIENCE)).expect("a socket");
+    first.set_read_timeout(Some(TIMEOUT)).expect("a socket");
     let end = last_frame(first).expect("a reason");
     assert_eq!(kith_wire::detail_of(&end.status()).code, "slow_request");
     let mut rest = Vec::new();
@@ -153,7 +153,7 @@ fn large_frames_that_end_take_what_the_budget_has_and_no_more() {
     assert_reads(&cluster, "people", 100, 1);
 }
 
-/// How those ask who do not read what they are told.
+/// How callers ask who do not read their answers.
 #[derive(Clone, Copy, Debug)]
 enum Unread {
     Frames,
@@ -238,7 +238,7 @@ fn replies_that_nobody_reads_take_what_the_budget_has_and_no_more() {
         });
         cluster.wait_until("somebody who does not read is hung up on", |_| {
             most = most.max(resident(pid));
-            // Who writes to a connection that is gone is told so.
+            // A write to a connection that is gone fails.
             held.iter_mut().any(|stream| stream.write_all(b"\n").is_err())
         });
         let grown = most.saturating_sub(before);

@@ -14,7 +14,7 @@ use support::{
 };
 
 /// Bound on every wait for a peer; far above what any of them takes.
-const PATIENCE: Duration = Duration::from_secs(90);
+const TIMEOUT: Duration = Duration::from_secs(90);
 const MIB: u64 = 1 << 20;
 
 /// A cluster with a store of texts that has been read; `flags` as of `kith dev`.

@@ -1,6 +1,6 @@
 //! Peers that nobody knows: what they hold, and whom they keep out.
 
-use super::{MIB, PATIENCE, files_of, header, http2, resident};
+use super::{MIB, TIMEOUT, files_of, header, http2, resident};
 use super::{
     secured::{SecuredCluster, access, fill, must, with},
     support::words::mget,
@@ -239,7 +239,7 @@ fn a_stranger_that_asks_and_does_not_read_is_hung_up_on_after_a_few_requests() {
     let cluster = with_access(&[]);
     let (tls, addr) = (connector(&cluster), cluster.router(0));
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    // What it was told, until it was hung up on.
+    // The replies until the server closed the connection.
     let replies = async {
         let name = "127.0.0.1".try_into().expect("an address");
         let stream = tokio::net::TcpStream::connect(addr).await.expect("it listens");
@@ -250,7 +250,7 @@ fn a_stranger_that_asks_and_does_not_read_is_hung_up_on_after_a_few_requests() {
         let _ = stream.read_to_end(&mut bytes).await;
         bytes
     };
-    let replies = runtime.block_on(async { tokio::time::timeout(PATIENCE, replies).await });
+    let replies = runtime.block_on(async { tokio::time::timeout(TIMEOUT, replies).await });
     let replies = replies.expect("it is hung up on");
     let mut answers = 0;
     let mut rest = &replies[..];
@@ -272,7 +272,7 @@ fn peers_of_the_port_for_health_and_metrics_take_no_place_of_readers() {
     let held: Vec<TcpStream> = (0..2 * OPEN_MAX)
         .map(|_| {
             let mut stream = TcpStream::connect(&http).expect("it listens");
-            stream.set_read_timeout(Some(PATIENCE)).expect("set");
+            stream.set_read_timeout(Some(TIMEOUT)).expect("set");
             // One that is refused may be hung up on before it has asked.
             let _ = stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n");
             let _ = stream.read(&mut [0; 16]);

@@ -8,8 +8,8 @@ use kith_net::security::Dialer;
 use kith_net::transport::{GrpcTransport, Transport};
 use kith_operators::Operator;
 use kith_query::{
-    Answered, CommonAnswer, CommonPlan, CommonQuery, ConnectionsQuery, GraphAnswer, GraphQuery, NetworkQuery,
-    NetworkReturn, Operation, QueryOptions, Service, Want, convert::operator_to_wire,
+    CommonAnswer, CommonPlan, CommonQuery, ConnectionsQuery, GraphAnswer, GraphQuery, NetworkQuery,
+    NetworkReturn, Operation, QueryAnswer, QueryOptions, Service, Want, convert::operator_to_wire,
 };
 use kith_routing::{FanOutController, LoadSnapshot, QueryShape, fan_out::ControllerState};
 use kith_schema::EdgeSelector;
@@ -27,7 +27,7 @@ fn ask(operation: Operation) -> GraphQuery {
     GraphQuery { operation, edge_type: None, direction: None, workflow: Workflow::Interactive }
 }
 
-async fn answer(service: &dyn Service, operation: Operation) -> Answered {
+async fn answer(service: &dyn Service, operation: Operation) -> QueryAnswer {
     let options = QueryOptions { profile: true, ..QueryOptions::default() };
     service.query("village", &ask(operation), &options).await.expect("the query is answered")
 }

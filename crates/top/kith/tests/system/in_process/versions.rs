@@ -15,7 +15,7 @@ use std::{fs, path::PathBuf, time::Duration};
 /// The interval between two checks of a condition.
 const LOOK: Duration = Duration::from_millis(50);
 /// The bound on every wait; far above what any of them takes.
-const PATIENCE: Duration = Duration::from_secs(90);
+const TIMEOUT: Duration = Duration::from_secs(90);
 
 async fn described(cluster: &Cluster) -> StoreDocument {
     let command = Some(Command::Describe(v1::DescribeStore {}));
@@ -68,7 +68,7 @@ async fn wait_until(cluster: &Cluster, what: &str, holds: impl Fn(&StoreDocument
             tokio::time::sleep(LOOK).await;
         }
     };
-    tokio::time::timeout(PATIENCE, looked).await.unwrap_or_else(|_| panic!("waited too long until {what}"));
+    tokio::time::timeout(TIMEOUT, looked).await.unwrap_or_else(|_| panic!("waited too long until {what}"));
 }
 
 async fn assert_served(cluster: &Cluster) {

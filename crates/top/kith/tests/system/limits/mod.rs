@@ -214,7 +214,7 @@ fn what_a_node_does_for_a_request_is_bounded_by_what_there_is_not_by_what_it_rep
 }
 
 #[test]
-fn a_node_that_is_told_to_end_leaves_without_a_failed_read() {
+fn a_node_that_is_asked_to_end_leaves_without_a_failed_read() {
     let mut cluster = started(&["--processes", "--nodes", "2", "--groups", "2"]);
     let leaving = cluster.node_pids(0)[0];
     let reads: Vec<Value> = (0..2_000).map(|at| mget("people", (0..50).map(|key| at % 40 + key))).collect();
@@ -231,7 +231,7 @@ fn a_node_that_is_told_to_end_leaves_without_a_failed_read() {
 }
 
 #[test]
-fn a_router_that_is_told_to_end_answers_what_it_has() {
+fn a_router_that_is_asked_to_end_answers_what_it_has() {
     let cluster = started(&["--processes", "--nodes", "2", "--routers", "2"]);
     let ready = cluster.ready();
     let pid = ready["routers"][0]["pid"].as_u64().expect("a pid") as u32;

@@ -88,7 +88,7 @@ fn signalled_while(site: &Site, (pid, name): (u32, &str), traversal: &str) -> Va
 }
 
 /// Whether a failed traversal tells what it has written. The one change whose outcome is unknown may have been made.
-fn check_told(answer: &Value, written: u64) {
+fn check_report(answer: &Value, written: u64) {
     let text = answer.to_string();
     let is_unknown = text.contains("nobody knows whether it");
     let code = if is_unknown { "outcome_unknown" } else { "partly_written" };
@@ -123,7 +123,7 @@ fn a_traversal_tells_what_it_has_written_before_its_database_was_killed() {
         let written = count_at_last(&mut site.talk(1)) - before;
         match answer["result"].is_array() {
             true => assert_eq!((&answer["result"], written), (&json!([WANTED]), WANTED)),
-            false => check_told(&answer, written),
+            false => check_report(&answer, written),
         }
         before += written;
         site.cluster.wait_until("the graph can be written again", |cluster| {
@@ -142,7 +142,7 @@ fn a_traversal_whose_node_is_frozen_tells_what_it_has_written() {
     let traversal = adding(WANTED).replacen("g.", "g.with('kith.deadline_ms', 2000).", 1);
     let answer = signalled_while(&site, (pid, "STOP"), &traversal);
     signal(pid, "CONT");
-    check_told(&answer, count_at_last(&mut site.talk(1)));
+    check_report(&answer, count_at_last(&mut site.talk(1)));
 }
 
 #[test]

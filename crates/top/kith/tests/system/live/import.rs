@@ -390,10 +390,10 @@ fn the_ticket_of_an_import_shows_all_rows_at_once() {
     let unknown = json!({"op": "connections", "graph": GRAPH, "id": 4_711, "edge_type": "follows"});
     let mut critical = unknown.clone();
     critical["critical"] = json!(true);
-    for (line, is_told) in [(unknown, true), (critical, false)] {
+    for (line, has_advice) in [(unknown, true), (critical, false)] {
         let error = talk.ask(&line)["error"].clone();
         assert_eq!(error["code"], "member_not_found", "{error}");
         let help = error["help"].as_str().expect("help");
-        assert_eq!(help.contains("within 2 seconds") && help.contains("ticket"), is_told, "{help}");
+        assert_eq!(help.contains("within 2 seconds") && help.contains("ticket"), has_advice, "{help}");
     }
 }

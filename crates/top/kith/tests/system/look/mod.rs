@@ -1,4 +1,4 @@
-//! Looking at stores: records by the schema of the version that answered, where keys lie, damage told file by file,
+//! Looking at stores: records by the schema of the version that answered, where keys lie, damage reported file by file,
 //! and everything out again.
 
 mod export;
@@ -232,7 +232,7 @@ fn a_table_of_edges_is_loaded_as_a_graph() {
 }
 
 #[test]
-fn a_key_lies_where_it_is_told_to_lie() {
+fn a_key_lies_where_the_command_says() {
     let world = World::start(&["--processes", "--nodes", "2", "--groups", "2"]);
     world.create("words", &[]);
     let rows: String = (0..1_000).map(|key| format!("member {key},value of {key}!\n")).collect();

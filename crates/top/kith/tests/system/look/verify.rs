@@ -28,7 +28,7 @@ impl Saved {
     }
 }
 
-/// Name, fault, the state told, whether a quick look finds it.
+/// Name, fault, the reported state, whether a quick look finds it.
 type Fault<'a> = (&'a str, &'a dyn Fn(), &'a str, bool);
 
 fn assert_two_are_whole(world: &World) {
@@ -39,7 +39,7 @@ fn assert_two_are_whole(world: &World) {
     }
 }
 
-/// A fault of node 0 is told of it and of no other.
+/// A fault of node 0 is reported for it and for no other.
 fn assert_found(world: &World, what: &str, state: &str, quick: bool) {
     let (report, code) = world.verify(&["words"]);
     assert_eq!(code, Some(if quick { 3 } else { 0 }), "{what}: {report}");

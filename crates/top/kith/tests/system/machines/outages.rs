@@ -85,7 +85,7 @@ fn value(machines: &Machines, router: usize) -> Value {
 }
 
 /// The second router alone has lost etcd: its profiles, the status of the cluster and its log say so, once.
-fn the_second_says_that_it_is_behind(machines: &Machines) {
+fn the_second_says_that_it_is_stale(machines: &Machines) {
     let keys = machines.folder.path().join("keys");
     fs::write(&keys, "a\n").expect("written");
     let read = ["mget", "people", "--keys-from", keys.to_str().expect("UTF-8"), "--profile"];
@@ -117,7 +117,7 @@ fn the_second_starts_from_what_it_knew(machines: &mut Machines) {
         age = status["routers"][1]["metadata_age_ms"].as_u64().map(Duration::from_millis);
         age.is_some()
     });
-    assert!(at_least < age.expect("it is told") + CLOCKS_APART, "{age:?} after {at_least:?}");
+    assert!(at_least < age.expect("the age is reported") + CLOCKS_APART, "{age:?} after {at_least:?}");
     assert_eq!(value(machines, 1), "second");
 }
 
@@ -137,7 +137,7 @@ fn a_router_that_alone_loses_etcd_says_so_and_no_swap_ends_before_it_does() {
     machines
         .wait_until("the other router is ready", |all| all.nodes_up(1) == NODES as usize && is_ready(all, 1));
 
-    // Whoever rolls back is told when everybody serves it.
+    // The rollback returns when everybody serves it.
     let output = machines.must(0, &["store", "rollback", "people"]);
     assert_eq!(output["routers"], serde_json::json!([{"router": 1, "state": "seen"}]), "{}", machines.log());
     assert_eq!((value(&machines, 0), value(&machines, 1)), ("first".into(), "first".into()));
@@ -153,7 +153,7 @@ fn a_router_that_alone_loses_etcd_says_so_and_no_swap_ends_before_it_does() {
         machines.log()
     );
     assert_eq!((value(&machines, 0), value(&machines, 1)), ("second".into(), "first".into()));
-    the_second_says_that_it_is_behind(&machines);
+    the_second_says_that_it_is_stale(&machines);
 
     // If nobody knows better, all are asked.
     machines.etcd[0].kill();

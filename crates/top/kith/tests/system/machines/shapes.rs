@@ -10,7 +10,7 @@ use std::{
     thread,
 };
 
-/// Reads without a pause, of whichever router answers, until told to stop; what was wrong.
+/// Reads without a pause, of whichever router answers, until the test stops them; returns what was wrong.
 fn read_on(routers: &str, stop: &AtomicBool) -> Vec<String> {
     let mut wrong = Vec::new();
     while !stop.load(Ordering::Relaxed) {

@@ -46,7 +46,7 @@ fn the_loss_of_a_zone_loses_no_answer() {
 }
 
 #[test]
-fn a_cluster_that_a_zone_can_take_down_is_not_made_unless_told() {
+fn a_cluster_that_a_zone_can_take_down_is_not_made_unless_forced() {
     let etcd = Etcd::start();
     let folder = tempfile::tempdir().expect("a temporary folder");
     let config = folder.path().join("kith.toml");

@@ -1,4 +1,4 @@
-//! A client: does the steps of its program, and tells the model what it was told.
+//! A client: does the steps of its program, and tells the model which answers it received.
 
 use super::{
     model::{Content, KEYS_MAX, Label},

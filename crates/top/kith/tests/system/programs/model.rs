@@ -87,7 +87,7 @@ impl Model {
         }
     }
 
-    /// The build that a version should be, as far as anybody was told.
+    /// The build that a version should be, as far as any answer said.
     pub fn label(&self, store: &str, version: u64, folder: &str) -> Option<Label> {
         let known = self.known();
         let by_version = known.by_version.get(&(store.to_owned(), version));

@@ -21,7 +21,7 @@ use std::{fs, path::Path, process::Stdio, time::Duration};
 use tokio::{io::AsyncReadExt, process::Command};
 
 /// No push takes longer, on a machine that does other things too.
-const PUSH_PATIENCE: Duration = Duration::from_secs(180);
+const PUSH_TIMEOUT: Duration = Duration::from_secs(180);
 
 /// A push, as it is asked for.
 #[derive(Clone, Copy)]
@@ -48,7 +48,7 @@ impl Client {
                 Hands::Program => self.push_by_program(site, store, push).await,
             }
         };
-        tokio::time::timeout(PUSH_PATIENCE, pushed).await.unwrap_or_else(|_| Err("push_hangs".to_owned()))
+        tokio::time::timeout(PUSH_TIMEOUT, pushed).await.unwrap_or_else(|_| Err("push_hangs".to_owned()))
     }
 
     /// Runs `kith store push`.
@@ -222,8 +222,8 @@ impl Client {
             model.serves(&site.of(store), *version, label);
         }
         match (one, other) {
-            (Ok(_), Ok(_)) => Ok("served, told twice"),
-            (Ok(_), Err(_)) | (Err(_), Ok(_)) => Ok("served, told once"),
+            (Ok(_), Ok(_)) => Ok("served, reported twice"),
+            (Ok(_), Err(_)) | (Err(_), Ok(_)) => Ok("served, reported once"),
             (Err(error), Err(_)) => {
                 self.take_back(site, store, &offer).await;
                 Err(code(&error))

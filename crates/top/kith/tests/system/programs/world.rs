@@ -4,7 +4,7 @@ use super::{
     model::Model,
     program::{NODES, ROUTERS, STORES},
     s3::{ACCESS_KEY, BUCKET, S3, SECRET_KEY},
-    support::{PATIENCE, cluster::Cluster},
+    support::{TIMEOUT, cluster::Cluster},
 };
 use kith_client::{QueryError, RouterClient, security::Dialer};
 use kith_files::objects::{Access, Objects};
@@ -165,7 +165,7 @@ pub async fn until<T>(what: &str, mut holds: impl AsyncFnMut() -> Result<T, Stri
     loop {
         match holds().await {
             Ok(done) => return done,
-            Err(why) => assert!(started.elapsed() < PATIENCE, "waited too long until {what}: {why}"),
+            Err(why) => assert!(started.elapsed() < TIMEOUT, "waited too long until {what}: {why}"),
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
     }

@@ -91,7 +91,7 @@ fn a_push_that_a_node_or_a_guard_refuses_leaves_what_was() {
     assert_eq!((people.built(), people.states()), (vec![], vec![]));
     // Files where the nodes want to put the version.
     let data = people.cluster.ready_file.parent().expect("a folder").join("data");
-    // An hour ahead of the clock: no push that is not told its number takes it meanwhile.
+    // An hour ahead of the clock: no push that chooses its number itself takes it meanwhile.
     let ahead = now_ms() + 3_600_000;
     for node in ["node-000", "node-001"] {
         let folder = data.join(node).join("components/people/values");

@@ -1,4 +1,4 @@
-//! Clusters of processes over TLS: who shows a certificate or a token is served as far as their rights go, and whoever is not is told why.
+//! Clusters of processes over TLS: who shows a certificate or a token is served as far as their rights go, and whoever is not receives the reason.
 
 mod live;
 mod owners;
@@ -162,7 +162,7 @@ fn a_cluster_over_tls_answers_who_shows_a_certificate_and_tells_the_others_why_n
     });
 }
 
-/// Whoever shows no certificate, an expired one or that of another authority is told so, and so is whoever does not believe the
+/// Whoever shows no certificate, an expired one or that of another authority receives an error that says so, and so does whoever does not believe the
 /// cluster, or speaks no TLS.
 fn assert_tells_strangers_why(cluster: &SecuredCluster, own: &Papers, read: &[&str]) {
     let (code, message, help) = refused(cluster.kith(read));
@@ -359,7 +359,7 @@ fn code_of_a_read(flags: &[&str]) -> String {
 }
 
 #[test]
-fn a_client_that_speaks_tls_to_a_plain_port_is_told_so() {
+fn a_client_that_speaks_tls_to_a_plain_port_learns_so() {
     let cluster = support::cluster::Cluster::start(&["--nodes", "1", "--groups", "1"]);
     let folder = tempfile::tempdir().expect("a temporary folder");
     let authority = Authority::new(folder.path(), "own");

@@ -77,7 +77,7 @@ fn a_push_whose_router_is_killed_is_taken_back_and_one_version_serves() {
     stars.cluster.wait_until("the push is taken back", |_| describe("describe")["running"].is_null());
     signal(node, "CONT");
     let load = load.wait_with_output().expect("it ends");
-    assert!(!load.status.success(), "nobody told it that its version serves");
+    assert!(!load.status.success(), "it never heard that its version serves");
     let stderr = String::from_utf8_lossy(&load.stderr).into_owned();
     assert!(stderr.contains("error[publication_lost]: the connection to the router was lost"), "{stderr}");
     assert!(

@@ -26,7 +26,7 @@ const MANY: u64 = 20_000;
 /// The number of tries for an event that a test needs.
 const TRIES: u32 = 5;
 /// Far more than any read takes.
-const PATIENCE: Duration = Duration::from_secs(50);
+const TIMEOUT: Duration = Duration::from_secs(50);
 /// Keys of a stream: some are absent.
 const ASKED: u64 = PEOPLE + 100;
 
@@ -42,7 +42,7 @@ fn started_with(arguments: &[&str], people: u64) -> Cluster {
 }
 
 fn patient() -> QueryOptions {
-    QueryOptions { deadline: Some(PATIENCE), ..QueryOptions::default() }
+    QueryOptions { deadline: Some(TIMEOUT), ..QueryOptions::default() }
 }
 
 fn runtime() -> tokio::runtime::Runtime {
@@ -122,7 +122,7 @@ fn records_are_decoded_as_they_come() {
 }
 
 #[test]
-fn what_makes_no_sense_is_told() {
+fn what_makes_no_sense_is_reported() {
     let cluster = started(&["--nodes", "1"]);
     for way in [&["--stream"][..], &["--stream", "--transport", "grpc"], &["--stream", "--direct"]] {
         let refusal_of = |arguments: &[&str], input: &str| {

@@ -1,6 +1,6 @@
 //! Streams that nobody reads: what they cost, and whom they stop.
 
-use super::{MANY, PATIENCE, patient, runtime, started_with};
+use super::{MANY, TIMEOUT, patient, runtime, started_with};
 use crate::support::{
     cluster::Cluster,
     streams::{TYPES, begun, connect, keys, read},
@@ -151,7 +151,7 @@ fn streams_over_grpc_that_nobody_reads_stop_nobody() {
             }
             // As much as may come, has come.
             tokio::time::sleep(Duration::from_secs(1)).await;
-            let soon = QueryOptions { deadline: Some(PATIENCE / 5), ..QueryOptions::default() };
+            let soon = QueryOptions { deadline: Some(TIMEOUT / 5), ..QueryOptions::default() };
             let answer = service.multi_get("people", &one, &soon).await.expect("nobody waits for readers");
             assert_eq!(answer.counts().found, 1);
         }

@@ -156,7 +156,7 @@ fn ids_are_exact_and_bytes_are_base64() {
 }
 
 #[test]
-fn what_makes_no_sense_is_told() {
+fn what_makes_no_sense_is_reported() {
     let cluster = started(&["--nodes", "1"]);
     create(&cluster, "empty", WORDS.0, WORDS.1);
     let folder = tempfile::tempdir().expect("a temporary folder");

@@ -118,7 +118,7 @@ fn columns_that_are_needed_must_be_there() {
 }
 
 #[test]
-fn wrong_lines_are_told_with_the_column_and_the_reason() {
+fn wrong_lines_are_reported_with_the_column_and_the_reason() {
     let folder = Folder::new();
     let text = b"1,2,3\n-1,2,3\n1,x,3\n1,2,-3\n1,2\n";
     let (found, report) = associations(&folder.file("a.csv", text), "", 4).unwrap();

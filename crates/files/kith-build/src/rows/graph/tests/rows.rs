@@ -18,7 +18,7 @@ fn arrow(rows: &[[Option<&str>; 3]]) -> Vec<u8> {
 }
 
 #[test]
-fn rows_of_other_files_are_counted_and_told_as_lines_are() {
+fn rows_of_other_files_are_counted_and_reported_as_lines_are() {
     let folder = Folder::new();
     let rows = [
         [Some("7"), Some("2"), Some("1")],
@@ -50,7 +50,7 @@ fn rows_of_other_files_are_counted_and_told_as_lines_are() {
 }
 
 #[test]
-fn lines_of_json_are_rows_too_and_those_that_are_none_are_told() {
+fn lines_of_json_are_rows_too_and_those_that_are_none_are_reported() {
     let folder = Folder::new();
     let text = "{\"dst\":2,\"src\":1}\n[]\n{\"dst\":3,\"dst\":4,\"src\":1}\n{\"src\":1,\"dst\":5}\n";
     let options = FileOptions { max_errors: 2, ..FileOptions::default() };

@@ -4,7 +4,7 @@ mod long;
 #[cfg(test)]
 mod tests;
 
-use super::{EncodedMessage, End, Piece, Reply, running::Answer};
+use super::{EncodedMessage, End, FrameReply, Piece, running::RequestResult};
 use crate::{Charge, frames::ReplyMemory};
 use bytes::{Buf, Bytes, BytesMut};
 use kith_types::ErrorCode;
@@ -87,23 +87,23 @@ impl Outbox {
     }
 
     /// Adds the answer to a request.
-    pub fn answer(&mut self, request: &Header, answer: Answer) {
+    pub fn answer(&mut self, request: &Header, answer: RequestResult) {
         let (reply, charge) = match answer {
             Ok(charged) => charged,
             Err(status) => return self.error(request, &status),
         };
         match reply {
-            Reply::Evaluate(reply) => self.message(request, &reply, charge),
-            Reply::Encoded(body) => self.slices(request, body, End::Reply, charge),
-            Reply::Ping(reply) => self.put(&request.reply(Flags::LAST), &reply),
-            Reply::Query(pieces) => self.pieces(request, pieces, charge),
-            Reply::MultiGet(reply) => self.records(request, reply, charge),
-            Reply::Compute(reply) => self.records(request, reply, charge),
-            Reply::Aggregate(reply) => self.message(request, &reply, charge),
-            Reply::Write(reply) => self.message(request, &reply, charge),
-            Reply::Deliver(reply) => self.message(request, &reply, charge),
-            Reply::Database(reply) => self.message(request, &reply, charge),
-            Reply::Pieces(_) => unreachable!("replies by credit come piece by piece"),
+            FrameReply::Evaluate(reply) => self.message(request, &reply, charge),
+            FrameReply::Encoded(body) => self.slices(request, body, End::Reply, charge),
+            FrameReply::Ping(reply) => self.put(&request.reply(Flags::LAST), &reply),
+            FrameReply::Query(pieces) => self.pieces(request, pieces, charge),
+            FrameReply::MultiGet(reply) => self.records(request, reply, charge),
+            FrameReply::Compute(reply) => self.records(request, reply, charge),
+            FrameReply::Aggregate(reply) => self.message(request, &reply, charge),
+            FrameReply::Write(reply) => self.message(request, &reply, charge),
+            FrameReply::Deliver(reply) => self.message(request, &reply, charge),
+            FrameReply::Database(reply) => self.message(request, &reply, charge),
+            FrameReply::Pieces(_) => unreachable!("replies by credit come piece by piece"),
         }
     }
 

@@ -33,7 +33,7 @@ async fn a_reply_in_slices_comes_as_if_it_lay_in_one_place() {
         outbox.acknowledge(&Header::request(1, Op::Alive));
         let connected = known();
         let charge = connected.charge_reply(bytes).unwrap();
-        outbox.answer(&Header::request(2, Op::Evaluate), Ok((Reply::Encoded(slices), charge)));
+        outbox.answer(&Header::request(2, Op::Evaluate), Ok((FrameReply::Encoded(slices), charge)));
         assert!(connected.reply_bytes() == if COPIED_BYTES_MAX <= bytes { bytes } else { 0 }, "{bytes}");
         outbox.acknowledge(&Header::request(3, Op::Alive));
         let mut sent = sent(outbox).await;

@@ -4,7 +4,9 @@ mod plan;
 
 pub(super) use plan::{node_document, pair_document, plan_document};
 
-use kith_routing::rebalance::{Ending, Phase, RebalanceParts, Reclaim, StopReason, Transfer, TransferState};
+use kith_routing::rebalance::{
+    Phase, RebalanceEnding, RebalanceParts, Reclaim, StopReason, Transfer, TransferState,
+};
 use kith_routing::{RoutingTable, TableError, TableParts};
 use kith_topology::{BadTopology, cluster_document, table_parts};
 use kith_types::{Epoch, NodeId, PartitionId, Timestamp};
@@ -77,8 +79,8 @@ fn phase_document(phase: &Phase) -> PhaseDocument {
         Phase::Committing => PhaseDocument::Committing,
         Phase::Stopped(reason) => PhaseDocument::Stopped { reason: stop_document(reason) },
         Phase::Undoing => PhaseDocument::Undoing,
-        Phase::Ended(Ending::Finished) => PhaseDocument::Finished,
-        Phase::Ended(Ending::Aborted) => PhaseDocument::Aborted,
+        Phase::Ended(RebalanceEnding::Finished) => PhaseDocument::Finished,
+        Phase::Ended(RebalanceEnding::Aborted) => PhaseDocument::Aborted,
     }
 }
 
@@ -88,8 +90,8 @@ fn phase_of(document: &PhaseDocument) -> Phase {
         PhaseDocument::Committing => Phase::Committing,
         PhaseDocument::Stopped { reason } => Phase::Stopped(stop_of(reason)),
         PhaseDocument::Undoing => Phase::Undoing,
-        PhaseDocument::Finished => Phase::Ended(Ending::Finished),
-        PhaseDocument::Aborted => Phase::Ended(Ending::Aborted),
+        PhaseDocument::Finished => Phase::Ended(RebalanceEnding::Finished),
+        PhaseDocument::Aborted => Phase::Ended(RebalanceEnding::Aborted),
     }
 }
 

@@ -7,11 +7,11 @@ use std::time::Duration;
 use tonic::{Response, Status};
 
 /// The time that a router may take to return its topology when it is chosen.
-pub(super) const CONNECT_PATIENCE: Duration = Duration::from_secs(2);
+pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// The time limit of an administrative call.
-pub(super) const CALL_PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 /// The time limit of a query without a deadline. No router allows a longer one.
-const QUERY_PATIENCE: Duration = Duration::from_secs(60);
+const QUERY_TIMEOUT: Duration = Duration::from_secs(60);
 /// The time beyond a query's deadline that the client waits, for the way there and back.
 pub(super) const DEADLINE_GRACE: Duration = Duration::from_millis(500);
 
@@ -20,23 +20,23 @@ pub const ANSWER_GRACE: Duration = Duration::from_millis(500);
 
 /// Runs a call that ends in time, whatever the other side does.
 pub(super) async fn within<T>(
-    patience: Duration,
+    timeout: Duration,
     call: impl Future<Output = Result<Response<T>, Status>>,
 ) -> Result<Response<T>, Status> {
-    tokio::time::timeout(patience, call)
+    tokio::time::timeout(timeout, call)
         .await
-        .unwrap_or_else(|_| Err(no_answer(&format!("within {} ms", patience.as_millis()))))
+        .unwrap_or_else(|_| Err(no_answer(&format!("within {} ms", timeout.as_millis()))))
 }
 
 /// The time that a client waits for a router's answer: a little longer than the query's deadline, so that the router
 /// can report that the deadline has passed.
-pub(super) fn patience(options: &QueryOptions) -> Duration {
-    options.deadline.unwrap_or(QUERY_PATIENCE) + DEADLINE_GRACE
+pub(super) fn timeout(options: &QueryOptions) -> Duration {
+    options.deadline.unwrap_or(QUERY_TIMEOUT) + DEADLINE_GRACE
 }
 
-/// The error of a query whose [`patience`] has passed.
-pub(super) fn overdue(patience: Duration) -> Status {
-    let (deadline, grace) = (patience.saturating_sub(DEADLINE_GRACE), DEADLINE_GRACE);
+/// The error of a query whose [`timeout`] has passed.
+pub(super) fn overdue(timeout: Duration) -> Status {
+    let (deadline, grace) = (timeout.saturating_sub(DEADLINE_GRACE), DEADLINE_GRACE);
     no_answer(&format!(
         "within {} ms, nor word of it in the {} ms after",
         deadline.as_millis(),

@@ -90,7 +90,7 @@ fn a_store_that_says_nothing_is_given_up_when_settings_say() {
 }
 
 #[test]
-fn patience_can_be_narrowed_for_one_place() {
+fn the_time_of_repeats_can_be_narrowed_for_one_location() {
     let (access, _) = server(mute);
     let access = Access { retry_for: Duration::from_secs(600), ..access };
     let taken = read(&access, |objects| objects.repeating_for(Duration::from_secs(2)).join("values"));
