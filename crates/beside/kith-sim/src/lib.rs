@@ -10,7 +10,7 @@
 //! - `agenda`, `station`: future events in order, and a queue with workers.
 //! - [`figures`]: the paper's figures (`docs/figures.md`).
 //! - [`scenario`]: pages of commands with their expected output, which tests of deciding crates play
-//!   (`kith-routing/tests/scenarios` has commands).
+//!   (`kith-routing/tests/scenarios` has commands). [`golden`]: golden bytes of formats, for the crates that own them.
 //!
 //! ```
 //! use kith_sim::cluster::{ClusterConfig, Strategy, simulate};
@@ -35,6 +35,7 @@
 mod agenda;
 pub mod cluster;
 pub mod figures;
+pub mod golden;
 pub mod live;
 pub mod scenario;
 mod station;

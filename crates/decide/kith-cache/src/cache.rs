@@ -217,5 +217,4 @@ impl<K: Clone + Ord, V: Clone, W> NetworkCache<K, V, W> {
 }
 
 #[cfg(test)]
-#[path = "cache_tests.rs"]
 mod tests;

@@ -3,13 +3,11 @@
 // The lint exempts functions that are marked as tests, but not the helpers that they call.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-#[path = "../../../../testdata/formats/golden.rs"]
-mod golden;
-
 use kith_live::{
     Association, Change, CompletedWrite, Data, Edge, EdgeContent, Effect, Intent, ListKey, Object, Outcome,
     Pair, RecordedOutcome, Refusal, Ticket, TypeId, WriteName,
 };
+use kith_sim::golden;
 use kith_types::{LogPoint, PartitionId};
 
 const FRIEND: TypeId = TypeId(3);

@@ -1,8 +1,9 @@
 //! The source's tables for its consistent-hash ring, and the properties of a ring.
 #![allow(clippy::unwrap_used, reason = "a test that cannot set itself up has failed")]
 
-#[path = "support/shapes.rs"]
-mod shapes;
+mod support {
+    pub mod shapes;
+}
 
 use kith_routing::placement::{OwnerChange, Placement, Ring, preference_lists};
 use kith_routing::{
@@ -13,8 +14,8 @@ use kith_types::{NodeId, PartitionId};
 use proptest::prelude::*;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
-use shapes::{labelled, node};
 use std::collections::BTreeSet;
+use support::shapes::{labelled, node};
 
 const RING: Ring = Ring { replicas: 2 };
 

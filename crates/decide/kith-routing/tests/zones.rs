@@ -1,8 +1,9 @@
 //! Failure domains (replicas apart, reads near), and stores that only some groups hold.
 #![allow(clippy::unwrap_used, reason = "a test that cannot set itself up has failed")]
 
-#[path = "support/shapes.rs"]
-mod shapes;
+mod support {
+    pub mod shapes;
+}
 
 use kith_routing::placement::{place, shared_domains};
 use kith_routing::{
@@ -13,8 +14,8 @@ use kith_types::{GroupId, NodeId, PartitionCount, PartitionId};
 use proptest::prelude::*;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
-use shapes::{labelled, node};
 use std::collections::BTreeMap;
+use support::shapes::{labelled, node};
 
 /// Returns `groups` groups of `each` nodes, spread over `zones` zones, with racks by the parity of the node's id.
 fn spread_out(groups: u32, each: u32, zones: u32) -> Vec<NodeEntry> {

@@ -2,13 +2,11 @@
 //! JSON with the environment variables for a client and the folder of its bucket. It ends when its standard input is
 //! closed.
 
-#[path = "../tests/support/s3.rs"]
-mod s3;
-
+use kith_files::testing::S3;
 use std::io::Read;
 
 fn main() {
-    let server = s3::S3::start();
+    let server = S3::start();
     let env: serde_json::Map<_, _> =
         server.settings().into_iter().map(|(name, value)| (name, value.into())).collect();
     println!("{}", serde_json::json!({"env": env, "bucket": server.file("")}));

@@ -9,7 +9,7 @@
 //! - [`DeltaBuilder`] (`values/delta`): a version from another version and a set of changes.
 //! - [`ExternalSorter`] (`sort`), and `rows` for rows of any length: sorting more than fits into memory. `spill`
 //!   writes a full buffer, and `merge` joins the runs.
-//! - [`Stop`]: ends a build on another thread.
+//! - [`Stop`]: ends a build on another thread. `testing`: an S3 server (feature `testing`).
 //!
 //! If no key occurs twice, the same rows give the same bytes in whatever order they come. A folder gets its final name
 //! only when it is complete.
@@ -40,6 +40,8 @@ pub mod objects;
 mod rows;
 mod sort;
 mod stop;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod values;
 
 pub use builder::{

@@ -16,7 +16,7 @@
 //! - `cluster_reader`, `peer`: the topology for clients, and objects from another node.
 //! - [`quotas`], [`counts`], `labels`, `leaders`: read quotas, counters that start at 0, failure domains, and the write
 //!   that changes leaders.
-//! - `fail_point`: the steps at which a test ends a process.
+//! - `fail_point`: the steps at which a test ends a process. `testing`: an etcd (feature `testing`).
 //! - `error`: [`StartError`], the reasons why a process does not start.
 //!
 //! One process holds an id at a time, and one process uses a data directory at a time.
@@ -30,9 +30,6 @@ pub mod data_dir;
 mod error;
 mod fail_point;
 pub mod freshness;
-#[cfg(test)]
-#[path = "../../../../testdata/formats/golden.rs"]
-mod golden;
 mod labels;
 mod leaders;
 pub mod liveness;
@@ -42,6 +39,8 @@ mod peer;
 pub mod place;
 pub mod private;
 pub mod quotas;
+#[cfg(feature = "testing")]
+pub mod testing;
 pub mod topology;
 pub mod types;
 

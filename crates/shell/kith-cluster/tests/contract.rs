@@ -1,14 +1,11 @@
 //! The contract that every metadata store keeps: the embedded one, the embedded one over gRPC, and a real etcd.
 
-#[path = "support/etcd.rs"]
-mod etcd;
-
-use etcd::Etcd;
 use futures::StreamExt;
 use kith_cluster::metadata::{
     CommitOutcome, Condition, EmbeddedMetadata, MetadataError, MetadataService, MetadataStore,
     MetadataTarget, RemoteMetadata, Write,
 };
+use kith_cluster::testing::Etcd;
 use std::{future::Future, sync::Arc, time::Duration};
 use tokio::net::TcpListener;
 use tokio_stream::wrappers::TcpListenerStream;

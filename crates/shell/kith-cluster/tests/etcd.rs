@@ -1,13 +1,10 @@
 //! Events that only clients of etcd see: compaction, restarts, outages, users and certificates.
 
-#[path = "support/etcd.rs"]
-mod etcd;
-
-use etcd::Etcd;
 use futures::StreamExt;
 use kith_cluster::metadata::{
     CommitOutcome, Condition, MetadataError, MetadataStore, MetadataTarget, Snapshot, Write,
 };
+use kith_cluster::testing::Etcd;
 use kith_net::security::secret;
 use kith_types::ErrorCode;
 use std::{sync::Arc, time::Duration};

@@ -3,10 +3,8 @@
 // The lint spares functions marked as tests, not the helpers that they call.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-#[path = "../../../../testdata/formats/golden.rs"]
-mod golden;
-
 use kith_cluster::metadata::{EmbeddedMetadata, MetadataStore, Write};
+use kith_sim::golden;
 use std::{fs, time::Duration};
 
 fn put(key: &str, value: &str) -> Write {

@@ -8,6 +8,7 @@
 //! - `log`, `unique`, `retention`: checks of logs, unique values, and how long logs are kept.
 //! - `storage`, `servers`: where a graph is stored, and which servers it may use.
 //! - `error`: above all, whether nothing was written or the outcome is unknown.
+//! - `testing`: a MariaDB (feature `testing`).
 //!
 //! A commit takes effect only if each of its partitions is still at the term and position that the leader expects. This
 //! alone keeps two leaders from writing. `docs/formats/database.md` describes the tables.
@@ -53,6 +54,8 @@ mod servers;
 mod sqlite;
 mod storage;
 mod tables;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod unique;
 
 pub use error::{CommitError, DatabaseError, LogError};

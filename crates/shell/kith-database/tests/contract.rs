@@ -1,12 +1,12 @@
 //! The contract of all databases. The same tests run against a twin in memory, a SQLite file, and a real MariaDB.
 
-#[path = "contract/indexes.rs"]
-mod indexes;
-#[path = "contract/logs.rs"]
-mod logs;
-#[path = "contract/replaced.rs"]
-mod replaced;
 mod support;
+
+mod contract {
+    mod indexes;
+    mod logs;
+    mod replaced;
+}
 
 use kith_database::{BeginTerm, CommitError, Database, DatabaseError};
 use kith_live::{

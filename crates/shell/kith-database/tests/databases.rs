@@ -1,12 +1,14 @@
 //! Tests of features that only one kind of database has: files, servers, logins, TLS, other graphs, and damage.
 
-#[path = "databases/sessions.rs"]
-mod sessions;
 mod support;
+
+mod databases {
+    mod sessions;
+}
 
 use kith_database::{
     Database, DatabaseError, GraphIdentity, MysqlDatabase, MysqlOptions, MysqlTarget, PasswordSource,
-    SCHEMA_VERSION, SqliteDatabase, SqliteOptions, Tls,
+    SCHEMA_VERSION, SqliteDatabase, SqliteOptions, Tls, testing::MariaDb,
 };
 use kith_live::{ListPlace, RowAnswer, RowQuery, RowWrite};
 use kith_net::security::secret;
@@ -14,7 +16,7 @@ use kith_types::{ErrorCode, LogPoint, PartitionCount};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rusqlite::Connection;
 use std::{fs, path::Path};
-use support::{P, Q, association, batch, identity, lead, list, mariadb::MariaDb, object, on, target, write};
+use support::{P, Q, association, batch, identity, lead, list, object, on, target, write};
 
 fn other_graph() -> GraphIdentity {
     GraphIdentity { graph: 7, ..identity() }

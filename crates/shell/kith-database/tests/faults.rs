@@ -3,6 +3,7 @@
 
 mod support;
 
+use kith_database::testing::MariaDb;
 use kith_database::{
     CommitError, Database, DatabaseError, MysqlDatabase, MysqlOptions, SqliteDatabase, SqliteOptions,
 };
@@ -15,9 +16,7 @@ use std::{
     time::Duration,
 };
 use support::{
-    P, batch, identity, lead, list,
-    mariadb::MariaDb,
-    object, on,
+    P, batch, identity, lead, list, object, on,
     proxy::{Loss, Proxy},
     target, write,
 };

@@ -2,6 +2,7 @@
 
 mod support;
 
+use kith_database::testing::MariaDb;
 use kith_database::{BeginTerm, Database, LogPart, MysqlOptions, SqliteDatabase, SqliteOptions, Trim};
 use kith_live::{
     Batch, BatchPart, CompletedWrite, Edge, EdgeContent, IndexEntry, IndexId, Intent, ListPlace, Outcome,
@@ -10,7 +11,7 @@ use kith_live::{
 use kith_types::{LogPoint, PartitionId, Position, Term};
 use proptest::{collection::vec, prelude::*, test_runner::TestRunner};
 use std::fmt::Debug;
-use support::{association, change, identity, lead, list, mariadb::MariaDb, object, on, twin::Twin};
+use support::{association, change, identity, lead, list, object, on, twin::Twin};
 
 /// A request. Places in logs are relative to the ends of the logs, so that most commits take effect.
 #[derive(Clone, Debug)]

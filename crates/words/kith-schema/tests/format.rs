@@ -4,10 +4,8 @@
 // The lint exempts functions that are marked as tests, but not the helpers that they call.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-#[path = "../../../../testdata/formats/golden.rs"]
-mod golden;
-
 use kith_schema::{RecordView, RecordWriter, Schema};
+use kith_sim::golden;
 
 /// A field of each kind of type.
 const SCHEMA: &str = r#"{"fields":[

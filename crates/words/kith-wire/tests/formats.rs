@@ -4,17 +4,14 @@
 // The lint exempts functions marked as tests, but not the helpers that they call.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-#[path = "../../../../testdata/formats/golden.rs"]
-mod golden;
-
-#[path = "formats/contract.rs"]
-mod contract;
-#[path = "formats/documents.rs"]
-mod documents;
-#[path = "formats/messages.rs"]
-mod messages;
+mod formats {
+    mod contract;
+    mod documents;
+    mod messages;
+}
 
 use bytes::Bytes;
+use kith_sim::golden;
 use kith_types::{ByteKeys, ValueProof};
 use kith_wire::body::{
     ListBody, ListsWriter, RecordBody, decode_keys, decode_lists, decode_records, decode_set, encode_keys,

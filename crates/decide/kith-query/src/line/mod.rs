@@ -25,9 +25,6 @@
 mod command;
 mod compute;
 mod error;
-#[cfg(test)]
-#[path = "../../../../../testdata/formats/golden.rs"]
-mod golden;
 mod graph;
 mod gremlin;
 mod json;

@@ -140,7 +140,7 @@ mod tests {
             Question::Aggregate { store: store(), keys: ids, query: aggregate },
         ];
         let text: String = lines.map(|question| format!("{}\n", line(question, &options))).concat();
-        crate::line::golden::file("record.jsonl", text.as_bytes());
+        kith_sim::golden::file("record.jsonl", text.as_bytes());
     }
 
     #[test]

@@ -2,7 +2,6 @@
 //! writes and reads them. Files of another format version are refused with its number.
 
 use crate::example::{Example, read_lists};
-use crate::golden;
 use kith_engine::{
     FetchOptions, FolderSource, KeyType, PATCH_NAME, ValueType, ValuesReader, fetch, fetch_component,
     verify_component,
@@ -12,6 +11,7 @@ use kith_files::{
     ValuesOptions, ZstdOptions,
 };
 use kith_schema::KindRole;
+use kith_sim::golden;
 use kith_types::{Direction, PartitionCount, PartitionId, StoreVersion, crc32c, partition_of_key};
 use std::fs;
 use std::ops::ControlFlow;

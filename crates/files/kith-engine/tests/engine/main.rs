@@ -9,8 +9,6 @@ mod fetch;
 mod flaky;
 mod foreign;
 mod formats;
-#[path = "../../../../../testdata/formats/golden.rs"]
-mod golden;
 mod graph;
 mod patches;
 mod peers;

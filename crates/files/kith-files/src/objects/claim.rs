@@ -223,7 +223,7 @@ mod tests {
             cluster_id: "c1".to_owned(),
             created_at: 1_700_000_000_000,
         };
-        let bytes = crate::objects::golden::file("kith-cluster.json", &identity.encode());
+        let bytes = kith_sim::golden::file("kith-cluster.json", &identity.encode());
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join(IDENTITY_NAME), bytes).unwrap();
         assert_eq!(place(folder.path()).owner().unwrap().as_deref(), Some("c1"));

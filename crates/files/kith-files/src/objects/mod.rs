@@ -31,9 +31,6 @@ mod claim;
 #[cfg(feature = "cloud")]
 mod clients;
 mod error;
-#[cfg(test)]
-#[path = "../../../../../testdata/formats/golden.rs"]
-mod golden;
 mod listed;
 mod location;
 mod partitions;

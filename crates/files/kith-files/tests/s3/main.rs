@@ -1,17 +1,15 @@
 //! Tests versions on a real S3 server, and failures of that server.
 
 mod outages;
-#[path = "../support/s3.rs"]
-mod s3;
 mod versions;
 
 use kith_engine::{
     Damage, Fault, FetchError, FetchOptions, FetchProgress, KeyType, Manifest, ValueType, ValuesReader, fetch,
 };
 use kith_files::objects::{Access, Objects, ObjectsError};
+use kith_files::testing::{BUCKET, S3};
 use kith_files::{DeltaBuilder, DeltaOptions, ValuesBuilder, ValuesOptions};
 use kith_types::{PartitionCount, PartitionId, StoreVersion};
-use s3::S3;
 use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -28,7 +26,7 @@ fn access(server: &S3) -> Access {
 }
 
 fn objects(access: &Access, path: &str) -> Objects {
-    let location = format!("s3://{}/{path}", s3::BUCKET).parse().expect("a place");
+    let location = format!("s3://{}/{path}", BUCKET).parse().expect("a place");
     Objects::open(&location, access).expect("settings")
 }
 

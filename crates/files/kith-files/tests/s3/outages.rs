@@ -113,7 +113,7 @@ fn damaged_objects_are_errors_and_never_versions() {
     let target = folder.path().join("fetched");
     // The object is truncated to half, and to nothing.
     for bytes in [pack.bytes / 2, 0] {
-        s3::truncate(&file, bytes);
+        kith_files::testing::truncate(&file, bytes);
         let error = fetched(&remote, &target, &mut go_on).unwrap_err();
         assert!(matches!(error, FetchError::Damaged(Damage { fault: Fault::Size { .. }, .. })), "{error:?}");
     }

@@ -248,7 +248,7 @@ mod tests {
         let dir = DataDir::lock(folder.path()).unwrap();
         dir.claim(&identity("node 1")).unwrap();
         let file = folder.path().join(IDENTITY_FILE);
-        let golden = crate::golden::file("kith.json", &fs::read(&file).unwrap());
+        let golden = kith_sim::golden::file("kith.json", &fs::read(&file).unwrap());
         fs::write(file, golden).unwrap();
         assert_eq!(dir.identity().unwrap(), Some(identity("node 1")));
     }

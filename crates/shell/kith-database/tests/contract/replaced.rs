@@ -1,6 +1,7 @@
 //! The part of the contract about databases that are removed or replaced while they are open.
 
-use crate::support::{P, Q, identity, lead, mariadb::MariaDb, served::ServedDatabase, target, write};
+use crate::support::{P, Q, identity, lead, served::ServedDatabase, target, write};
+use kith_database::testing::MariaDb;
 use kith_database::{
     BeginTerm, CommitError, Database, DatabaseError, GraphIdentity, MysqlDatabase, MysqlOptions,
     SqliteDatabase, SqliteOptions,

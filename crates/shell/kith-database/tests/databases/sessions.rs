@@ -1,8 +1,7 @@
 //! Servers with other defaults than Kith relies on, and servers that lie.
 
-use super::support::{
-    P, batch, change, identity, lead, list, mariadb::MariaDb, object, on, part, target, write,
-};
+use crate::support::{P, batch, change, identity, lead, list, object, on, part, target, write};
+use kith_database::testing::MariaDb;
 use kith_database::{CommitError, Database, DatabaseError, MysqlDatabase, MysqlOptions};
 use kith_live::{Batch, RowAnswer, RowQuery, RowWrite};
 use kith_types::ErrorCode;

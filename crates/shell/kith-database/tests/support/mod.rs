@@ -2,20 +2,18 @@
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
-pub mod mariadb;
 pub mod proxy;
 pub mod served;
 pub mod twin;
 
 use kith_database::{
     BeginTerm, Database, GraphIdentity, MysqlDatabase, MysqlOptions, MysqlTarget, SqliteDatabase,
-    SqliteOptions,
+    SqliteOptions, testing::MariaDb,
 };
 use kith_live::{
     Association, Batch, BatchPart, Change, Data, Effect, ListKey, LoggedChange, Object, RowWrite, TypeId,
 };
 use kith_types::{LogPoint, PartitionCount, PartitionId, Term};
-use mariadb::MariaDb;
 use served::ServedDatabase;
 use std::{future::Future, sync::Arc};
 use twin::Twin;

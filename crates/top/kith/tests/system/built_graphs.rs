@@ -1,10 +1,10 @@
 //! Graphs that a program built by the library, into a folder or a bucket, and that a cluster then loads.
 
-use crate::{s3, support};
+use crate::support;
 use kith_build::{GraphBuilder, GraphOptions};
+use kith_files::testing::S3;
 use kith_schema::KindRole;
 use kith_types::{PartitionCount, StoreVersion};
-use s3::S3;
 use serde_json::{Value, json};
 use std::{fs, path::Path};
 use support::cluster::{Cluster, text};

@@ -1,7 +1,7 @@
 //! The findings of `kith store verify` about the object store's copy of a version: in a bucket of a real S3 server, in a folder, and elsewhere.
 
-use crate::{s3, support};
-use s3::S3;
+use crate::support;
+use kith_files::testing::{S3, truncate};
 use serde_json::{Value, json};
 use std::{
     fs,
@@ -115,7 +115,7 @@ fn break_and_verify(cluster: &Cluster, copy: &Path, other: &Path) {
     let replace = || assert_ne!(fs::copy(other.join("manifest.json"), &manifest).expect("copied"), 0);
     for fault in [
         Fault::damage("a flipped byte", &flip, name, false),
-        Fault::damage("a cut object", &|| s3::truncate(pack, middle as u64), name, true),
+        Fault::damage("a cut object", &|| truncate(pack, middle as u64), name, true),
         Fault::damage("no object", &|| fs::remove_file(pack).expect("removed"), name, true),
         Fault::damage("no manifest", &unlist, "manifest.json", true),
         Fault::damage("a damaged manifest", &scribble, "manifest.json", true),

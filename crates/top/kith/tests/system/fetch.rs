@@ -1,16 +1,13 @@
 //! Fetches at a rate: one for all of a node, changed while a push waits for it.
 
-use crate::{
-    s3,
-    support::{self, unruly},
-};
+use crate::support::{self, unruly};
 use futures::future::join_all;
 use kith_client::{BatchKeys, QueryOptions, Service};
 use kith_engine::{KeyType, ValueType};
+use kith_files::testing::S3;
 use kith_session::{Session, SessionSettings};
 use kith_topology::Topology;
 use kith_wire::v1;
-use s3::S3;
 use serde_json::{Value, json};
 use std::{
     fs,

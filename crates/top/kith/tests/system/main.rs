@@ -54,7 +54,5 @@ mod tail;
 mod top;
 mod values;
 
-#[path = "../../../../files/kith-files/tests/support/s3.rs"]
-mod s3;
 #[path = "../support/mod.rs"]
 mod support;

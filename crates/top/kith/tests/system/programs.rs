@@ -12,7 +12,7 @@ mod program;
 mod push;
 mod world;
 
-use crate::{s3, support};
+use crate::support;
 use client::Client;
 use program::{Dice, program};
 use std::{sync::Arc, time::Instant};

@@ -5,13 +5,11 @@ mod drawing;
 use super::*;
 use crate::v1;
 use drawing::{OFFER, PLACE, drawn};
+use kith_sim::golden;
 use kith_types::ErrorCode;
 use proptest::prelude::*;
 use prost::Message;
 use std::{fs, path::Path};
-
-#[path = "../../../../../testdata/formats/golden.rs"]
-mod golden;
 
 fn encoded(header: Header, body: &[u8]) -> BytesMut {
     let mut out = BytesMut::new();

@@ -1,7 +1,7 @@
 //! The whole contract as text: every message, field, enum and method with its number and type. It is made from the
 //! descriptors that routers and nodes also serve by reflection. A renumbered or retyped field breaks every peer.
 
-use super::golden;
+use kith_sim::golden;
 use kith_wire::{DESCRIPTORS, Message};
 use std::fmt::Write;
 

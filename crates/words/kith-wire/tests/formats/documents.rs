@@ -1,6 +1,6 @@
 //! Golden bytes of the documents that the metadata store keeps and that messages carry.
 
-use super::golden;
+use kith_sim::golden;
 use kith_wire::documents::{
     AddedGroupDocument, BatchDocument, CancelledDocument, ClusterDocument, ColumnDocument, ComponentDocument,
     DOCUMENT_FORMAT, DatabaseDocument, DefinitionDocument, Document, DroppedDocument, FrozenDocument,

@@ -1,7 +1,7 @@
 //! Golden bytes of the messages that carry reads. Also tests that fields which a newer peer adds are ignored.
 
-use super::golden;
 use bytes::Bytes;
+use kith_sim::golden;
 use kith_wire::body::{encode_keys, encode_set};
 use kith_wire::{Message, v1};
 use std::fmt::Debug;

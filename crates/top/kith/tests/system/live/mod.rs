@@ -13,8 +13,6 @@ mod gremlin_twin;
 mod handover;
 mod import;
 mod ldbc;
-#[path = "../../../../../shell/kith-database/tests/support/mariadb.rs"]
-mod mariadb;
 mod model;
 mod older_copy;
 mod open;

@@ -1,9 +1,7 @@
 //! A cluster with a live graph, and conversations with it.
 
-use super::{
-    mariadb::MariaDb,
-    support::cluster::{Cluster, kith, text},
-};
+use super::support::cluster::{Cluster, kith, text};
+use kith_database::testing::MariaDb;
 use parking_lot::Mutex;
 use rustix::process::Pid;
 use serde_json::Value;

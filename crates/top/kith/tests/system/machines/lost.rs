@@ -1,7 +1,8 @@
 //! A cluster whose etcd is lost for good, without a backup.
 
-use super::{MEMBER, Machine, Machines, NODES, ROUTERS, etcd::Etcd, refusal, support};
+use super::{MEMBER, Machine, Machines, NODES, ROUTERS, refusal, support};
 use crate::support::cluster::{kith, text};
+use kith_cluster::testing::Etcd;
 use serde_json::Value;
 use std::fs;
 

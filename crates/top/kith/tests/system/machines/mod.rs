@@ -1,15 +1,13 @@
 //! A cluster of separate processes from one file, its metadata in a real etcd: it answers, starts and is asked while
 //! etcd is away, and changes when it is back.
 
-#[path = "../../../../../shell/kith-cluster/tests/support/etcd.rs"]
-mod etcd;
 mod lost;
 mod outages;
 mod shapes;
 mod zones;
 
 use crate::support;
-use etcd::Etcd;
+use kith_cluster::testing::Etcd;
 use kith_net::testing::free_addresses;
 use serde_json::Value;
 use std::{

@@ -1,14 +1,12 @@
 //! Clusters whose etcd goes away, as a whole or in part.
 
-use super::{CLOCKS_APART, MEMBER, Machines, NODES, ROUTERS, refusal};
-use super::{
-    etcd::Etcd,
-    support::{
-        self,
-        cluster::{http_get, text},
-        line::Line,
-    },
+use super::support::{
+    self,
+    cluster::{http_get, text},
+    line::Line,
 };
+use super::{CLOCKS_APART, MEMBER, Machines, NODES, ROUTERS, refusal};
+use kith_cluster::testing::Etcd;
 use serde_json::Value;
 use std::{
     fs,

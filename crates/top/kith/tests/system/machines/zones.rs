@@ -1,13 +1,11 @@
 //! Zones of a cluster: one is lost, and replicas that would share one.
 
-use super::{Machines, NODES, ROUTERS, ZONES, refusal};
-use super::{
-    etcd::Etcd,
-    support::{
-        self,
-        cluster::{kith, signal, text},
-    },
+use super::support::{
+    self,
+    cluster::{kith, signal, text},
 };
+use super::{Machines, NODES, ROUTERS, ZONES, refusal};
+use kith_cluster::testing::Etcd;
 use std::fs;
 
 #[test]

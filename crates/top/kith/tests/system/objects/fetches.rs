@@ -1,13 +1,11 @@
 //! Fetches from an object store and from peers: slow sources, one copy for all groups, deaths under way.
 
-use super::{BUILT, ROWS, env, rows, served};
-use super::{
-    s3::S3,
-    support::{
-        cluster::{Cluster, is_alive, signal},
-        disk,
-    },
+use super::support::{
+    cluster::{Cluster, is_alive, signal},
+    disk,
 };
+use super::{BUILT, ROWS, env, rows, served};
+use kith_files::testing::S3;
 use serde_json::Value;
 use std::{fs, process::Stdio};
 

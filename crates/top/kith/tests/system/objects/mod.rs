@@ -3,8 +3,8 @@
 mod fetches;
 mod shared;
 
-use crate::{s3, support};
-use s3::S3;
+use crate::support;
+use kith_files::testing::{S3, truncate};
 use serde_json::{Value, json};
 use std::{fs, path::Path};
 use support::cluster::{Cluster, text};
@@ -231,7 +231,7 @@ fn damage_in_every_way(server: &S3, fails: impl Fn(&str, &str)) {
     let packs = entries.filter(|path| *path != manifest);
     let pack = packs.max_by_key(|path| fs::metadata(path).expect("there").len()).expect("a pack");
     let whole = fs::read(&pack).expect("readable");
-    s3::truncate(&pack, whole.len() as u64 / 2);
+    truncate(&pack, whole.len() as u64 / 2);
     fails("version_damaged", "bytes");
     let mut flipped = whole.clone();
     flipped[whole.len() / 2] ^= 1;

@@ -1,13 +1,11 @@
 //! Several clusters and pushes in one bucket: prefixes, races, names of others.
 
-use super::{env, json_of, refused, rows, served, start};
-use super::{
-    s3::S3,
-    support::{
-        self,
-        cluster::{Cluster, text},
-    },
+use super::support::{
+    self,
+    cluster::{Cluster, text},
 };
+use super::{env, json_of, refused, rows, served, start};
+use kith_files::testing::S3;
 use serde_json::Value;
 use std::{fs, path::Path, process::Stdio};
 

@@ -1,7 +1,8 @@
 //! Partitions that are built into a bucket of an object store.
 
+use super::support::cluster::Cluster;
 use super::{PARTITIONS, build_to, json, kith, names, of, refusal, rows, rows_of};
-use super::{s3::S3, support::cluster::Cluster};
+use kith_files::testing::S3;
 use serde_json::Value;
 use std::{
     fs,

@@ -3,7 +3,7 @@
 
 mod buckets;
 
-use crate::{s3, support};
+use crate::support;
 use kith_types::{PartitionCount, partition_of_key};
 use serde_json::Value;
 use std::{

@@ -3,11 +3,13 @@
 use super::{
     model::Model,
     program::{NODES, ROUTERS, STORES},
-    s3::{ACCESS_KEY, BUCKET, S3, SECRET_KEY},
     support::{TIMEOUT, cluster::Cluster},
 };
 use kith_client::{QueryError, RouterClient, security::Dialer};
-use kith_files::objects::{Access, Objects};
+use kith_files::{
+    objects::{Access, Objects},
+    testing::{ACCESS_KEY, BUCKET, S3, SECRET_KEY},
+};
 use kith_wire::{
     documents::{DefinitionDocument, Document, HoldsDocument, StoreDocument},
     v1::{self, store_request::Command as Ask},

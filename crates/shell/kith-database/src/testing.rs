@@ -1,6 +1,4 @@
-//! A real MariaDB from the system's packages, on loopback, with its data in a temporary folder.
-
-#![allow(dead_code, reason = "each test binary uses a part of it")]
+//! For tests: a real MariaDB from the system's packages, on loopback, with its data in a temporary folder.
 
 use kith_net::testing::free_address;
 use mysql_async::{Conn, Error, OptsBuilder, SslOpts, prelude::Queryable};
@@ -123,6 +121,7 @@ impl MariaDb {
         self.child.as_ref().expect("the server runs").id()
     }
 
+    /// The TCP port.
     pub fn port(&self) -> u16 {
         self.port
     }
@@ -139,6 +138,10 @@ impl MariaDb {
         format!("mysql://root@127.0.0.1:{}/{database}", self.port)
     }
 
+    /// Executes a statement as root.
+    ///
+    /// # Panics
+    /// If the statement fails.
     pub async fn execute(&self, statement: &str) {
         let mut connection = self.connect().await.expect("the server accepts connections");
         let done = connection.query_drop(statement).await;

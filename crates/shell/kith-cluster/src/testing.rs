@@ -1,6 +1,4 @@
-//! A real etcd from the system's packages, on loopback, with its data in a temporary folder.
-
-#![allow(dead_code, reason = "each test binary uses a part of it")]
+//! For tests: a real etcd from the system's packages, on loopback, with its data in a temporary folder.
 
 use kith_net::testing::free_addresses;
 use std::{

@@ -1,8 +1,5 @@
-//! Golden bytes of the formats, for the tests of the crates that own them: what today's encoder makes must be what lies
-//! in `testdata/formats`, and what lies there is what today's decoder reads. `BLESS=1` writes the files anew, which is a
-//! change of the format.
-
-#![allow(dead_code, reason = "each crate uses what its formats need")]
+//! Golden bytes of the formats, for the tests of the crates that own them: the bytes that the encoder writes must be those
+//! in `testdata/formats`, and the decoder must read those. `BLESS=1` writes the files again, which is a change of the format.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -18,7 +15,10 @@ pub fn path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../testdata/formats").join(name)
 }
 
-/// Compares what an encoder made with a file; gives the file's bytes, for the decoder.
+/// Compares the bytes of an encoder with a file. Returns the bytes of the file, for the decoder.
+///
+/// # Panics
+/// If they differ, or if the file cannot be read.
 pub fn file(name: &str, made: &[u8]) -> Vec<u8> {
     let path = path(name);
     if is_blessing() && fs::read(&path).ok().as_deref() != Some(made) {
@@ -32,7 +32,10 @@ pub fn file(name: &str, made: &[u8]) -> Vec<u8> {
     golden
 }
 
-/// The same of every file in a folder, which has no others; gives the golden folder.
+/// Does the same with every file of a folder, which must have no others. Returns the golden folder.
+///
+/// # Panics
+/// As [`file()`].
 pub fn folder(name: &str, made: &Path) -> PathBuf {
     let names = |folder: &Path| -> BTreeSet<String> {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -51,8 +54,11 @@ pub fn folder(name: &str, made: &Path) -> PathBuf {
     golden
 }
 
-/// The same of bytes that are kept as text: a line for each part, `what it is: its bytes in hexadecimal`, below a few
-/// lines of comment. Gives the parts that lie there.
+/// Does the same with bytes that are kept as text: a line for each part, `its name: its bytes in hexadecimal`, below a few
+/// lines of comment. Returns the parts of the golden file.
+///
+/// # Panics
+/// As [`file()`], or if the file has another form.
 pub fn hex(name: &str, comment: &str, made: &[(String, Vec<u8>)]) -> Vec<(String, Vec<u8>)> {
     let mut text = String::new();
     for line in comment.lines() {

@@ -1,7 +1,5 @@
-//! A real S3 server, s3s-fs over HTTP on loopback. Tests can kill it, restart it on the same port, and make it break
+//! For tests: a real S3 server, s3s-fs over HTTP on loopback. Tests can kill it, restart it on the same port, and make it break
 //! connections in the middle of an answer.
-
-#![allow(dead_code, reason = "each test binary uses a part of it")]
 
 use hyper::Request;
 use hyper::body::Incoming;
@@ -27,6 +25,7 @@ use tokio::runtime::Runtime;
 
 /// The access key that the server accepts.
 pub const ACCESS_KEY: &str = "kith-tests";
+/// The secret of that key.
 pub const SECRET_KEY: &str = "kith-tests-secret";
 /// The bucket that exists.
 pub const BUCKET: &str = "bucket";
