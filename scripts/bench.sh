@@ -34,42 +34,42 @@ if [[ -d $data/social ]]; then
   section "build of kith-metro, 7.0 M edges, for 24 and 1,536 partitions"
   "$kith" bench build --edges "$data/social/kith-metro/edges.csv.gz" --rounds 3
   section "second degree: Kith and PostgreSQL; warm network cache"
-  "$cargo" bench -q -p kith --bench second_degree
+  "$cargo" bench -q -p kith --bench system second_degree
   section "fan-out: one slow node; rising load"
-  "$cargo" bench -q -p kith --bench fan_out
+  "$cargo" bench -q -p kith --bench system fan_out
 else
   echo "skipped: $data/social is absent; set KITH_DATA to the test data"
 fi
 
 section "reads beside swaps, verification and a fetch"
-"$cargo" bench -q -p kith --bench calm
+"$cargo" bench -q -p kith --bench system calm
 
 section "large reads beside a slow node"
-"$cargo" bench -q -p kith --bench tail
+"$cargo" bench -q -p kith --bench system tail
 
 section "5,000 keys streamed, and waited for"
-"$cargo" bench -q -p kith --bench streams
+"$cargo" bench -q -p kith --bench system streams
 
 section "5,000 keys of 1 KiB: Kith, a bare gather and send, memcached; CPU a key"
-"$cargo" bench -q -p kith --bench large_reads
+"$cargo" bench -q -p kith --bench system large_reads
 
 section "read compute: on nodes and at the client"
-"$cargo" bench -q -p kith --bench read_compute
+"$cargo" bench -q -p kith --bench system read_compute
 
 section "a store ten times as large as memory"
-"$cargo" bench -q -p kith --bench memory
+"$cargo" bench -q -p kith --bench system memory
 
 section "keys and values: Kith and MariaDB with MyISAM, built and read"
-"$cargo" bench -q -p kith --bench rival
+"$cargo" bench -q -p kith --bench system rival
 
 section "Redis clients: Kith and a Redis server"
-"$cargo" bench -q -p kith --bench resp
+"$cargo" bench -q -p kith --bench system resp
 
 section "the live graph: MariaDB, a get, the same graph loaded; beside reads; a killed leader"
-"$cargo" bench -q -p kith --bench live
+"$cargo" bench -q -p kith --bench system live
 
 section "Gremlin: Kith's own query; Gremlin Server and JanusGraph"
-"$cargo" bench -q -p kith --bench gremlin
+"$cargo" bench -q -p kith --bench system gremlin
 
 rivals() { "$cargo" run -q --release --manifest-path benches/rivals/Cargo.toml --target-dir "$target" --bin "$1"; }
 

@@ -6,32 +6,26 @@
 //! `KITH_BENCH_FETCH_MIB` the MiB that each node fetches per second. `KITH_BENCH_BESIDE` selects kinds from
 //! `nothing,swap,verification,fetch,copy,rollback`.
 
-#[path = "rig/mod.rs"]
-mod rig;
-#[path = "../../kith-terminal/src/bench/stats.rs"]
-#[allow(dead_code, reason = "quantiles are for calibration")]
-mod stats;
-#[path = "../tests/support/mod.rs"]
-mod support;
-
+use crate::{
+    rig::{
+        self,
+        reads::{self, Store},
+    },
+    support::{
+        cluster::Cluster,
+        spare::{Spare, run_json},
+        values,
+    },
+};
 use kith_client::{BatchKeys, QueryOptions};
 use kith_engine::{KeyType, ValueType};
+use kith_terminal::bench::{latency::Latencies, stats::median_interval};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
-use rig::{
-    latency::Latencies,
-    reads::{self, Store},
-};
 use serde_json::Value;
-use stats::median_interval;
 use std::{
     process::{Child, Stdio},
     sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
-};
-use support::{
-    cluster::Cluster,
-    spare::{Spare, run_json},
-    values,
 };
 
 const KINDS: &str = "nothing,swap,verification,fetch,copy,rollback";
@@ -54,7 +48,8 @@ struct Rig {
     rate: f64,
 }
 
-fn main() {
+/// Runs the benchmark.
+pub fn run() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let data = folder.path().join("data").display().to_string();
     let mut cluster = Cluster::start(&["--processes", "--groups", "2", "--nodes", "2", "--data", &data]);

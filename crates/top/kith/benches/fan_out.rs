@@ -4,14 +4,11 @@
 //!
 //! `KITH_BENCH_SECONDS` sets the time for which each setting is queried at each rate.
 
-#[path = "rig/mod.rs"]
-mod rig;
-#[path = "../tests/support/mod.rs"]
-mod support;
-
-use rig::slow::Slow;
+use crate::{
+    rig::{self, slow::Slow},
+    support::{self, cluster::Cluster},
+};
 use std::{io::Write, process::Command, time::Duration};
-use support::cluster::Cluster;
 
 const GRAPH: &str = "github-devs";
 /// The time for which the slow node is stopped. The 99th percentile of the paper's requests is 21 ms (Moolle §V-A).
@@ -20,7 +17,8 @@ const STOPPED: Duration = Duration::from_millis(20);
 /// that always wait for this node, but not of those that seldom do.
 const RUNNING: Duration = Duration::from_millis(780);
 
-fn main() {
+/// Runs the benchmark.
+pub fn run() {
     let Some(data) = support::data() else { return };
     let cluster = Cluster::start(&["--processes", "--groups", "4", "--nodes", "3"]);
     let file = |name: &str| data.join(GRAPH).join(name).display().to_string();
@@ -43,7 +41,7 @@ fn main() {
 
 /// Whether a scenario is to run: the command line names it, or names none.
 fn wanted(name: &str) -> bool {
-    let names: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    let names: Vec<String> = std::env::args().filter(|argument| !argument.starts_with('-')).skip(2).collect();
     names.is_empty() || names.iter().any(|wanted| wanted == name)
 }
 

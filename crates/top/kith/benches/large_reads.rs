@@ -6,39 +6,28 @@
 //! `KITH_BENCH_PAIRS` sets the number of reads of each side, and `KITH_BENCH_BLOCKS` the number of blocks for which CPU
 //! time is measured.
 
-#[path = "rig/mod.rs"]
-mod rig;
-#[path = "../../kith-terminal/src/bench/stats.rs"]
-#[allow(dead_code, reason = "quantiles are for calibration")]
-mod stats;
-#[path = "../tests/support/mod.rs"]
-mod support;
-#[path = "rig/turns.rs"]
-mod turns;
-
+use crate::{
+    rig::{
+        self,
+        cpu::{self, Parts},
+        gather::Gather,
+        memcached::Memcached,
+        reads,
+        turns::{Amount, Check, Side, interval_text, take_turns},
+    },
+    support::{cluster::Cluster, values},
+};
 use futures::{StreamExt, stream};
 use kith_client::{BatchKeys, QueryOptions, Service};
 use kith_engine::{KeyType, ValueType};
+use kith_terminal::bench::stats::median_interval;
 use kith_types::fmix64;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
-use rig::{
-    cpu::{self, Parts},
-    gather::Gather,
-    memcached::Memcached,
-    reads,
-};
-use stats::median_interval;
 use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
-use support::{cluster::Cluster, values};
 use tokio::runtime::Runtime;
-use turns::{Amount, Check, Side, interval_text, take_turns};
-
-/// The allocator of the client in the binary.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const ROWS: u64 = 100_000;
 const KEYS: usize = 5_000;
@@ -52,10 +41,8 @@ const QUESTIONS: usize = 64;
 const SIZES: [(usize, usize); 3] = [(1, 4_000), (100, 400), (1_000, 60)];
 const IN_FLIGHT: [usize; 2] = [1, 16];
 
-fn main() {
-    if rig::gather::serve_if_started_for_it() {
-        return;
-    }
+/// Runs the benchmark.
+pub fn run() {
     let runtime = Runtime::new().expect("a runtime");
     let blocks = rig::setting("KITH_BENCH_BLOCKS", 15);
     let amount = Amount { pairs: rig::setting("KITH_BENCH_PAIRS", 150), blocks, block: 20 };

@@ -6,28 +6,22 @@
 //! limit, `KITH_BENCH_RATE` the requests per second, `KITH_BENCH_SECONDS` the length of a curve, and `KITH_BENCH_OUT`
 //! the file for the drawn curves.
 
-#[path = "../../kith-terminal/src/bench/kv/draw.rs"]
-#[allow(dead_code, reason = "names are for the command")]
-mod draw;
-#[path = "rig/mod.rs"]
-mod rig;
-#[path = "../../kith-terminal/src/bench/stats.rs"]
-#[allow(dead_code, reason = "quantiles are for calibration")]
-mod stats;
-#[path = "../tests/support/mod.rs"]
-mod support;
-
-use draw::{Draw, EXPONENT_DEFAULT, Popularity};
+use crate::{
+    rig::{
+        self,
+        reads::{self, Store},
+    },
+    support::{cluster::Cluster, limits::MemoryGroup, values},
+};
 use kith_engine::{KeyType, ValueType};
 use kith_sim::figures::{Axis, Drawing, Panel, Series, Style, write_drawing};
-use rand::{SeedableRng, rngs::StdRng};
-use rig::{
+use kith_terminal::bench::{
+    draw::{Draw, EXPONENT_DEFAULT, Popularity},
     latency::Latencies,
-    reads::{self, Store},
+    stats::median_interval,
 };
-use stats::median_interval;
+use rand::{SeedableRng, rngs::StdRng};
 use std::{path::PathBuf, time::Duration};
-use support::{cluster::Cluster, limits::MemoryGroup, values};
 
 const SMALL_ROWS: u64 = 10_000;
 const SMALL_RATE: f64 = 300.0;
@@ -50,7 +44,8 @@ struct Second {
     reads_per_lookup: f64,
 }
 
-fn main() {
+/// Runs the benchmark.
+pub fn run() {
     let memory = (rig::setting("KITH_BENCH_MEMORY_MIB", 160) as u64) << 20;
     let Some(group) = MemoryGroup::new(memory) else { return };
     let cluster = Cluster::start(&["--processes", "--groups", "1", "--nodes", "1"]);

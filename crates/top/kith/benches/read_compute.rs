@@ -6,17 +6,15 @@
 //! `KITH_BENCH_PAIRS` sets the number of questions for each side, and `KITH_BENCH_BLOCKS` the number of blocks for
 //! which CPU time is measured.
 
-#[path = "rig/mod.rs"]
-mod rig;
-#[path = "../../kith-terminal/src/bench/stats.rs"]
-#[allow(dead_code, reason = "quantiles are for calibration")]
-mod stats;
-#[path = "../tests/support/mod.rs"]
-mod support;
-#[path = "rig/turns.rs"]
-#[allow(dead_code, reason = "servers by themselves are for reads")]
-mod turns;
-
+use crate::{
+    rig::{
+        self,
+        cpu::Parts,
+        reads, received,
+        turns::{Amount, Check, Side, interval_text, take_turns},
+    },
+    support::cluster::Cluster,
+};
 use kith_client::{BatchKeys, ComputeAnswer, ComputeAt, ComputeQuery, QueryOptions, Service, TransportKind};
 use kith_operators::Record;
 use kith_schema::{
@@ -24,19 +22,12 @@ use kith_schema::{
     compute::{ComputeFunction, ComputePlan},
 };
 use rand::{RngExt, SeedableRng, rngs::StdRng};
-use rig::{cpu::Parts, reads, received};
 use std::{
     fs,
     sync::Arc,
     time::{Duration, Instant},
 };
-use support::cluster::Cluster;
 use tokio::runtime::Runtime;
-use turns::{Amount, Check, Side, interval_text, take_turns};
-
-/// The allocator of the client in the binary.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const ROWS: u64 = 50_000;
 const KEYS: usize = 5_000;
@@ -48,7 +39,8 @@ const QUESTIONS: usize = 32;
 /// The greatest error of a sum of 64 products below 1 in single precision.
 const TOLERANCE: f64 = 1e-4;
 
-fn main() {
+/// Runs the benchmark.
+pub fn run() {
     let mut rng = StdRng::seed_from_u64(5);
     let mut vector = || -> Vec<f32> { (0..DIMENSIONS).map(|_| rng.random_range(-1.0..1.0)).collect() };
     let rows: Vec<Vec<f32>> = (0..ROWS).map(|_| vector()).collect();

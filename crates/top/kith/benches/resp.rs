@@ -5,22 +5,17 @@
 //!
 //! `KITH_BENCH_RESP_ROWS` sets the number of keys, and `KITH_BENCH_ROUNDS` the number of rounds.
 
-#[path = "rig/mod.rs"]
-mod rig;
-#[path = "../../kith-terminal/src/bench/stats.rs"]
-#[allow(dead_code, reason = "quantiles are for calibration")]
-mod stats;
-#[path = "../tests/support/mod.rs"]
-mod support;
-
-use kith_engine::{KeyType, ValueType};
-use rig::{
-    cpu::{self, Parts},
-    redis::{RedisServer, requests_per_second},
+use crate::{
+    rig::{
+        self,
+        cpu::{self, Parts},
+        redis::{RedisServer, requests_per_second},
+    },
+    support::{cluster::Cluster, values},
 };
-use stats::median_interval;
+use kith_engine::{KeyType, ValueType};
+use kith_terminal::bench::stats::median_interval;
 use std::time::Duration;
-use support::{cluster::Cluster, values};
 
 /// The prefix of the keys of redis-benchmark, which are `key:` and twelve digits: here a store and its keys.
 const STORE: &str = "key";
@@ -42,7 +37,8 @@ struct Workload {
     arguments: Vec<String>,
 }
 
-fn main() {
+/// Runs the benchmark.
+pub fn run() {
     let rows = rig::setting("KITH_BENCH_RESP_ROWS", 100_000) as u64;
     let rounds = rig::setting("KITH_BENCH_ROUNDS", 5);
     let keyed = |prefix: &'static str| {

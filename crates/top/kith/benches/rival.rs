@@ -5,30 +5,25 @@
 //! compared with the loaded value. `KITH_BENCH_ROWS` sets the number of rows, and `KITH_BENCH_ROUNDS` the number of
 //! times that each rate is measured.
 
-#[path = "../../kith-terminal/src/bench/kv/draw.rs"]
-#[allow(dead_code, reason = "names are for the command")]
-mod draw;
-#[path = "rig/mod.rs"]
-mod rig;
-#[path = "../../kith-terminal/src/bench/stats.rs"]
-#[allow(dead_code, reason = "quantiles are for calibration")]
-mod stats;
-#[path = "../tests/support/mod.rs"]
-mod support;
-
+use crate::{
+    rig::{
+        self,
+        cpu::{self, Parts},
+        mariadb::{Index, MariaDb, Reader},
+    },
+    support::cluster::Cluster,
+};
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
-use draw::{Draw, EXPONENT_DEFAULT, Popularity};
 use kith_client::{BatchKeys, QueryOptions, RouterClient, Service};
 use kith_session::{Session, SessionSettings};
-use rand::{Rng, SeedableRng, rngs::StdRng};
-use rig::{
-    cpu::{self, Parts},
+use kith_terminal::bench::{
+    draw::{Draw, EXPONENT_DEFAULT, Popularity},
     latency::Latencies,
-    mariadb::{Index, MariaDb, Reader},
     open_loop::{Schedule, drive},
+    stats::median_interval,
 };
+use rand::{Rng, SeedableRng, rngs::StdRng};
 use serde_json::Value;
-use stats::median_interval;
 use std::{
     fs::File,
     io::{BufWriter, Write},
@@ -37,7 +32,6 @@ use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
-use support::cluster::Cluster;
 
 /// The number of random bytes of a value before base64, and the number after it.
 const RANDOM_BYTES: usize = 768;
@@ -52,7 +46,8 @@ const OVERLOADED: Duration = Duration::from_millis(20);
 /// The medians at which the highest rates are compared.
 const MEDIANS_US: [u64; 6] = [200, 500, 1_000, 2_000, 5_000, 10_000];
 
-fn main() {
+/// Runs the benchmark.
+pub fn run() {
     let rows = rig::setting("KITH_BENCH_ROWS", 1_000_000) as u64;
     let folder = tempfile::tempdir().expect("a temporary folder");
     // Each client has one thread: on two processors, waking a second one costs a client more than its own work.

@@ -6,14 +6,14 @@
 //!
 //! Every answer is compared with one computed here. `KITH_BENCH_QUERIES` sets the number of members of each kind.
 
-#[path = "rig/mod.rs"]
-mod rig;
-#[path = "../../kith-terminal/src/bench/stats.rs"]
-#[allow(dead_code, reason = "quantiles are for calibration")]
-mod stats;
-#[path = "../tests/support/mod.rs"]
-mod support;
-
+use crate::{
+    rig::{
+        self, Edges,
+        cpu::{self, Parts},
+        postgres::Postgres,
+    },
+    support::{self, cluster::Cluster},
+};
 use futures::{StreamExt, stream};
 use kith_client::{CacheMode, QueryOptions, RouterClient, Service, TransportKind, security::Dialer};
 use kith_net::endpoint;
@@ -23,17 +23,11 @@ use kith_query::{
     convert::{operator_to_wire, value_from_wire},
 };
 use kith_schema::EdgeSelector;
+use kith_terminal::bench::stats::{Interval, median_interval};
 use kith_types::{Direction, PartitionCount, Workflow, partition_of_id};
 use kith_wire::{documents::TopologyDocument, v1};
-use rig::{
-    Edges,
-    cpu::{self, Parts},
-    postgres::Postgres,
-};
 use serde_json::Value;
-use stats::{Interval, median_interval};
 use std::time::{Duration, Instant};
-use support::cluster::Cluster;
 use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
 
 const GRAPH: &str = "github-devs";
@@ -44,7 +38,8 @@ const BLOCK: usize = 100;
 /// The number of queries in flight when the CPU time of small requests is compared.
 const IN_FLIGHT: usize = 32;
 
-fn main() {
+/// Runs the benchmark.
+pub fn run() {
     let Some(data) = support::data() else { return };
     let file = data.join(GRAPH).join("edges.csv.gz");
     let graph = Edges::read(&file);

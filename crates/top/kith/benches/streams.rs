@@ -5,27 +5,21 @@
 //! `KITH_BENCH_PAIRS` sets the number of pairs of each kind, and `KITH_BENCH_WORK_US` the microseconds of work for each
 //! record.
 
-#[path = "rig/mod.rs"]
-mod rig;
-#[path = "../../kith-terminal/src/bench/stats.rs"]
-#[allow(dead_code, reason = "quantiles are for calibration")]
-mod stats;
-#[path = "../tests/support/mod.rs"]
-mod support;
-
+use crate::{
+    rig::{self, reads},
+    support::{cluster::Cluster, values},
+};
 use futures::StreamExt;
 use kith_client::{BatchKeys, QueryOptions, Service, StreamItem};
 use kith_engine::{KeyType, ValueType};
+use kith_terminal::bench::stats::median_interval;
 use kith_types::fmix64;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
-use rig::reads;
-use stats::median_interval;
 use std::{
     hint::black_box,
     sync::Arc,
     time::{Duration, Instant},
 };
-use support::{cluster::Cluster, values};
 
 const ROWS: u64 = 50_000;
 const KEYS: usize = 5_000;
@@ -39,7 +33,8 @@ struct Took {
     all: Duration,
 }
 
-fn main() {
+/// Runs the benchmark.
+pub fn run() {
     let cluster = Cluster::start(&["--processes", "--groups", "2", "--nodes", "3"]);
     values::create(&cluster, STORE, TYPES.0, TYPES.1);
     values::push(&cluster, STORE, TYPES, 1, reads::rows(ROWS));

@@ -6,26 +6,20 @@
 //! `KITH_BENCH_ROUNDS` sets the number of rounds (12), and `KITH_BENCH_READS` the number of reads of each setting in a
 //! round (40).
 
-#[path = "rig/mod.rs"]
-mod rig;
-#[path = "../../kith-terminal/src/bench/stats.rs"]
-#[allow(dead_code, reason = "quantiles are for calibration")]
-mod stats;
-#[path = "../tests/support/mod.rs"]
-mod support;
-
+use crate::{
+    rig::{
+        self,
+        reads::{self, Store},
+        slow::Slow,
+    },
+    support::{cluster::Cluster, values},
+};
 use kith_client::{BatchKeys, QueryOptions};
 use kith_engine::{KeyType, ValueType};
 use kith_routing::load::Hedging;
+use kith_terminal::bench::{latency::Latencies, stats::median_interval};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
-use rig::{
-    latency::Latencies,
-    reads::{self, Store},
-    slow::Slow,
-};
-use stats::median_interval;
 use std::time::{Duration, Instant};
-use support::{cluster::Cluster, values};
 
 const ROWS: u64 = 60_000;
 const KEYS: usize = 5_000;
@@ -41,7 +35,8 @@ const READS_BEFORE: usize = 300;
 /// Whether a node is slow, and whether late requests are hedged.
 const SETTINGS: [(bool, Hedging); 3] = [(false, Hedging::Live), (true, Hedging::Live), (true, Hedging::Off)];
 
-fn main() {
+/// Runs the benchmark.
+pub fn run() {
     let cluster = Cluster::start(&["--processes", "--groups", "2", "--nodes", "3"]);
     values::create(&cluster, "people", TYPES.0, TYPES.1);
     values::push(&cluster, "people", TYPES, 1, reads::rows(ROWS));

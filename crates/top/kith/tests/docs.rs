@@ -1,15 +1,21 @@
 //! The documents describe what there is: every error code, and nothing else, is in `docs/errors.md`, every check that 0008 lists
 //! has the tests that it names, and the README's store of values is made as it says. Their code blocks are run by `scripts/docs.py`, whose tests are here.
 
-#[path = "support/alerts.rs"]
-mod alerts;
-mod support;
-#[path = "support/workspace.rs"]
-mod workspace;
+mod repository {
+    pub mod alerts;
+    pub mod workspace;
+}
+mod system {
+    pub mod support;
+}
 
 use kith_routing::execution::{FailureClass, Retry};
 use kith_types::{Epoch, ErrorCode, StoreVersion};
 use kith_wire::resp::error_prefix;
+use repository::{
+    alerts,
+    workspace::{in_crate, root},
+};
 use serde_json::Value;
 use std::{
     collections::BTreeSet,
@@ -17,8 +23,7 @@ use std::{
     path::{Path, PathBuf},
     process::Command,
 };
-use support::cluster::{Cluster, text};
-use workspace::{in_crate, root};
+use system::support::cluster::{Cluster, text};
 
 #[test]
 fn every_unit_bounds_the_memory_and_the_threads_of_its_process() {

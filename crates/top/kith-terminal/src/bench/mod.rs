@@ -20,18 +20,20 @@
 
 mod build;
 mod calibrate;
-mod cpu;
+pub mod cpu;
 mod graph;
 mod kv;
-mod latency;
-mod open_loop;
+pub mod latency;
+pub mod open_loop;
 mod population;
 mod process;
 mod setting;
-mod stats;
+pub mod stats;
 mod tally;
 mod twin;
 mod workload;
+
+pub use kv::draw;
 
 use crate::{connect::TargetFlags, failure::Exit, output::Format};
 use clap::Subcommand;

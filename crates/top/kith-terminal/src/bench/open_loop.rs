@@ -18,6 +18,7 @@ const IN_FLIGHT_MAX: usize = 4_096;
 /// The time at which each query is due, from the start.
 #[derive(Clone, Debug)]
 pub struct Schedule {
+    /// The times from the start, ascending.
     pub due: Vec<Duration>,
 }
 
@@ -55,6 +56,7 @@ pub struct Observation<T> {
 /// The outcomes of all queries.
 #[derive(Debug)]
 pub struct OpenLoopResult<T> {
+    /// One for each query, in no order.
     pub observations: Vec<Observation<T>>,
     /// The time from the start to the last answer.
     pub wall: Duration,

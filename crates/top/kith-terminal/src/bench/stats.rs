@@ -5,12 +5,16 @@ use serde::Serialize;
 /// A median and its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Interval {
+    /// The median.
     pub median: f64,
+    /// The lower end of the interval.
     pub low: f64,
+    /// The upper end of the interval.
     pub high: f64,
     /// The probability that the interval contains the true median. With fewer than six pairs, even their whole range has
     /// less than 95 %.
     pub confidence: f64,
+    /// The number of pairs.
     pub pairs: usize,
 }
 

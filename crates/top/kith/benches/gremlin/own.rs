@@ -1,12 +1,13 @@
 //! The size of the second degree, by Gremlin and by Kith's own query, through the same client and router. The network cache is
 //! bypassed.
 
-use super::{
-    GRAPH, rig,
-    rig::Edges,
-    servers,
+use super::{GRAPH, servers};
+use crate::{
+    rig::{
+        self, Edges,
+        turns::{Amount, Side, interval_text, take_turns},
+    },
     support::cluster::Cluster,
-    turns::{Amount, Side, interval_text, take_turns},
 };
 use kith_client::{CacheMode, QueryOptions, Question, Reply, Request, RouterClient, Service};
 use kith_gremlin::{

@@ -4,11 +4,15 @@
 
 use super::{
     GRAPH,
-    rig::{self, Edges},
     server::{Kind, Server},
     servers,
+};
+use crate::{
+    rig::{
+        self, Edges,
+        turns::{Amount, Side, interval_text, take_turns},
+    },
     support::{cluster::Cluster, driver::Driver},
-    turns::{Amount, Side, interval_text, take_turns},
 };
 use serde_json::{Value, json};
 use std::{path::Path, time::Instant};

@@ -1,6 +1,6 @@
 //! The rivals: servers in Java, whose libraries come from Maven.
 
-use super::support::{root, wait_until};
+use crate::support::{root, wait_until};
 use kith_net::testing::free_address;
 use std::{
     fs,

@@ -2,20 +2,22 @@
 //! same nodes. Reader and writer are clients of their own. The threads of the writer have a low priority: on the machine of a
 //! real writer they would not compete with the reader.
 
-use super::{
+use super::site::{Association, GRAPH, Site};
+use crate::{
     rig::{
         self, cpu,
-        latency::Latencies,
-        open_loop::{Schedule, drive},
         reads::{self, Store},
     },
-    site::{Association, GRAPH, Site},
-    stats::median_interval,
     support::values,
 };
 use kith_client::{QueryOptions, RouterClient, Service};
 use kith_cluster::background;
 use kith_engine::{KeyType, ValueType};
+use kith_terminal::bench::{
+    latency::Latencies,
+    open_loop::{Schedule, drive},
+    stats::median_interval,
+};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use std::{sync::Arc, time::Duration};
 use tokio::runtime::{Builder, Handle, Runtime};

@@ -1,10 +1,7 @@
 //! Measures how long writes wait after the leader of their partition was killed.
 
-use super::{
-    rig,
-    site::{Association, Site, timed},
-    support::cluster::signal,
-};
+use super::site::{Association, Site, timed};
+use crate::{rig, support::cluster::signal};
 use futures::{StreamExt, stream};
 use std::time::Duration;
 

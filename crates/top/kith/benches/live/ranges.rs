@@ -1,9 +1,9 @@
 //! Reads of a list that nodes have cached, against a `get` of one value of a store, through the same router and from the
 //! same nodes.
 
-use super::{
+use super::site::{Association, GRAPH, Site, median, ratios, timed};
+use crate::{
     rig::{self, cpu, reads},
-    site::{Association, GRAPH, Site, median, ratios, timed},
     support::values,
 };
 use kith_client::{BatchKeys, QueryOptions, Service};

@@ -1,9 +1,9 @@
 //! The second degree of members, alternately in a live graph and in the same graph loaded, in one cluster. All answers are
 //! checked.
 
-use super::{
+use super::site::{Association, GRAPH, Site, median, ratios, timed};
+use crate::{
     rig::{self, Edges, cpu},
-    site::{Association, GRAPH, Site, median, ratios, timed},
     support::{self, in_time},
 };
 use kith_client::{CacheMode, QueryOptions, Service};

@@ -1,14 +1,11 @@
 //! A cluster with a live graph, and a client of it.
 
-use crate::{
-    rig::cpu::Parts,
-    stats::{Interval, median_interval},
-    support::cluster::Cluster,
-};
+use crate::{rig::cpu::Parts, support::cluster::Cluster};
 use futures::{StreamExt, stream};
 use kith_client::{QueryOptions, RouterClient, Service};
 use kith_live::{Conditions, Mutation, Write};
 use kith_query::QueryError;
+use kith_terminal::bench::stats::{Interval, median_interval};
 use serde_json::Value;
 use std::{
     fs,

@@ -2,13 +2,13 @@
 
 use super::{
     direct::{Direct, Rows},
-    mariadb::MariaDb,
-    rig::{
-        self,
-        cpu::{self, Parts},
-    },
     site::{Association, Site, median, ratios, timed},
 };
+use crate::rig::{
+    self,
+    cpu::{self, Parts},
+};
+use kith_database::testing::MariaDb;
 use kith_types::PartitionCount;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 

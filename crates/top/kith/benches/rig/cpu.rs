@@ -1,10 +1,6 @@
 //! CPU time by process, and its form in reports.
 
-#[path = "../../../kith-terminal/src/bench/cpu.rs"]
-mod by_process;
-
-#[allow(unused_imports, reason = "each benchmark uses a part of it")]
-pub use by_process::{Parts, now};
+pub use kith_terminal::bench::cpu::{Parts, now};
 
 use std::time::Duration;
 

@@ -1,20 +1,15 @@
 //! The parts that whole-system benchmarks share: a graph read from its file, CPU time by process, the rivals.
 
-#![allow(dead_code, unused_imports, reason = "each benchmark uses a part of it")]
-
 pub mod cpu;
 pub mod gather;
-#[path = "../../../kith-terminal/src/bench/latency.rs"]
-pub mod latency;
 pub mod mariadb;
 pub mod memcached;
-#[path = "../../../kith-terminal/src/bench/open_loop.rs"]
-pub mod open_loop;
 pub mod postgres;
 pub mod reads;
 pub mod received;
 pub mod redis;
 pub mod slow;
+pub mod turns;
 
 use flate2::read::MultiGzDecoder;
 use rand::{RngExt, SeedableRng, rngs::StdRng};

@@ -1,11 +1,11 @@
 //! Reads of a store of values at a set rate. Every answer is checked.
 
-use super::{
+use kith_client::{BatchKeys, QueryOptions, RouterClient, Service, TransportKind};
+use kith_session::{Session, SessionSettings};
+use kith_terminal::bench::{
     latency::Latencies,
     open_loop::{Schedule, drive},
 };
-use kith_client::{BatchKeys, QueryOptions, RouterClient, Service, TransportKind};
-use kith_session::{Session, SessionSettings};
 use kith_types::fmix64;
 use serde_json::Value;
 use std::{sync::Arc, time::Duration};

@@ -1,10 +1,8 @@
 //! Sides that answer the same questions in turn. Time is measured for each question, and CPU time for blocks of
 //! questions.
 
-use crate::{
-    rig::cpu::{self, Parts},
-    stats::{Interval, median_interval},
-};
+use super::cpu::{self, Parts};
+use kith_terminal::bench::stats::{Interval, median_interval};
 use std::time::Duration;
 
 /// The thoroughness of the check of an answer.

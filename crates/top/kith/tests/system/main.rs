@@ -54,5 +54,4 @@ mod tail;
 mod top;
 mod values;
 
-#[path = "../support/mod.rs"]
 mod support;

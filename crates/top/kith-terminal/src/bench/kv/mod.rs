@@ -1,6 +1,6 @@
 //! `kith bench kv`: reads keys of a store at fixed rates, like the evaluation of Voldemort (§6.2).
 
-mod draw;
+pub mod draw;
 mod drawing;
 mod flags;
 mod keys;

@@ -10,23 +10,15 @@
 mod beside;
 mod direct;
 mod leader;
-#[path = "../../../../shell/kith-database/tests/support/mariadb.rs"]
-mod mariadb;
 mod ranges;
-#[path = "../rig/mod.rs"]
-mod rig;
 mod second_degree;
 mod site;
-#[path = "../../../kith-terminal/src/bench/stats.rs"]
-#[allow(dead_code, reason = "only the calibration uses quantiles")]
-mod stats;
-#[path = "../../tests/support/mod.rs"]
-mod support;
 mod writes;
 
 const PARTS: &str = "writes,ranges,second_degree,beside,leader";
 
-fn main() {
+/// Runs the benchmark.
+pub fn run() {
     let what = std::env::var("KITH_BENCH_WHAT").unwrap_or_else(|_| PARTS.to_owned());
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     for part in what.split(',') {

@@ -8,24 +8,17 @@ mod own;
 mod rivals;
 mod server;
 
-#[path = "../rig/mod.rs"]
-mod rig;
-#[path = "../../../kith-terminal/src/bench/stats.rs"]
-#[allow(dead_code, reason = "each benchmark uses a part of it")]
-mod stats;
-#[path = "../../tests/support/mod.rs"]
-mod support;
-#[path = "../rig/turns.rs"]
-mod turns;
-
-use rig::Edges;
-use support::cluster::Cluster;
+use crate::{
+    rig::Edges,
+    support::{self, cluster::Cluster},
+};
 
 /// The name of the graph, in the test data and in all servers.
 const GRAPH: &str = "github-devs";
 const PARTS: &str = "own,live,rivals";
 
-fn main() {
+/// Runs the benchmark.
+pub fn run() {
     let Some(data) = support::data() else { return };
     let file = data.join(GRAPH).join("edges.csv.gz");
     let graph = Edges::read(&file);

@@ -41,7 +41,7 @@ pub struct Call {
     pub needs: Needs,
 }
 
-const PROTO: &str = include_str!("../../../../words/kith-wire/proto/kith.proto");
+const PROTO: &str = include_str!("../../../../../words/kith-wire/proto/kith.proto");
 
 /// Every gRPC method of the contract.
 pub fn methods() -> BTreeSet<String> {
