@@ -2,6 +2,7 @@
 //! sizes (a ratchet: only downward), left-over marks, untracked tests.
 
 mod repository {
+    mod names;
     pub mod workspace;
 }
 
