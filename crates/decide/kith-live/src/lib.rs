@@ -67,6 +67,6 @@ pub use rows::{Association, AssociationKey, Data, IndexEntry, ListKey, Object, P
 pub use types::{
     AssociationDocument, AssociationType, DeclaredAssociation, DeclaredInverse, DeclaredObject,
     DeclaredTypes, FindFault, GraphTypes, INDEX_KEY_BYTES_MAX, Index, IndexDocument, IndexId, Indexing,
-    Inverse, Label, MissingTypes, OPEN_TYPES_MAX, ObjectDocument, ObjectType, Subject, TEXT_BYTES_MAX,
-    TYPES_MAX, TypeChange, TypeKind, TypesDocument, TypesError, TypesFault,
+    Inverse, Label, MissingTypes, OPEN_TYPES_MAX, ObjectDocument, ObjectType, TEXT_BYTES_MAX, TYPES_MAX,
+    TypeChange, TypeKind, TypePart, TypesDocument, TypesError, TypesFault,
 };

@@ -1,6 +1,6 @@
 //! The types of a graph as the metadata store keeps them: a part of the graph's document (`docs/formats/graph-types.md`).
 
-use super::fault::{Subject, TypeKind, TypesError, TypesFault};
+use super::fault::{TypeKind, TypePart, TypesError, TypesFault};
 use super::open::name_fault;
 use super::{AssociationType, CAP_MAX, GraphTypes, Index, IndexId, Inverse, ObjectType, TypeId};
 use kith_schema::Schema;
@@ -264,7 +264,7 @@ fn check_name<T>(name: &str, open: bool, forward: Option<&str>, schemas: &[T]) -
 }
 
 fn parsed(kind: TypeKind, name: &str, schemas: &[String]) -> Result<Vec<Schema>, TypesError> {
-    let wrong = |_| Subject::new(kind, name).is(TypesFault::Document { detail: "a schema cannot be read" });
+    let wrong = |_| TypePart::new(kind, name).is(TypesFault::Document { detail: "a schema cannot be read" });
     schemas.iter().map(|text| text.parse::<Schema>().map_err(wrong)).collect()
 }
 

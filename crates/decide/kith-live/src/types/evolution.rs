@@ -1,7 +1,7 @@
 //! The course of a change of the types: the declared types are applied one after the other.
 
 use super::declared::{DeclaredAssociation, DeclaredInverse, DeclaredObject, DeclaredTypes};
-use super::fault::{Subject, TypeKind, TypesError, TypesFault};
+use super::fault::{TypeKind, TypePart, TypesError, TypesFault};
 use super::index::{IndexChange, Indexing};
 use super::{
     AssociationType, GraphTypes, Inverse, ObjectType, TEXT_BYTES_MAX, TYPES_MAX, TypeChange, TypeId,
@@ -50,7 +50,7 @@ impl Evolution {
     }
 
     fn object(&mut self, declared: &DeclaredObject) -> Result<(), TypesError> {
-        let subject = Subject::new(TypeKind::Object, declared.name.as_str());
+        let subject = TypePart::new(TypeKind::Object, declared.name.as_str());
         let made = &mut self.types.indexes_made;
         let found = self.types.objects.iter_mut().find(|(_, kind)| kind.name == declared.name);
         if let Some((_, kind)) = found {
@@ -73,7 +73,7 @@ impl Evolution {
     }
 
     fn association(&mut self, declared: &DeclaredAssociation) -> Result<(), TypesError> {
-        let subject = Subject::new(TypeKind::Association, declared.name.as_str());
+        let subject = TypePart::new(TypeKind::Association, declared.name.as_str());
         let Some((number, kind)) = self.types.association(&declared.name) else {
             return self.add_association(&subject, declared);
         };
@@ -101,7 +101,7 @@ impl Evolution {
 
     fn add_association(
         &mut self,
-        subject: &Subject,
+        subject: &TypePart,
         declared: &DeclaredAssociation,
     ) -> Result<(), TypesError> {
         let schemas: Vec<Schema> = declared.fields.iter().cloned().collect();
@@ -118,7 +118,7 @@ impl Evolution {
             DeclaredInverse::None => {}
             DeclaredInverse::Symmetric => kind.inverse = Inverse::Symmetric,
             DeclaredInverse::Named { name, cap, adjacency } => {
-                let other = Subject::new(TypeKind::Association, name.as_str());
+                let other = TypePart::new(TypeKind::Association, name.as_str());
                 if let Some((_, found)) = self.types.association(name) {
                     let was = self.direction_of(found);
                     let now = format!("is the inverse of {:?}", declared.name);
@@ -140,7 +140,7 @@ impl Evolution {
         Ok(())
     }
 
-    fn insert(&mut self, subject: &Subject, number: TypeId, kind: AssociationType) {
+    fn insert(&mut self, subject: &TypePart, number: TypeId, kind: AssociationType) {
         self.types.associations.insert(number, kind);
         self.note_added(subject, number);
     }
@@ -174,17 +174,17 @@ impl Evolution {
         next.ok_or_else(|| TypesError::whole(TypesFault::TooMany { got: TYPES_MAX + 1 }))
     }
 
-    fn note_added(&mut self, subject: &Subject, number: TypeId) {
+    fn note_added(&mut self, subject: &TypePart, number: TypeId) {
         self.changes.push(TypeChange::Added { kind: subject.kind, name: subject.name.clone(), number });
     }
 
-    fn note_indexes(&mut self, subject: &Subject, changes: Vec<(String, Indexing, Indexing)>) {
+    fn note_indexes(&mut self, subject: &TypePart, changes: Vec<(String, Indexing, Indexing)>) {
         let name = &subject.name;
         let change = |(field, was, now)| TypeChange::Index { name: name.clone(), field, was, now };
         self.changes.extend(changes.into_iter().map(change));
     }
 
-    fn note_fields(&mut self, subject: &Subject, changes: Changes) {
+    fn note_fields(&mut self, subject: &TypePart, changes: Changes) {
         let (kind, name) = (subject.kind, &subject.name);
         self.changes.extend(changes.into_iter().map(|change| TypeChange::Fields {
             kind,
@@ -194,7 +194,7 @@ impl Evolution {
     }
 }
 
-fn check_open(subject: &Subject, was_open: bool, is_open: bool) -> Result<(), TypesError> {
+fn check_open(subject: &TypePart, was_open: bool, is_open: bool) -> Result<(), TypesError> {
     match was_open == is_open {
         true => Ok(()),
         false => Err(subject.clone().is(TypesFault::OpenChanged { was_open })),
@@ -203,7 +203,7 @@ fn check_open(subject: &Subject, was_open: bool, is_open: bool) -> Result<(), Ty
 
 /// Appends `declared` to the schemas of a type if it differs from the last one, and returns the differences.
 fn evolve_fields(
-    subject: &Subject,
+    subject: &TypePart,
     schemas: &mut Vec<Schema>,
     declared: Option<&Schema>,
 ) -> Result<Changes, TypesError> {

@@ -3,7 +3,7 @@
 
 use super::declared::{DeclaredInverse, DeclaredTypes};
 use super::evolution::Evolution;
-use super::fault::{Subject, TypeKind, TypesError, TypesFault};
+use super::fault::{TypeKind, TypePart, TypesError, TypesFault};
 use super::index::Indexing;
 use super::open::Label;
 use super::{AssociationType, GraphTypes, OPEN_TYPES_MAX, TypeId};
@@ -91,7 +91,7 @@ impl GraphTypes {
             .collect();
         let missing = |kind, name: &str, known: &BTreeSet<&str>| {
             let near = nearest(name, known.iter().copied());
-            Err(Subject::new(kind, name).is(TypesFault::Missing { near }))
+            Err(TypePart::new(kind, name).is(TypesFault::Missing { near }))
         };
         if let Some(kind) =
             self.objects.values().find(|kind| !kind.open && !objects.contains(kind.name.as_str()))

@@ -12,14 +12,14 @@ pub struct TypesError {
     /// The line of the text, counted from 1; `None` if the fault has no line.
     pub line: Option<usize>,
     /// The type or field that has the fault; `None` if the fault concerns the text or the document as a whole.
-    pub subject: Option<Box<Subject>>,
+    pub subject: Option<Box<TypePart>>,
     /// The fault itself.
     pub fault: Box<TypesFault>,
 }
 
 /// A type, or one of its fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Subject {
+pub struct TypePart {
     /// Whether the type is an object type or an association type.
     pub kind: TypeKind,
     /// The name of the type.
@@ -180,7 +180,7 @@ impl TypesError {
     }
 }
 
-impl Subject {
+impl TypePart {
     pub(super) fn new(kind: TypeKind, name: impl Into<String>) -> Self {
         Self { kind, name: name.into(), field: None }
     }
@@ -195,7 +195,7 @@ impl Subject {
     }
 }
 
-impl fmt::Display for Subject {
+impl fmt::Display for TypePart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} type {:?}", self.kind, self.name)?;
         match &self.field {

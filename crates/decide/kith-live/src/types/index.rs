@@ -3,7 +3,7 @@
 //! A key is bounded, but equal keys mean equal values: a long text or byte string is represented by its SHA-256.
 
 use super::ObjectType;
-use super::fault::{Subject, TypeKind, TypesError, TypesFault};
+use super::fault::{TypeKind, TypePart, TypesError, TypesFault};
 use super::fields::written_under;
 use crate::{Data, FieldsFault, IndexEntry, TypeId, UnknownType};
 use kith_schema::{
@@ -246,9 +246,9 @@ impl IndexChange<'_> {
         declared: &BTreeMap<String, bool>,
     ) -> Result<Vec<(String, Indexing, Indexing)>, TypesError> {
         let Self { kind, before, made } = self;
-        let subject = |field: &str| Subject {
+        let subject = |field: &str| TypePart {
             field: Some(field.to_owned()),
-            ..Subject::new(TypeKind::Object, kind.name.as_str())
+            ..TypePart::new(TypeKind::Object, kind.name.as_str())
         };
         let mut indexes = Vec::new();
         let mut changes = Vec::new();

@@ -14,7 +14,7 @@ mod parse;
 pub use declared::{DeclaredAssociation, DeclaredInverse, DeclaredObject, DeclaredTypes};
 pub use document::{AssociationDocument, IndexDocument, ObjectDocument, TypesDocument};
 pub use evolve::TypeChange;
-pub use fault::{Subject, TypeKind, TypesError, TypesFault};
+pub use fault::{TypeKind, TypePart, TypesError, TypesFault};
 pub use index::{FindFault, INDEX_KEY_BYTES_MAX, Index, IndexId, Indexing};
 pub use open::{Label, MissingTypes};
 

@@ -1,7 +1,7 @@
 //! Open graphs, in which a write that names a type that does not exist adds the type; and the names of open types.
 
 use super::declared::{DeclaredAssociation, DeclaredInverse, DeclaredObject, DeclaredTypes};
-use super::fault::{Subject, TypeKind, TypesError, TypesFault};
+use super::fault::{TypeKind, TypePart, TypesError, TypesFault};
 use super::{AssociationType, GraphTypes};
 use crate::Mutation;
 use kith_types::{check_component_name, check_label};
@@ -72,7 +72,7 @@ impl DeclaredTypes {
             }
             let fault = if types.open { name_fault(name, true, None) } else { Some(TypesFault::NotOpen) };
             if let Some(fault) = fault {
-                return Err(Subject::shortened(*kind, name).is(fault));
+                return Err(TypePart::shortened(*kind, name).is(fault));
             }
             match kind {
                 TypeKind::Object => declared.objects.push(DeclaredObject::open(name)),

@@ -2,7 +2,7 @@
 //! name a line.
 
 use super::declared::{DeclaredAssociation, DeclaredInverse, DeclaredObject, DeclaredTypes};
-use super::fault::{Subject, TypeKind, TypesError, TypesFault};
+use super::fault::{TypeKind, TypePart, TypesError, TypesFault};
 use super::index::check_indexable;
 use super::open::{inverse_label, name_fault};
 use super::{AssociationType, CAP_MAX, TEXT_BYTES_MAX, TYPES_MAX};
@@ -133,7 +133,7 @@ impl Reader<'_> {
     }
 
     fn object(&self, entry: &Entry<'_>) -> Result<DeclaredObject, TypesError> {
-        let subject = Subject::shortened(TypeKind::Object, entry.key);
+        let subject = TypePart::shortened(TypeKind::Object, entry.key);
         let (mut fields, mut indexes, mut fields_at, mut open) = (None, BTreeMap::new(), None, false);
         for part in entries(self.table(Some(&subject), entry)?) {
             self.check_key(Some(&subject), &part, OBJECT_KEYS)?;
@@ -151,7 +151,7 @@ impl Reader<'_> {
     }
 
     fn association(&self, entry: &Entry<'_>) -> Result<Table, TypesError> {
-        let subject = Subject::shortened(TypeKind::Association, entry.key);
+        let subject = TypePart::shortened(TypeKind::Association, entry.key);
         let mut table = Table {
             name: entry.key.to_owned(),
             span: entry.span.clone(),
@@ -201,7 +201,7 @@ impl Reader<'_> {
         for table in &tables {
             let Some((inverse, span)) = &table.inverse else { continue };
             let wrong = |fault| {
-                let subject = Subject::new(TypeKind::Association, table.name.as_str());
+                let subject = TypePart::new(TypeKind::Association, table.name.as_str());
                 Err(self.at(span.clone(), Some(&subject), fault))
             };
             if table.symmetric {
@@ -250,7 +250,7 @@ impl Reader<'_> {
             let forward = forward_of.get(table.name.as_str());
             let open = forward.map_or(table.open, |forward| forward.open);
             let forward = forward.map(|forward| forward.name.as_str());
-            let subject = |name: &str| Subject::shortened(TypeKind::Association, name);
+            let subject = |name: &str| TypePart::shortened(TypeKind::Association, name);
             self.check_name(&subject(&table.name), (&table.name, &table.span), open, forward)?;
             if let Some((inverse, span)) = &table.inverse {
                 self.check_name(&subject(inverse), (inverse, span), table.open, Some(&table.name))?;
@@ -261,7 +261,7 @@ impl Reader<'_> {
 
     fn check_name(
         &self,
-        subject: &Subject,
+        subject: &TypePart,
         (name, span): (&str, &Range<usize>),
         open: bool,
         forward: Option<&str>,
@@ -275,7 +275,7 @@ impl Reader<'_> {
     /// Checks that an open type declares no fields. `fields_at` is the position of its key `fields`.
     fn check_no_fields(
         &self,
-        subject: &Subject,
+        subject: &TypePart,
         open: bool,
         fields_at: Option<Range<usize>>,
     ) -> Result<(), TypesError> {
@@ -288,13 +288,13 @@ impl Reader<'_> {
     /// Checks that the table of an inverse has only keys that may differ from the forward type.
     fn check_inverse(&self, table: &Table, forward: &str) -> Result<(), TypesError> {
         let Some((key, span)) = table.decides.first() else { return Ok(()) };
-        let subject = Subject::new(TypeKind::Association, table.name.as_str());
+        let subject = TypePart::new(TypeKind::Association, table.name.as_str());
         let fault = TypesFault::InverseDeclares { forward: forward.to_owned(), key };
         Err(self.at(span.clone(), Some(&subject), fault))
     }
 
     /// Reads fields, and which of them have an index: by field, whether its values are unique.
-    fn schema(&self, subject: &Subject, entry: &Entry<'_>) -> Result<Fields, TypesError> {
+    fn schema(&self, subject: &TypePart, entry: &Entry<'_>) -> Result<Fields, TypesError> {
         let (mut fields, mut indexes) = (Vec::new(), BTreeMap::new());
         for part in entries(self.table(Some(subject), entry)?) {
             let (field, unique) = self.field(subject, &part)?;
@@ -309,8 +309,8 @@ impl Reader<'_> {
     }
 
     /// Reads a field. If it has an index, also returns whether its values are unique.
-    fn field(&self, owner: &Subject, entry: &Entry<'_>) -> Result<(Field, Option<bool>), TypesError> {
-        let subject = Subject { field: Some(entry.key.to_owned()), ..owner.clone() };
+    fn field(&self, owner: &TypePart, entry: &Entry<'_>) -> Result<(Field, Option<bool>), TypesError> {
+        let subject = TypePart { field: Some(entry.key.to_owned()), ..owner.clone() };
         let DeValue::Table(table) = entry.value else {
             return Ok((Field::new(entry.key, self.field_type(&subject, entry)?), None));
         };
@@ -343,27 +343,31 @@ impl Reader<'_> {
         Ok((field, unique))
     }
 
-    fn field_type(&self, subject: &Subject, entry: &Entry<'_>) -> Result<FieldType, TypesError> {
+    fn field_type(&self, subject: &TypePart, entry: &Entry<'_>) -> Result<FieldType, TypesError> {
         let wrong = |source| self.at(entry.span.clone(), Some(subject), TypesFault::FieldType(source));
         self.text(subject, entry)?.parse().map_err(wrong)
     }
 
-    fn text<'a>(&self, subject: &Subject, entry: &Entry<'a>) -> Result<&'a str, TypesError> {
+    fn text<'a>(&self, subject: &TypePart, entry: &Entry<'a>) -> Result<&'a str, TypesError> {
         entry.value.as_str().ok_or_else(|| self.kind(Some(subject), entry, "a string"))
     }
 
-    fn truth(&self, subject: Option<&Subject>, entry: &Entry<'_>) -> Result<bool, TypesError> {
+    fn truth(&self, subject: Option<&TypePart>, entry: &Entry<'_>) -> Result<bool, TypesError> {
         entry.value.as_bool().ok_or_else(|| self.kind(subject, entry, "true or false"))
     }
 
-    fn cap(&self, subject: &Subject, entry: &Entry<'_>) -> Result<u32, TypesError> {
+    fn cap(&self, subject: &TypePart, entry: &Entry<'_>) -> Result<u32, TypesError> {
         let number = entry.value.as_integer();
         let cap = number.and_then(|it| u32::from_str_radix(it.as_str(), it.radix()).ok());
         let wrong = || self.at(entry.span.clone(), Some(subject), TypesFault::Cap);
         cap.filter(|cap| (1..=CAP_MAX).contains(cap)).ok_or_else(wrong)
     }
 
-    fn table<'a>(&self, subject: Option<&Subject>, entry: &Entry<'a>) -> Result<&'a DeTable<'a>, TypesError> {
+    fn table<'a>(
+        &self,
+        subject: Option<&TypePart>,
+        entry: &Entry<'a>,
+    ) -> Result<&'a DeTable<'a>, TypesError> {
         match entry.value {
             DeValue::Table(table) => Ok(table),
             _ => Err(self.kind(subject, entry, "a table")),
@@ -372,7 +376,7 @@ impl Reader<'_> {
 
     fn check_key(
         &self,
-        subject: Option<&Subject>,
+        subject: Option<&TypePart>,
         entry: &Entry<'_>,
         known: &'static [&'static str],
     ) -> Result<(), TypesError> {
@@ -384,12 +388,12 @@ impl Reader<'_> {
         Err(self.at(entry.span.clone(), subject, TypesFault::UnknownKey { key, known, near }))
     }
 
-    fn kind(&self, subject: Option<&Subject>, entry: &Entry<'_>, expected: &'static str) -> TypesError {
+    fn kind(&self, subject: Option<&TypePart>, entry: &Entry<'_>, expected: &'static str) -> TypesError {
         let fault = TypesFault::Kind { key: entry.key.to_owned(), expected, found: found(entry.value) };
         self.at(entry.span.clone(), subject, fault)
     }
 
-    fn at(&self, span: Range<usize>, subject: Option<&Subject>, fault: TypesFault) -> TypesError {
+    fn at(&self, span: Range<usize>, subject: Option<&TypePart>, fault: TypesFault) -> TypesError {
         let subject = subject.cloned().map(Box::new);
         TypesError { line: Some(line_of(self.text, span)), subject, fault: Box::new(fault) }
     }

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     error::{GremlinError, Result},
     graph::WantedProperties,
-    plan::{Condition, HasTest, Kind, Quantifier, Subject, Traversal},
+    plan::{Condition, HasTest, Kind, Quantifier, TestedPart, Traversal},
     semantics::{Test, lists},
     value::{Token, Value},
 };
@@ -144,9 +144,13 @@ pub(super) async fn has(kind: &Kind, batch: Batch, context: &Context<'_>) -> Res
 }
 
 /// The values that `has` looks at, for each element.
-async fn subjects(subject: &Subject, elements: &[&Value], context: &Context<'_>) -> Result<Vec<Vec<Value>>> {
+async fn subjects(
+    subject: &TestedPart,
+    elements: &[&Value],
+    context: &Context<'_>,
+) -> Result<Vec<Vec<Value>>> {
     match subject {
-        Subject::Token(token @ (Token::Key | Token::Value)) => {
+        TestedPart::Token(token @ (Token::Key | Token::Value)) => {
             let is_property = |it: &Value| matches!(it, Value::VertexProperty(_) | Value::Property(_));
             let value = |element: &&Value| match is_property(element) {
                 true => Ok(vec![by::token(*token, element, context)?]),
@@ -154,14 +158,14 @@ async fn subjects(subject: &Subject, elements: &[&Value], context: &Context<'_>)
             };
             elements.iter().map(value).collect()
         }
-        Subject::Token(token) => {
+        TestedPart::Token(token) => {
             Ok(by::tokens(*token, elements, context).await?.into_iter().map(|value| vec![value]).collect())
         }
-        Subject::IdText => {
+        TestedPart::IdText => {
             let ids = by::tokens(Token::Id, elements, context).await?;
             Ok(ids.into_iter().map(|id| vec![Value::text(id.to_string())]).collect())
         }
-        Subject::Property(key) => {
+        TestedPart::Property(key) => {
             let properties =
                 context.properties(elements, &WantedProperties::Keys([Arc::clone(key)].into())).await?;
             let values =

@@ -1,7 +1,7 @@
 //! The questions of steps to a graph.
 
 use crate::{
-    plan::{ByArgument, Function, Group, Kind, Label, LeadsTo, ShortestPath, Subject},
+    plan::{ByArgument, Function, Group, Kind, Label, LeadsTo, ShortestPath, TestedPart},
     value::{Direction, ElementId, Token},
 };
 use std::{
@@ -169,8 +169,8 @@ pub(super) fn properties(kind: &Kind) -> Option<Vec<Label>> {
         Kind::Properties { keys, .. } | Kind::ElementMap { keys } => Some(keys.clone()),
         Kind::PropertyMap(map) => Some(map.keys.clone()),
         Kind::Has(test) => match &test.subject {
-            Subject::Property(key) => Some(vec![key.clone()]),
-            Subject::Token(_) | Subject::IdText => None,
+            TestedPart::Property(key) => Some(vec![key.clone()]),
+            TestedPart::Token(_) | TestedPart::IdText => None,
         },
         Kind::HasKey { key, .. } => Some(vec![key.clone()]),
         kind => {
@@ -210,7 +210,7 @@ fn bys(kind: &Kind) -> Vec<&ByArgument> {
 /// Whether a step is a filter by something other than an id, which is tested after the elements have been read.
 pub(super) fn is_test(kind: &Kind) -> bool {
     match kind {
-        Kind::Has(test) => test.subject != Subject::Token(Token::Id),
+        Kind::Has(test) => test.subject != TestedPart::Token(Token::Id),
         Kind::HasKey { .. } => true,
         _ => false,
     }

@@ -1,7 +1,7 @@
 //! Steps that let traversers pass or not.
 
 use super::{
-    Condition, HasTest, Kind, Label, Quantifier, Subject, anonymous,
+    Condition, HasTest, Kind, Label, Quantifier, TestedPart, anonymous,
     arguments::{Arguments, any_of, flat, test},
     calls::Call,
     modulators::{all_by, between, one_by},
@@ -48,7 +48,7 @@ pub(super) fn compile(call: &Call<'_>) -> Result<Option<Vec<Kind>>> {
 }
 
 fn token(token: Token, test: Test) -> Kind {
-    Kind::Has(HasTest { subject: Subject::Token(token), condition: Condition::Test(test) })
+    Kind::Has(HasTest { subject: TestedPart::Token(token), condition: Condition::Test(test) })
 }
 
 /// A filter of elements with one of these ids, for which elements may stand, or with an id that passes a predicate. Ids are
@@ -65,7 +65,7 @@ fn ids(values: &[Value]) -> Result<Kind> {
         [Value::Predicate(predicate)] => are_texts(&predicate.operands),
         values => are_texts(values),
     };
-    let subject = if is_text { Subject::IdText } else { Subject::Token(Token::Id) };
+    let subject = if is_text { TestedPart::IdText } else { TestedPart::Token(Token::Id) };
     Ok(Kind::Has(HasTest { subject, condition: Condition::Test(test) }))
 }
 
@@ -86,10 +86,10 @@ fn has(call: &Call<'_>, mut arguments: Arguments<'_>) -> Result<Vec<Kind>> {
         kinds.push(token(Token::Label, label));
     }
     let subject = match arguments.required("a key")? {
-        Value::String(key) => Subject::Property(key.clone()),
-        Value::Symbol(Symbol::Token(token)) => Subject::Token(*token),
+        Value::String(key) => TestedPart::Property(key.clone()),
+        Value::Symbol(Symbol::Token(token)) => TestedPart::Token(*token),
         // No element has a property without a key.
-        Value::Null => Subject::Property(Label::from("")),
+        Value::Null => TestedPart::Property(Label::from("")),
         other => {
             let found = other.type_name();
             return Err(GremlinError::bad(format!(
@@ -98,15 +98,15 @@ fn has(call: &Call<'_>, mut arguments: Arguments<'_>) -> Result<Vec<Kind>> {
         }
     };
     let condition = match (arguments.next(), &subject) {
-        (None, Subject::Property(key)) => {
+        (None, TestedPart::Property(key)) => {
             kinds.push(Kind::HasKey { key: key.clone(), is_present: true });
             return Ok(kinds);
         }
-        (None, Subject::Token(_) | Subject::IdText) => {
+        (None, TestedPart::Token(_) | TestedPart::IdText) => {
             return Err(GremlinError::bad("has() needs a key, or a token and a value"));
         }
         (Some(Value::Traversal(bytecode)), _) => Condition::Traversal(anonymous(bytecode)?),
-        (Some(wanted), Subject::Token(Token::Id)) => {
+        (Some(wanted), TestedPart::Token(Token::Id)) => {
             arguments.end()?;
             kinds.push(ids(std::slice::from_ref(wanted))?);
             return Ok(kinds);

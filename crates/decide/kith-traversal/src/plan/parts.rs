@@ -116,7 +116,7 @@ pub struct PropertyMap {
 /// The part of an element that `has` tests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the variants say it")]
-pub enum Subject {
+pub enum TestedPart {
     Token(Token),
     /// The id as a text.
     IdText,
@@ -127,7 +127,7 @@ pub enum Subject {
 #[derive(Debug)]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub struct HasTest {
-    pub subject: Subject,
+    pub subject: TestedPart,
     pub condition: Condition,
 }
 

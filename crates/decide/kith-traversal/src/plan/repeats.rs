@@ -2,7 +2,7 @@
 
 use super::{
     ByArgument, Condition, HasTest, Hop, Kind, NamedIds, PathPart, Reduction, Repeat, RepeatEnd,
-    ShortestPath, Step, Subject, Traversal,
+    ShortestPath, Step, TestedPart, Traversal,
 };
 use crate::value::{Token, Value};
 use std::sync::Arc;
@@ -93,8 +93,8 @@ fn is_kept(kind: &Kind) -> bool {
 pub(super) fn named_ids(step: &Step) -> Option<NamedIds> {
     let Kind::Has(HasTest { subject, condition: Condition::Test(test) }) = &step.kind else { return None };
     let is_text = match subject {
-        Subject::Token(Token::Id) => false,
-        Subject::IdText => true,
+        TestedPart::Token(Token::Id) => false,
+        TestedPart::IdText => true,
         _ => return None,
     };
     let ids = test.equal_values()?;

@@ -19,7 +19,7 @@
 //! sacks and labels.
 
 use super::{
-    Condition, EdgeEnd, HasTest, Hop, Kind, LeadsTo, Reduction, Step, Subject, Traversal, TraversalPlan,
+    Condition, EdgeEnd, HasTest, Hop, Kind, LeadsTo, Reduction, Step, TestedPart, Traversal, TraversalPlan,
     any_step,
     repeats::{named_ids, shortest, unrolled},
 };
@@ -53,7 +53,7 @@ fn restricted(steps: &[Arc<Step>]) -> Option<Arc<Step>> {
     let (first, rest) = steps.split_first()?;
     let Kind::Hop(hop) = &first.kind else { return None };
     let range = |step: &Arc<Step>| match &step.kind {
-        Kind::Has(HasTest { subject: Subject::Property(key), condition: Condition::Test(test) }) => {
+        Kind::Has(HasTest { subject: TestedPart::Property(key), condition: Condition::Test(test) }) => {
             let (low, high) = test.bounds();
             Some(PropertyRange { key: Arc::clone(key), low: low.cloned(), high: high.cloned() })
         }
@@ -145,10 +145,10 @@ fn sought(traversal: &Traversal) -> Option<Traversal> {
         let Kind::Has(HasTest { subject, condition }) = &step.kind else { break };
         let Condition::Test(test) = condition else { continue };
         match (subject, test.equal_value()) {
-            (Subject::Token(Token::Label), Some(Value::String(label))) => {
+            (TestedPart::Token(Token::Label), Some(Value::String(label))) => {
                 sought.labels = vec![Arc::clone(label)];
             }
-            (Subject::Property(key), Some(value)) if *value != Value::Null => {
+            (TestedPart::Property(key), Some(value)) if *value != Value::Null => {
                 sought.properties.push((Arc::clone(key), value.clone()));
             }
             _ => {}

@@ -17,14 +17,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct SplicedSource<'a> {
     manifest: Manifest,
     encoded: Vec<u8>,
-    peers: Vec<Peer<'a>>,
+    peers: Vec<PartialSource<'a>>,
     rest: &'a dyn Source,
     wanted: BTreeSet<PartitionId>,
     /// The number and size of each pack, by name.
     packs: BTreeMap<String, (u32, u64)>,
 }
 
-struct Peer<'a> {
+struct PartialSource<'a> {
     source: &'a dyn Source,
     partitions: BTreeSet<PartitionId>,
     failed: AtomicBool,
@@ -33,7 +33,7 @@ struct Peer<'a> {
 /// The source of a part of a pack.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum From {
-    Peer(usize),
+    PartialSource(usize),
     Rest,
     Nobody,
 }
@@ -49,8 +49,11 @@ impl<'a> SplicedSource<'a> {
         let packs = (0u32..).zip(manifest.packs());
         let packs = packs.map(|(number, pack)| (pack_name(number), (number, pack.bytes))).collect();
         let peers = peers.into_iter();
-        let peers =
-            peers.map(|(source, partitions)| Peer { source, partitions, failed: AtomicBool::new(false) });
+        let peers = peers.map(|(source, partitions)| PartialSource {
+            source,
+            partitions,
+            failed: AtomicBool::new(false),
+        });
         Self { encoded: manifest.encode(), peers: peers.collect(), manifest, rest, wanted, packs }
     }
 
@@ -69,8 +72,8 @@ impl<'a> SplicedSource<'a> {
         if !of(&self.wanted) {
             return From::Nobody;
         }
-        let has = |peer: &Peer<'_>| of(&peer.partitions) && !peer.failed.load(Ordering::Relaxed);
-        self.peers.iter().position(has).map_or(From::Rest, From::Peer)
+        let has = |peer: &PartialSource<'_>| of(&peer.partitions) && !peer.failed.load(Ordering::Relaxed);
+        self.peers.iter().position(has).map_or(From::Rest, From::PartialSource)
     }
 
     /// Divides a range of a pack by source. Bytes between two files go with the file before them.
@@ -132,7 +135,7 @@ impl<'a> SplicedSource<'a> {
                 Ok(into.len())
             }
             From::Rest => self.rest.read(object, part.start, into),
-            From::Peer(index) => {
+            From::PartialSource(index) => {
                 let peer = &self.peers[index];
                 match peer.source.read(object, part.start, into) {
                     Ok(count) if count == into.len() => Ok(count),

@@ -18,14 +18,14 @@ const IDENTITY_BYTES_MAX: usize = 4_096;
 const FOREIGN_NAMES: [&str; 1] = ["lost+found"];
 
 #[derive(Serialize, Deserialize)]
-struct Identity {
+struct ClusterClaim {
     kith_object_store: u32,
     cluster_id: String,
     /// Milliseconds since 1970.
     created_at: u64,
 }
 
-impl Identity {
+impl ClusterClaim {
     /// Encodes the object.
     fn encode(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("strings and numbers always serialize")
@@ -116,7 +116,7 @@ impl Objects {
             return Ok(());
         }
         self.check_unowned()?;
-        let identity = Identity {
+        let identity = ClusterClaim {
             kith_object_store: IDENTITY_FORMAT,
             cluster_id: cluster.to_owned(),
             created_at: millis_since_1970(),
@@ -165,7 +165,7 @@ impl Objects {
             }
             _ => {}
         }
-        let identity: Result<Identity, _> = serde_json::from_slice(&bytes[..count]);
+        let identity: Result<ClusterClaim, _> = serde_json::from_slice(&bytes[..count]);
         let identity = identity.map_err(|_| ClaimError::Damaged { location: location() })?;
         Ok(Some(identity.cluster_id))
     }
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn golden_bytes_of_the_object_that_names_the_cluster() {
-        let identity = Identity {
+        let identity = ClusterClaim {
             kith_object_store: IDENTITY_FORMAT,
             cluster_id: "c1".to_owned(),
             created_at: 1_700_000_000_000,

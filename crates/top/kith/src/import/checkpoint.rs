@@ -27,7 +27,7 @@ pub struct Progress {
     /// A random number that names the import. The names of its writes are derived from it.
     pub import: String,
     /// The subject of the import.
-    pub subject: Subject,
+    pub subject: ImportIdentity,
     /// The number of rows, counted from the first, that have all been written or refused.
     pub done: u64,
     /// The outcomes of those rows.
@@ -37,7 +37,7 @@ pub struct Progress {
 /// The subject of an import. If any field differs, it is a different import.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Subject {
+pub struct ImportIdentity {
     /// The identity of the graph. A graph that was dropped and created again has another identity.
     pub graph: u64,
     /// The name of the type.
@@ -49,7 +49,7 @@ pub struct Subject {
 
 impl Progress {
     /// Returns the progress of an import that begins.
-    pub fn begin(subject: Subject) -> Self {
+    pub fn begin(subject: ImportIdentity) -> Self {
         let import = format!("{:032x}", rand::random::<u128>());
         Self { format: FORMAT, import, subject, done: 0, counts: Counts::default() }
     }
@@ -70,7 +70,7 @@ impl Checkpoint {
     /// `load_running` if another process imports the same file; `cannot_write` if the file cannot be created.
     pub fn open(
         path: &Path,
-        subject: &Subject,
+        subject: &ImportIdentity,
         note: &mut dyn FnMut(&str),
     ) -> Result<(Self, Option<Progress>), Failure> {
         let mut options = File::options();
@@ -146,12 +146,12 @@ fn unwritable(path: &Path, error: &io::Error) -> Failure {
 mod tests {
     use super::*;
 
-    fn subject(rows: &str) -> Subject {
-        Subject { graph: u64::MAX, kind: "x".repeat(64), rows: rows.to_owned() }
+    fn subject(rows: &str) -> ImportIdentity {
+        ImportIdentity { graph: u64::MAX, kind: "x".repeat(64), rows: rows.to_owned() }
     }
 
     /// Opens the checkpoint. Returns it, the progress that it holds, and the notes.
-    fn open(path: &Path, subject: &Subject) -> (Checkpoint, Option<Progress>, String) {
+    fn open(path: &Path, subject: &ImportIdentity) -> (Checkpoint, Option<Progress>, String) {
         let mut notes = String::new();
         let (checkpoint, known) = Checkpoint::open(path, subject, &mut |note| notes += note).unwrap();
         (checkpoint, known, notes)
@@ -188,7 +188,7 @@ mod tests {
         let (checkpoint, _, _) = open(&path, &subject("a"));
         checkpoint.save(&Progress { done: 5, ..Progress::begin(subject("a")) }).unwrap();
         drop(checkpoint);
-        for other in [subject("b"), Subject { graph: 1, ..subject("a") }] {
+        for other in [subject("b"), ImportIdentity { graph: 1, ..subject("a") }] {
             let (_, known, notes) = open(&path, &other);
             assert!(known.is_none() && notes.contains("has changed"), "{notes}");
         }

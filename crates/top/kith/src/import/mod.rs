@@ -20,7 +20,7 @@ use crate::{
     output::{self, Format},
     publish::Meter,
 };
-use checkpoint::{Checkpoint, Progress, Subject};
+use checkpoint::{Checkpoint, ImportIdentity, Progress};
 use flow::Flow;
 use kith_build::rows::graph::{FileReport, ReadProgress};
 use kith_build::{LoadProgress, Progress as Reading};
@@ -119,7 +119,7 @@ async fn flow(
     let (total, dropped, checksum) = checked.map_or((0, 0, String::new()), |checked| {
         (checked.rows, checked.report.errors.total(), checked.checksum)
     });
-    let subject = Subject { graph: types.identity, kind: flags.kind.clone(), rows: checksum };
+    let subject = ImportIdentity { graph: types.identity, kind: flags.kind.clone(), rows: checksum };
     let (checkpoint, progress) = resume(flags, subject)?;
     let writer = Writer {
         service,
@@ -138,7 +138,7 @@ async fn flow(
 
 /// Returns the checkpoint and the progress to start from. If the folder is not writable, the import runs without a
 /// checkpoint.
-fn resume(flags: &ImportFlags, subject: Subject) -> Result<(Option<Checkpoint>, Progress), Failure> {
+fn resume(flags: &ImportFlags, subject: ImportIdentity) -> Result<(Option<Checkpoint>, Progress), Failure> {
     let Some(path) = flags.checkpoint() else { return Ok((None, Progress::begin(subject))) };
     match Checkpoint::open(&path, &subject, &mut |note| eprintln!("{note}")) {
         Ok((checkpoint, known)) => Ok((Some(checkpoint), known.unwrap_or_else(|| Progress::begin(subject)))),
