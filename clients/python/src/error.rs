@@ -32,7 +32,7 @@ fn exception(code: ErrorCode) -> Option<&'static str> {
         | ErrorCode::ObjectStoreUnreachable
         | ErrorCode::TlsFailed
         | ErrorCode::TlsRequired => Some("Unreachable"),
-        ErrorCode::Unauthenticated | ErrorCode::PermissionDenied => Some("Denied"),
+        code if code.is_denial() => Some("Denied"),
         ErrorCode::UnknownStore
         | ErrorCode::UnknownGraph
         | ErrorCode::MemberNotFound

@@ -1,5 +1,6 @@
 //! The Rust half of Kith's Python client: `kith-client` and `kith-session` behind the stable ABI of Python 3.11
-//! (`docs/design/0013-python-client.md`). Names, defaults and builders are in `python/kith`; nothing is decided here.
+//! (`docs/design/0013-python-client.md`). Names, defaults and builders are in `python/kith`. Here, `error` decides which
+//! exception class an error code gets; all else is converted and passed on.
 
 #[cfg(target_endian = "big")]
 compile_error!("records are little-endian, and Python sees their vectors without conversion");

@@ -2,6 +2,7 @@
 
 use crate::versions::HistoryEntry;
 use kith_types::{NodeId, StoreVersion};
+use kith_wire::documents::DefinitionDocument;
 use std::{
     collections::{BTreeSet, VecDeque},
     fmt,
@@ -14,9 +15,6 @@ pub const HISTORY_MAX: usize = 100;
 /// The number of remembered pushes that were cancelled before they began. A push that a cancel has overtaken begins
 /// within seconds.
 pub const CANCELLED_MAX: usize = 16;
-/// The default number of versions kept besides the current one: the previous one, and the one before it in case the previous
-/// one is suspect.
-const RETAIN_DEFAULT: u32 = 2;
 
 /// Milliseconds since 1970, as read by the caller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -51,7 +49,7 @@ pub struct Policy {
 
 impl Default for Policy {
     fn default() -> Self {
-        Self { retain: RETAIN_DEFAULT, quota_bytes: None, guards: Guards::default() }
+        Self { retain: DefinitionDocument::RETAIN_DEFAULT, quota_bytes: None, guards: Guards::default() }
     }
 }
 

@@ -6,10 +6,10 @@ use crate::admin::{
     fetch_rates,
     live::LiveGraphStore,
     rebalance::Rebalancer,
-    versions::{Push, Stores},
+    versions::{Push, Stores, node_wait},
 };
 use futures::{StreamExt, stream::BoxStream};
-use kith_cluster::metadata::records::bounds::{node_wait, push_id};
+use kith_cluster::metadata::records::bounds::push_id;
 use kith_cluster::{ClusterReader, freshness::Freshness};
 use kith_net::server::security::audit::{self, RefusedCall};
 use kith_types::{ErrorCode, StoreVersion};

@@ -96,7 +96,8 @@ pub enum HoldsDocument {
 }
 
 impl DefinitionDocument {
-    /// The number of versions kept unless the definition says otherwise.
+    /// The number of versions kept besides the current one unless the definition says otherwise: the previous one, and the
+    /// one before it in case the previous one is suspect.
     pub const RETAIN_DEFAULT: u32 = 2;
 
     /// Returns the definition of a store that holds this, with defaults for everything else.

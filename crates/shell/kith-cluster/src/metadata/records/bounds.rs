@@ -3,7 +3,6 @@
 use kith_topology::versions::PushId;
 use kith_types::ErrorCode;
 use kith_wire::documents::{ComponentDocument, DefinitionDocument, HoldsDocument};
-use std::time::Duration;
 use tonic::Status;
 
 /// The longest id of a push. It has room for a job's name and a number. It stays in the record and in its history.
@@ -14,10 +13,6 @@ pub const WHO_BYTES_MAX: usize = 128;
 pub const REASON_BYTES_MAX: usize = 1 << 10;
 /// The longest name of a key field.
 const KEY_FIELD_BYTES_MAX: usize = 1 << 10;
-/// The default time that a push waits for an absent node before it leaves the node out or fails.
-const NODE_WAIT: Duration = Duration::from_secs(60);
-/// The longest wait that a request may ask for. The store accepts no other push meanwhile.
-const NODE_WAIT_MAX: Duration = Duration::from_secs(60 * 60);
 /// The largest definition, in bytes of JSON. It has room for a schema of thousands of fields.
 const DEFINITION_BYTES_MAX: usize = 256 << 10;
 /// The largest list of components, in bytes of JSON.
@@ -91,26 +86,6 @@ fn check_text(what: &str, text: &str, max: usize) -> Result<(), Status> {
     at_most(what, text.len(), max)
 }
 
-/// Returns how long a push waits for nodes that are away. `asked_ms` is the wait that the request asks for, in milliseconds;
-/// `None` for the default.
-///
-/// # Errors
-/// `out_of_range` if the wait is longer than allowed.
-pub fn node_wait(asked_ms: Option<u64>) -> Result<Duration, Status> {
-    match asked_ms.map(Duration::from_millis) {
-        None => Ok(NODE_WAIT),
-        Some(wait) if wait <= NODE_WAIT_MAX => Ok(wait),
-        Some(wait) => {
-            let message = format!("a push cannot wait {} s for nodes that are down", wait.as_secs());
-            let help = format!(
-                "nothing was pushed; wait at most {} s, or leave nodes out: --allow-missing",
-                NODE_WAIT_MAX.as_secs()
-            );
-            Err(kith_wire::status(ErrorCode::OutOfRange, message, help))
-        }
-    }
-}
-
 /// Cuts a caller's name to the length that a record may have.
 pub fn cut_who(who: &str) -> String {
     plain(who, WHO_BYTES_MAX)
@@ -158,18 +133,6 @@ mod tests {
             let refused = push_id(bad).unwrap_err();
             assert_eq!(kith_wire::code_of(&refused), ErrorCode::BadRequest);
             assert!(refused.message().len() < 1_000, "the message does not repeat it all");
-        }
-    }
-
-    #[test]
-    fn nodes_are_waited_for_an_hour_at_most() {
-        assert_eq!(node_wait(None).unwrap(), NODE_WAIT);
-        for wait in [Duration::ZERO, Duration::from_millis(1), NODE_WAIT_MAX] {
-            assert_eq!(node_wait(Some(wait.as_millis() as u64)).unwrap(), wait);
-        }
-        for beyond in [NODE_WAIT_MAX.as_millis() as u64 + 1, u64::MAX] {
-            let refused = node_wait(Some(beyond)).unwrap_err();
-            assert_eq!(kith_wire::code_of(&refused), ErrorCode::OutOfRange);
         }
     }
 

@@ -1,4 +1,4 @@
-//! Limits on the connections of a process, and its limit of open files.
+//! Limits on the connections of a process, on the memory of their requests and replies, and on open files.
 
 use super::watch::Pace;
 use crate::server::hosts::AcceptedHost;
@@ -27,6 +27,23 @@ pub const REPLY_BYTES_DEFAULT: usize = 1 << 30;
 pub const OPEN_MAX_DEFAULT: usize = 16_384;
 /// The default idle time. It is longer than client pools usually keep unused connections.
 pub const IDLE_DEFAULT: Duration = Duration::from_secs(600);
+
+/// The memory for requests of one connection: the largest request, a copy of it, and a reserve.
+pub(super) const CONNECTION_BYTES_MAX: usize = 176 << 20;
+/// The memory for requests of all connections of a process. Large requests may use three quarters of it, which is as much
+/// as one connection may use.
+pub(super) const PROCESS_BYTES_MAX: usize = 240 << 20;
+/// The memory for HTTP/2 streams of all connections of a process, of the above: 5,120 streams. The rest is left to requests
+/// of other protocols and to long ones.
+pub(super) const STREAMS_BYTES_MAX: usize = 160 << 20;
+/// How many bytes an unauthenticated peer may send: enough for a request with a token.
+pub const STRANGER_BYTES_MAX: usize = 24 << 10;
+/// The longest frame of an unauthenticated peer, which contains only its token.
+pub(crate) const STRANGER_FRAME_BYTES_MAX: usize = 8 << 10;
+/// How many frames an unauthenticated peer may send, or commands if it is a Redis client.
+pub const STRANGER_MESSAGES_MAX: u64 = 16;
+/// How long a peer may take to authenticate.
+pub(crate) const STRANGER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A process with a lower limit of open files does not start, because it would have room for hardly any connections besides
 /// its files.

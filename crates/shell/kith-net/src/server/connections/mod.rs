@@ -18,8 +18,11 @@ mod watch;
 
 pub(crate) use connected::UNCHARGED_REPLY_BYTES;
 pub use connected::{OpenConnection, UnderWay};
-pub(crate) use limits::FILES_MIN;
-pub use limits::{ConnectionSettings, IDLE_DEFAULT, OPEN_MAX_DEFAULT, REPLY_BYTES_DEFAULT};
+pub use limits::{
+    ConnectionSettings, IDLE_DEFAULT, OPEN_MAX_DEFAULT, REPLY_BYTES_DEFAULT, STRANGER_BYTES_MAX,
+    STRANGER_MESSAGES_MAX,
+};
+pub(crate) use limits::{FILES_MIN, STRANGER_FRAME_BYTES_MAX, STRANGER_TIMEOUT};
 pub use lookout::{Arrival, Lookout};
 pub use requests::IfRefused;
 pub use room::UNCHARGED_BYTES;
@@ -34,7 +37,7 @@ use crate::{
 };
 use census::{Census, Verdict};
 use kith_types::ErrorCode;
-use limits::Limits;
+use limits::{CONNECTION_BYTES_MAX, Limits, PROCESS_BYTES_MAX, STREAMS_BYTES_MAX};
 use parking_lot::{Mutex, MutexGuard};
 use std::{
     collections::HashMap,
@@ -52,24 +55,8 @@ use watch::{TakingRate, Watch};
 
 /// How many refused peers receive the reason at the same time. Further ones are disconnected without a message.
 const FAREWELLS_MAX: usize = 32;
-/// The memory for requests of one connection: the largest request, a copy of it, and a reserve.
-const CONNECTION_BYTES_MAX: usize = 176 << 20;
-/// The memory for requests of all connections of a process. Large requests may use three quarters of it, which is as much
-/// as one connection may use.
-const PROCESS_BYTES_MAX: usize = 240 << 20;
-/// The memory for HTTP/2 streams of all connections of a process, of the above: 5,120 streams. The rest is left to requests
-/// of other protocols and to long ones.
-const STREAMS_BYTES_MAX: usize = 160 << 20;
 /// How often to check whether peers read their replies.
 const TAKING_INTERVAL: Duration = Duration::from_secs(1);
-/// How many bytes an unauthenticated peer may send: enough for a request with a token.
-pub const STRANGER_BYTES_MAX: usize = 24 << 10;
-/// The longest frame of an unauthenticated peer, which contains only its token.
-pub(crate) const STRANGER_FRAME_BYTES_MAX: usize = 8 << 10;
-/// How many frames an unauthenticated peer may send, or commands if it is a Redis client.
-pub const STRANGER_MESSAGES_MAX: u64 = 16;
-/// How long a peer may take to authenticate.
-pub(crate) const STRANGER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The connections of one process. Cheap to clone; clones share their state.
 #[derive(Clone, Debug)]

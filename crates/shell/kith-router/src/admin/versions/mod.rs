@@ -18,4 +18,4 @@ mod run;
 
 pub use commands::Stores;
 pub(crate) use observe::{last_push, observed};
-pub(crate) use push::Push;
+pub(crate) use push::{Push, node_wait};

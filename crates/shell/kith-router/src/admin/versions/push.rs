@@ -11,6 +11,11 @@ use std::{net::SocketAddr, time::Duration};
 use tokio::sync::mpsc;
 use tonic::Status;
 
+/// The default time that a push waits for an absent node before it leaves the node out or fails.
+const NODE_WAIT: Duration = Duration::from_secs(60);
+/// The longest wait that a request may ask for. The store accepts no other push meanwhile.
+const NODE_WAIT_MAX: Duration = Duration::from_secs(60 * 60);
+
 /// The request for a push.
 #[derive(Clone, Debug)]
 pub(crate) struct Push {
@@ -104,6 +109,26 @@ fn merged(store: &StoreDocument, loaded: &[ComponentDocument]) -> Result<Vec<Com
     Ok(components)
 }
 
+/// Returns how long a push waits for nodes that are away. `asked_ms` is the wait that the request asks for, in milliseconds;
+/// `None` for the default.
+///
+/// # Errors
+/// `out_of_range` if the wait is longer than allowed.
+pub(crate) fn node_wait(asked_ms: Option<u64>) -> Result<Duration, Status> {
+    match asked_ms.map(Duration::from_millis) {
+        None => Ok(NODE_WAIT),
+        Some(wait) if wait <= NODE_WAIT_MAX => Ok(wait),
+        Some(wait) => {
+            let message = format!("a push cannot wait {} s for nodes that are down", wait.as_secs());
+            let help = format!(
+                "nothing was pushed; wait at most {} s, or leave nodes out: --allow-missing",
+                NODE_WAIT_MAX.as_secs()
+            );
+            Err(kith_wire::status(ErrorCode::OutOfRange, message, help))
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -165,5 +190,17 @@ mod tests {
         let graph = graph(vec![component("follows", "directed", 1)]);
         let error = merged(&graph, &[component("follows", "undirected", 2)]).unwrap_err();
         assert_eq!(kith_wire::code_of(&error), ErrorCode::RoleChanged);
+    }
+
+    #[test]
+    fn nodes_are_waited_for_an_hour_at_most() {
+        assert_eq!(node_wait(None).unwrap(), NODE_WAIT);
+        for wait in [Duration::ZERO, Duration::from_millis(1), NODE_WAIT_MAX] {
+            assert_eq!(node_wait(Some(wait.as_millis() as u64)).unwrap(), wait);
+        }
+        for beyond in [NODE_WAIT_MAX.as_millis() as u64 + 1, u64::MAX] {
+            let refused = node_wait(Some(beyond)).unwrap_err();
+            assert_eq!(kith_wire::code_of(&refused), ErrorCode::OutOfRange);
+        }
     }
 }
