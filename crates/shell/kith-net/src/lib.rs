@@ -13,7 +13,7 @@
 //!   callers, and its `rights` says what each method needs; `framed`, `http` and `hosts` serve the ports.
 //! - `budget`: the bytes of messages that may be in memory at a time.
 //! - `unwritten`: whether a write that failed may have been carried out.
-//! - `aside`: long computations away from the threads that serve connections. `turns`: those that give way.
+//! - `aside`: long computations away from the threads that serve connections. `turns`: those that give way, and slots for what is bounded.
 //!
 //! A method without a row in `server/security/rights.rs` is open to the cluster's own processes only. Bytes are charged
 //! before they are kept.
@@ -40,5 +40,5 @@ pub use aside::{INLINE_BYTES_MAX, aside};
 pub use budget::{Budget, Charge};
 pub use endpoint::endpoint;
 pub use in_flight::InFlight;
-pub use turns::{Share, give_way, in_turns, in_turns_once_long};
+pub use turns::{Share, Slot, WorkKind, give_way, in_turns, in_turns_once_long, slot};
 pub use unwritten::SendFailure;

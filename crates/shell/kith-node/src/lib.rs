@@ -15,8 +15,8 @@
 //! - `repair`: finding damage in files, and replacing them from the object store or from peers.
 //! - `live`: live graphs. `lead` is the shell of [`kith_live::Leader`]; the other parts follow logs, keep caches and
 //!   adjacency lists fresh, and answer reads.
-//! - `node` puts the parts together; begin there to add one. `home` and `disk` watch the data directory, and `counts` names
-//!   the metrics.
+//! - `node` puts the parts together; begin there to add one. `home` and `disk` watch the data directory, `threads` bounds
+//!   the evaluations that run at a time, and `counts` names the metrics.
 //!
 //! The fate of a version is decided in `kith-topology`, what a leader does in `kith-live`, and how fast files may
 //! move in `kith-routing`. This crate carries the decisions out: it has the tasks, files, sockets and clocks.
@@ -29,6 +29,7 @@ mod node;
 mod options;
 mod repair;
 mod serve;
+mod threads;
 mod versions;
 
 pub use kith_cluster::Labels;

@@ -1,8 +1,9 @@
-//! Long computations that give way: turns, so that they keep neither other requests nor one another waiting.
+//! Work that waits for others, so that no request keeps many more waiting: turns for long computations that give way, and
+//! slots for work that is bounded from its start to its end.
 
 mod queue;
 
-pub use queue::Share;
+pub use queue::{Share, WorkKind};
 
 use parking_lot::{Mutex, MutexGuard};
 use queue::{LONG, Queue, QueuePosition};
@@ -21,6 +22,11 @@ use tokio::{
 
 /// As many pieces of long work may be dropped at once while other threads serve the connections.
 const DROPPED_AT_ONCE: usize = 4;
+/// The number of evaluations that a node runs at a time: this many for each processor, and no fewer than the minimum.
+const EVALUATIONS_PER_PROCESSOR: usize = 4;
+const EVALUATIONS_MIN: usize = 16;
+/// The number of long queries that a router works on at a time. It is enough to keep nodes busy while the router merges.
+const LONG_QUERIES: usize = 64;
 
 static DROPS: Semaphore = Semaphore::const_new(DROPPED_AT_ONCE);
 
@@ -40,11 +46,84 @@ impl Share {
     }
 }
 
-/// The turns of this process. Half of the processors at most are busy with them.
-fn turns() -> MutexGuard<'static, Queue<Waker>> {
-    static TURNS: OnceLock<Mutex<Queue<Waker>>> = OnceLock::new();
-    let turns = || (available_parallelism().map_or(1, usize::from) / 2).max(1);
-    TURNS.get_or_init(|| Mutex::new(Queue::new(turns()))).lock()
+/// The queue of one kind of work of this process.
+fn queue(kind: WorkKind) -> MutexGuard<'static, Queue<Waker>> {
+    static QUEUES: OnceLock<[Mutex<Queue<Waker>>; 3]> = OnceLock::new();
+    let processors = || available_parallelism().map_or(1, usize::from);
+    let queues = QUEUES.get_or_init(|| {
+        // In the order of `WorkKind`.
+        [
+            // Half of the processors at most are busy with turns.
+            (WorkKind::Turns, (processors() / 2).max(1)),
+            // Some of them wait for pages of files. Many more would keep the threads that serve connections from running.
+            (WorkKind::Evaluations, (EVALUATIONS_PER_PROCESSOR * processors()).max(EVALUATIONS_MIN)),
+            (WorkKind::LongQueries, LONG_QUERIES),
+        ]
+        .map(|(kind, slots)| Mutex::new(Queue::new(kind, slots)))
+    });
+    queues[kind as usize].lock()
+}
+
+/// A position in the queue of one kind of work, or none if it is not waiting.
+#[derive(Debug)]
+struct Waiting {
+    kind: WorkKind,
+    share: Share,
+    position: Option<QueuePosition>,
+}
+
+impl Waiting {
+    fn new(kind: WorkKind) -> Self {
+        Self { kind, share: Share::here(), position: None }
+    }
+
+    /// Waits for a turn or slot. Once it is there, the caller has to end it in the queue.
+    fn poll_slot(&mut self, context: &Context<'_>) -> Poll<()> {
+        let waker = || context.waker().clone();
+        let mut queue = queue(self.kind);
+        match self.position {
+            None => self.position = queue.take(&self.share, waker),
+            Some(waiting) if queue.is_called(waiting, waker) => self.position = None,
+            Some(_) => {}
+        }
+        if self.position.is_none() { Poll::Ready(()) } else { Poll::Pending }
+    }
+
+    fn leave(&mut self) {
+        if let Some(waiting) = self.position.take() {
+            let next = queue(self.kind).leave(waiting);
+            next.into_iter().for_each(Waker::wake);
+        }
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+/// A slot, which is free again when this is dropped.
+#[derive(Debug)]
+pub struct Slot {
+    kind: WorkKind,
+    share: Share,
+    began: Instant,
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        let next = queue(self.kind).end(&self.share, self.began.elapsed());
+        next.into_iter().for_each(Waker::wake);
+    }
+}
+
+/// Waits for one of the slots of a kind of work. Connections share them fairly ([`Share`]). Work that waits has not begun, so it
+/// keeps no memory; dropping the future leaves the queue.
+pub async fn slot(kind: WorkKind) -> Slot {
+    let mut waiting = Waiting::new(kind);
+    std::future::poll_fn(|context| waiting.poll_slot(context)).await;
+    Slot { kind, share: waiting.share.clone(), began: Instant::now() }
 }
 
 /// Does work that computes for long, in turns. A turn lasts from one point at which the work yields or waits to the next.
@@ -80,47 +159,23 @@ pub async fn give_way() {
 struct InTurns<'a, T> {
     /// `None` once the work is done.
     work: Option<Pin<Box<dyn Future<Output = T> + Send + 'a>>>,
-    share: Share,
-    /// The position in the queue while the work waits for a turn.
-    position: Option<QueuePosition>,
+    waiting: Waiting,
     /// The time for which the work computes without turns at first.
     free: Duration,
     /// The time for which the work has computed so far.
     spent: Duration,
 }
 
-/// A turn, which ends when this is dropped.
-struct Turn<'a> {
-    share: &'a Share,
-    began: Instant,
-}
-
-impl Drop for Turn<'_> {
-    fn drop(&mut self) {
-        let next = turns().end(self.share, self.began.elapsed());
-        next.into_iter().for_each(Waker::wake);
-    }
-}
-
 impl<'a, T> InTurns<'a, T> {
     fn new(free: Duration, work: impl Future<Output = T> + Send + 'a) -> Self {
         let work = Some(Box::pin(work) as _);
-        Self { work, share: Share::here(), position: None, free, spent: Duration::ZERO }
+        Self { work, waiting: Waiting::new(WorkKind::Turns), free, spent: Duration::ZERO }
     }
 
     /// Waits for a turn. Returns whether it may be long.
     fn poll_turn(&mut self, context: &Context<'_>) -> Poll<bool> {
-        let waker = || context.waker().clone();
-        let mut turns = turns();
-        match self.position {
-            None => self.position = turns.take(&self.share, waker),
-            Some(waiting) if turns.is_called(waiting, waker) => self.position = None,
-            Some(_) => {}
-        }
-        match self.position {
-            None => Poll::Ready(LONG <= self.spent || turns.is_wary()),
-            Some(_) => Poll::Pending,
-        }
+        ready!(self.waiting.poll_slot(context));
+        Poll::Ready(LONG <= self.spent || queue(WorkKind::Turns).is_wary())
     }
 }
 
@@ -130,9 +185,9 @@ impl<T> Future for InTurns<'_, T> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
         let needs_turn = self.free <= self.spent;
         let is_long = needs_turn && ready!(self.poll_turn(context));
-        let Self { work, share, spent, .. } = &mut *self;
+        let Self { work, waiting, spent, .. } = &mut *self;
         let began = Instant::now();
-        let _turn = needs_turn.then(|| Turn { share, began });
+        let _turn = needs_turn.then(|| Slot { kind: WorkKind::Turns, share: waiting.share.clone(), began });
         let unfinished = work.as_mut().expect("a future is not polled after its end");
         let polled = elsewhere_if(is_long, || unfinished.as_mut().poll(context));
         *spent += began.elapsed();
@@ -145,10 +200,7 @@ impl<T> Future for InTurns<'_, T> {
 
 impl<T> Drop for InTurns<'_, T> {
     fn drop(&mut self) {
-        if let Some(waiting) = self.position {
-            let next = turns().leave(waiting);
-            next.into_iter().for_each(Waker::wake);
-        }
+        self.waiting.leave();
         if let Some(work) = self.work.take() {
             let permit = (LONG <= self.spent).then(|| DROPS.try_acquire().ok()).flatten();
             elsewhere_if(permit.is_some(), || drop(work));
@@ -247,5 +299,32 @@ mod tests {
             assert!(panics.await.is_err_and(|error| error.is_panic()));
         }
         assert_eq!(in_turns(async { 7 }).await, 7);
+    }
+
+    #[tokio::test]
+    async fn so_much_is_under_way_and_callers_share_the_slots() {
+        let (busy, calm) = (Share::default(), Share::default());
+        let mut held = Vec::new();
+        for _ in 0..LONG_QUERIES {
+            held.push(busy.scope(slot(WorkKind::LongQueries)).await);
+        }
+        let waiting = |share: &Share| {
+            let share = share.clone();
+            tokio::spawn(async move { share.scope(slot(WorkKind::LongQueries)).await })
+        };
+        let of_busy: Vec<_> = (0..100).map(|_| waiting(&busy)).collect();
+        tokio::task::yield_now().await;
+        let of_calm = waiting(&calm);
+        let left = waiting(&calm);
+        tokio::task::yield_now().await;
+        assert!(of_busy.iter().chain([&of_calm]).all(|task| !task.is_finished()));
+        left.abort();
+        assert!(left.await.is_err());
+        held.truncate(LONG_QUERIES - 3);
+        drop(of_calm.await.expect("a slot, before the many that have waited for longer"));
+        drop(held);
+        for task in of_busy {
+            drop(task.await.expect("a slot"));
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Who of those that wait gets the next turn.
+//! Who of those that wait gets the next turn or slot.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -17,9 +17,21 @@ pub(super) const LONG: Duration = Duration::from_millis(1);
 /// After a long turn, as many further ones may be long, too: those who wait are often of a kind.
 const WARY_FOR: u32 = 1_000;
 
-/// The time that the turns of one caller have taken, in microseconds, on the clock of the queue. Clones are of the same caller.
+/// The kinds of work that wait in a queue of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WorkKind {
+    /// Computing that gives way.
+    Turns,
+    /// Evaluations of a node on threads of their own.
+    Evaluations,
+    /// Queries of a router that keep much in memory from their start to their end.
+    LongQueries,
+}
+
+/// The time that one caller has taken, in microseconds, of each kind of work, on the clock of its queue. Clones are of the same
+/// caller.
 #[derive(Clone, Debug, Default)]
-pub struct Share(Arc<Taken>);
+pub struct Share(Arc<[Taken; 3]>);
 
 #[derive(Debug, Default)]
 struct Taken {
@@ -30,7 +42,11 @@ struct Taken {
 impl Share {
     /// The number of turns that have ended.
     pub fn turns(&self) -> u64 {
-        self.0.turns.load(Ordering::Relaxed)
+        self.of(WorkKind::Turns).turns.load(Ordering::Relaxed)
+    }
+
+    fn of(&self, kind: WorkKind) -> &Taken {
+        &self.0[kind as usize]
     }
 }
 
@@ -41,6 +57,7 @@ pub(super) type QueuePosition = (u64, u64);
 /// waits for: a turn begins, on the clock of the queue, when the last one of its caller has ended, but not in the past.
 #[derive(Debug)]
 pub(super) struct Queue<W> {
+    kind: WorkKind,
     /// How many turns may begin now.
     free: usize,
     /// The clock: when the latest turn began.
@@ -54,14 +71,15 @@ pub(super) struct Queue<W> {
 }
 
 impl<W> Queue<W> {
-    pub fn new(turns: usize) -> Self {
-        Self { free: turns, now: 0, next: 0, wary: 0, waiting: BTreeMap::new(), called: HashSet::new() }
+    pub fn new(kind: WorkKind, turns: usize) -> Self {
+        Self { kind, free: turns, now: 0, next: 0, wary: 0, waiting: BTreeMap::new(), called: HashSet::new() }
     }
 
     /// Takes a turn for a caller, or else a place in the queue.
     pub fn take(&mut self, share: &Share, waker: impl FnOnce() -> W) -> Option<QueuePosition> {
-        let begin = share.0.time.load(Ordering::Relaxed).max(self.now);
-        share.0.time.store(begin.saturating_add(EXPECTED_US), Ordering::Relaxed);
+        let taken = share.of(self.kind);
+        let begin = taken.time.load(Ordering::Relaxed).max(self.now);
+        taken.time.store(begin.saturating_add(EXPECTED_US), Ordering::Relaxed);
         if 0 < self.free {
             self.free -= 1;
             self.now = begin;
@@ -99,9 +117,10 @@ impl<W> Queue<W> {
     pub fn end(&mut self, share: &Share, took: Duration) -> Option<W> {
         self.wary = if LONG <= took { WARY_FOR } else { self.wary.saturating_sub(1) };
         let took = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-        share.0.turns.fetch_add(1, Ordering::Relaxed);
-        let ended = share.0.time.load(Ordering::Relaxed).saturating_add(took).saturating_sub(EXPECTED_US);
-        share.0.time.store(ended, Ordering::Relaxed);
+        let taken = share.of(self.kind);
+        taken.turns.fetch_add(1, Ordering::Relaxed);
+        let ended = taken.time.load(Ordering::Relaxed).saturating_add(took).saturating_sub(EXPECTED_US);
+        taken.time.store(ended, Ordering::Relaxed);
         self.call_next()
     }
 
@@ -125,7 +144,7 @@ mod tests {
     /// Lets `counts[caller]` tasks of each caller wait, each of which needs a new turn after every turn. Returns the callers of
     /// the next `turns` turns.
     fn served(counts: &[usize], turns: usize, took: impl Fn(usize) -> Duration) -> Vec<usize> {
-        let mut queue = Queue::new(1);
+        let mut queue = Queue::new(WorkKind::Turns, 1);
         let shares: Vec<Share> = counts.iter().map(|_| Share::default()).collect();
         assert_eq!(queue.take(&Share::default(), || usize::MAX), None, "a turn is free");
         let mut places = std::collections::HashMap::new();
@@ -167,7 +186,7 @@ mod tests {
 
     #[test]
     fn who_leaves_passes_its_turn_on() {
-        let (mut queue, share) = (Queue::new(1), Share::default());
+        let (mut queue, share) = (Queue::new(WorkKind::Turns, 1), Share::default());
         assert_eq!(queue.take(&share, || 0), None);
         let first = queue.take(&share, || 1).expect("none is free");
         let second = queue.take(&share, || 2).expect("none is free");

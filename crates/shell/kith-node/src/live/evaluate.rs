@@ -4,7 +4,7 @@ use super::{
     errors::LiveError, find::IndexReader, freshness::Freshener, lists::LiveLists, logs::FollowedLogs,
     partitions::HeldPartitions, read::ElementReader, rows::ReadNeed, types::KnownTypes,
 };
-use crate::{serve::evaluator::status_of, serve::job::with_scratch};
+use crate::{serve::evaluator::status_of, serve::job::with_scratch, threads::evaluate_aside};
 use kith_cache::adjacency::AdjacencyReader;
 use kith_live::Ticket;
 use kith_operators::{AssociationsEntry, ObjectEntry, Operator, Share, Value, evaluate};
@@ -140,7 +140,7 @@ impl LiveEvaluator {
             let share = Share { keys: &share.keys, partitions: &share.partitions };
             with_scratch(|scratch| evaluate(&plan, &share, &reader, scratch, &|| until <= Instant::now()))
         };
-        let joined = tokio::task::spawn_blocking(work).await;
+        let joined = evaluate_aside(work).await;
         let value =
             joined.map_err(|error| Status::internal(format!("evaluation ended unexpectedly: {error}")))?;
         Ok((value.map_err(|error| status_of(self.node.0, 0, &error))?, reached))

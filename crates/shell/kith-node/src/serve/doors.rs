@@ -2,7 +2,7 @@
 //! hop.
 
 use super::{evaluator::Evaluator, job::KEYS_INLINE_MAX, own_read::OwnRead};
-use crate::versions::held::VersionReader;
+use crate::{threads::evaluate_aside, versions::held::VersionReader};
 use futures::{
     FutureExt, StreamExt,
     future::{self, BoxFuture},
@@ -59,7 +59,7 @@ impl OwnReads {
         }
         let client = self.client;
         async move {
-            let joined = tokio::task::spawn_blocking(move || local.run(client)).await;
+            let joined = evaluate_aside(move || local.run(client)).await;
             joined.unwrap_or_else(|error| {
                 Err(QueryError::Internal { detail: format!("a read ended unexpectedly: {error}") })
             })

@@ -10,6 +10,7 @@ use super::{
 use crate::{
     live::{LiveGraph, LiveGraphs, LiveValue},
     repair::scrub::FileHealth,
+    threads::evaluate_aside,
     versions::held::HeldStores,
     versions::pace::Reads,
 };
@@ -135,7 +136,7 @@ impl Evaluator {
         let value = if job.is_quick() {
             job.run()
         } else {
-            let joined = tokio::task::spawn_blocking(move || job.run()).await;
+            let joined = evaluate_aside(move || job.run()).await;
             joined.map_err(|error| Status::internal(format!("evaluation ended unexpectedly: {error}")))?
         };
         let value = value.map_err(|error| self.failed(&error, &served))?;

@@ -7,6 +7,7 @@ use super::{
     job::{AbandonOnDrop, Job, KEYS_INLINE_MAX, keys_of},
     load::InFlight,
 };
+use crate::threads::evaluate_aside;
 use futures::{
     StreamExt,
     future::ready,
@@ -194,7 +195,7 @@ impl Slices {
             sliced(&self.job, slice, room)
         } else {
             let job = Arc::clone(&self.job);
-            let joined = tokio::task::spawn_blocking(move || sliced(&job, slice, room)).await;
+            let joined = evaluate_aside(move || sliced(&job, slice, room)).await;
             joined.map_err(|error| Status::internal(format!("evaluation ended unexpectedly: {error}")))?
         };
         let sliced = sliced.map_err(|error| self.evaluator.failed(&error, &self.served))?;

@@ -2,7 +2,7 @@
 
 use super::{forward::Forwarder, pipeline::Pipeline};
 use futures::{FutureExt, StreamExt, future::BoxFuture};
-use kith_net::{Share, in_turns, in_turns_once_long};
+use kith_net::{Share, WorkKind, in_turns, in_turns_once_long, slot};
 use kith_query::{BatchStream, Operation, QueryError, Question, Reply, Request, Service};
 use kith_session::{Session, carried_out};
 use std::{
@@ -60,7 +60,7 @@ impl GraphServer {
         let allowed = self.session.timeout(&request.options);
         let work = self.session.call(Arc::clone(&request));
         let answered = match &request.question {
-            _ if is_long(&request) => until(passage.started(), allowed, in_turns(work)).await,
+            _ if is_long(&request) => until(passage.started(), allowed, in_a_slot(work)).await,
             // How much it computes is known only once nodes have answered.
             Question::Graph { .. } => until(passage.started(), allowed, in_turns_once_long(work)).await,
             // Traversals take turns by themselves.
@@ -68,6 +68,13 @@ impl GraphServer {
         };
         passage.end(answered)
     }
+}
+
+/// Does long work in turns, and begins only when little enough of it is under way: what nodes answer to it waits in memory for
+/// its turns.
+async fn in_a_slot<T>(work: impl Future<Output = T> + Send) -> T {
+    let _slot = slot(WorkKind::LongQueries).await;
+    in_turns(work).await
 }
 
 /// Ends work that takes turns when its time has passed. It observes its deadline itself, and may answer with what it has by then,
