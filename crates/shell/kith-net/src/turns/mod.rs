@@ -27,6 +27,8 @@ const EVALUATIONS_PER_PROCESSOR: usize = 4;
 const EVALUATIONS_MIN: usize = 16;
 /// The number of long queries that a router works on at a time. It is enough to keep nodes busy while the router merges.
 const LONG_QUERIES: usize = 64;
+/// The number of networks that a session fetches at a time.
+const NETWORKS: usize = 64;
 
 static DROPS: Semaphore = Semaphore::const_new(DROPPED_AT_ONCE);
 
@@ -48,7 +50,7 @@ impl Share {
 
 /// The queue of one kind of work of this process.
 fn queue(kind: WorkKind) -> MutexGuard<'static, Queue<Waker>> {
-    static QUEUES: OnceLock<[Mutex<Queue<Waker>>; 3]> = OnceLock::new();
+    static QUEUES: OnceLock<[Mutex<Queue<Waker>>; 4]> = OnceLock::new();
     let processors = || available_parallelism().map_or(1, usize::from);
     let queues = QUEUES.get_or_init(|| {
         // In the order of `WorkKind`.
@@ -58,6 +60,7 @@ fn queue(kind: WorkKind) -> MutexGuard<'static, Queue<Waker>> {
             // Some of them wait for pages of files. Many more would keep the threads that serve connections from running.
             (WorkKind::Evaluations, (EVALUATIONS_PER_PROCESSOR * processors()).max(EVALUATIONS_MIN)),
             (WorkKind::LongQueries, LONG_QUERIES),
+            (WorkKind::Networks, NETWORKS),
         ]
         .map(|(kind, slots)| Mutex::new(Queue::new(kind, slots)))
     });

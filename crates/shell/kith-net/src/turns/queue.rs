@@ -26,12 +26,14 @@ pub enum WorkKind {
     Evaluations,
     /// Queries of a router that keep much in memory from their start to their end.
     LongQueries,
+    /// Fetches of second-degree networks, which need none of the above while they run.
+    Networks,
 }
 
 /// The time that one caller has taken, in microseconds, of each kind of work, on the clock of its queue. Clones are of the same
 /// caller.
 #[derive(Clone, Debug, Default)]
-pub struct Share(Arc<[Taken; 3]>);
+pub struct Share(Arc<[Taken; 4]>);
 
 #[derive(Debug, Default)]
 struct Taken {

@@ -6,6 +6,7 @@ use crate::{
     cache::{CacheLookup, CacheUse, Keeper, first_known},
 };
 use futures::{FutureExt, future::BoxFuture};
+use kith_net::{WorkKind, slot};
 use kith_operators::{Network, NetworkKey, Value};
 use kith_query::{FanOut, GraphAnswer, NetworkQuery, QueryError, QueryMachine};
 use kith_topology::PinnedState;
@@ -72,6 +73,12 @@ impl Run<'_> {
         }
     }
 
+    /// Waits for something until the deadline of the query.
+    async fn within_deadline<T>(&self, awaited: impl Future<Output = T>) -> Result<T, QueryError> {
+        let late = |_| QueryError::DeadlineExceeded { deadline_ms: self.allowed_ms() };
+        tokio::time::timeout_at(self.deadline.into(), awaited).await.map_err(late)
+    }
+
     /// Waits for what another query fetches.
     async fn settled<Question, Answer>(
         &self,
@@ -79,19 +86,18 @@ impl Run<'_> {
     ) -> Result<CacheLookup<Question, Answer>, QueryError> {
         loop {
             cached = match cached {
-                CacheLookup::Awaited(later) => {
-                    let late = |_| QueryError::DeadlineExceeded { deadline_ms: self.allowed_ms() };
-                    tokio::time::timeout_at(self.deadline.into(), later).await.map_err(late)?
-                }
+                CacheLookup::Awaited(later) => self.within_deadline(later).await?,
                 CacheLookup::Failed(error) => return Err(error),
                 settled => return Ok(settled),
             }
         }
     }
 
-    /// Fetches a member's network from the nodes (Moolle, Algorithm 2).
+    /// Fetches a member's network from the nodes (Moolle, Algorithm 2), once few enough others are being fetched: answers of
+    /// nodes for all of them would otherwise be in memory at a time.
     fn fetch_network(&mut self, key: NetworkKey) -> BoxFuture<'_, Result<Arc<Network>, QueryError>> {
         async move {
+            let _slot = self.within_deadline(slot(WorkKind::Networks)).await?;
             let (plan, workflow) = (self.network_plan(&key), self.options.workflow);
             match self.steps(QueryMachine::network(key, workflow, plan), false).await? {
                 GraphAnswer::Network(answer) => answer.network.ok_or_else(|| QueryError::Internal {
