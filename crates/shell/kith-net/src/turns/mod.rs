@@ -25,10 +25,11 @@ const DROPPED_AT_ONCE: usize = 4;
 /// The number of evaluations that a node runs at a time: this many for each processor, and no fewer than the minimum.
 const EVALUATIONS_PER_PROCESSOR: usize = 4;
 const EVALUATIONS_MIN: usize = 16;
-/// The number of long queries that a router works on at a time. It is enough to keep nodes busy while the router merges.
-const LONG_QUERIES: usize = 64;
-/// The number of networks that a session fetches at a time.
-const NETWORKS: usize = 64;
+/// The number of long queries that a router works on at a time, for each processor. It is enough to keep nodes busy while the
+/// router merges what they have answered.
+const LONG_QUERIES_PER_PROCESSOR: usize = 16;
+/// The number of networks that a session fetches at a time, for each processor. Short answers wait behind theirs.
+const NETWORKS_PER_PROCESSOR: usize = 8;
 
 static DROPS: Semaphore = Semaphore::const_new(DROPPED_AT_ONCE);
 
@@ -59,8 +60,8 @@ fn queue(kind: WorkKind) -> MutexGuard<'static, Queue<Waker>> {
             (WorkKind::Turns, (processors() / 2).max(1)),
             // Some of them wait for pages of files. Many more would keep the threads that serve connections from running.
             (WorkKind::Evaluations, (EVALUATIONS_PER_PROCESSOR * processors()).max(EVALUATIONS_MIN)),
-            (WorkKind::LongQueries, LONG_QUERIES),
-            (WorkKind::Networks, NETWORKS),
+            (WorkKind::LongQueries, LONG_QUERIES_PER_PROCESSOR * processors()),
+            (WorkKind::Networks, NETWORKS_PER_PROCESSOR * processors()),
         ]
         .map(|(kind, slots)| Mutex::new(Queue::new(kind, slots)))
     });
@@ -308,7 +309,8 @@ mod tests {
     async fn so_much_is_under_way_and_callers_share_the_slots() {
         let (busy, calm) = (Share::default(), Share::default());
         let mut held = Vec::new();
-        for _ in 0..LONG_QUERIES {
+        let slots = LONG_QUERIES_PER_PROCESSOR * available_parallelism().map_or(1, usize::from);
+        for _ in 0..slots {
             held.push(busy.scope(slot(WorkKind::LongQueries)).await);
         }
         let waiting = |share: &Share| {
@@ -323,7 +325,7 @@ mod tests {
         assert!(of_busy.iter().chain([&of_calm]).all(|task| !task.is_finished()));
         left.abort();
         assert!(left.await.is_err());
-        held.truncate(LONG_QUERIES - 3);
+        held.truncate(slots - 3);
         drop(of_calm.await.expect("a slot, before the many that have waited for longer"));
         drop(held);
         for task in of_busy {
