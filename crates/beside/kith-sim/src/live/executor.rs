@@ -1,6 +1,7 @@
 //! Tasks in virtual time. They are polled in the order in which they were woken, so a run depends only on its seed.
 
-use super::{Shared, World};
+use super::Shared;
+use crate::Agenda;
 use kith_types::Timestamp;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -38,7 +39,7 @@ impl WakeQueue {
 }
 
 /// An event of the agenda.
-pub(super) enum AgendaItem {
+enum AgendaItem {
     Poll(TaskId),
     Do(Box<dyn FnOnce(&Shared)>),
 }
@@ -48,18 +49,21 @@ struct Task {
     future: Pin<Box<dyn Future<Output = ()>>>,
 }
 
+/// The virtual time of a run, and its tasks.
 #[derive(Default)]
-pub(super) struct Tasks {
+pub(super) struct Executor {
+    agenda: RefCell<Agenda<AgendaItem>>,
+    pub(super) wakes: WakeQueue,
     last: Cell<u64>,
     tasks: RefCell<BTreeMap<TaskId, Task>>,
 }
 
-impl World {
+impl Executor {
     /// Starts a task.
     pub(super) fn spawn(&self, process: Process, future: impl Future<Output = ()> + 'static) {
-        let id = TaskId(self.tasks.last.get() + 1);
-        self.tasks.last.set(id.0);
-        self.tasks.tasks.borrow_mut().insert(id, Task { process, future: Box::pin(future) });
+        let id = TaskId(self.last.get() + 1);
+        self.last.set(id.0);
+        self.tasks.borrow_mut().insert(id, Task { process, future: Box::pin(future) });
         self.wakes.wake(id);
     }
 
@@ -74,14 +78,14 @@ impl World {
     }
 
     /// Runs the simulation until the time `until`.
-    pub(super) fn run_until(self: &Rc<Self>, until: Timestamp) {
+    pub(super) fn run_until(&self, world: &Shared, until: Timestamp) {
         loop {
-            self.poll_woken();
+            self.poll_woken(world);
             let happening = self.agenda.borrow_mut().take();
             match happening {
                 None => return,
-                Some(AgendaItem::Poll(task)) => self.poll(task),
-                Some(AgendaItem::Do(work)) => work(self),
+                Some(AgendaItem::Poll(task)) => self.poll(world, task),
+                Some(AgendaItem::Do(work)) => work(world),
             }
             if until <= self.now() {
                 return;
@@ -89,35 +93,35 @@ impl World {
         }
     }
 
-    fn poll_woken(self: &Rc<Self>) {
+    fn poll_woken(&self, world: &Shared) {
         loop {
             let woken = std::mem::take(&mut *self.wakes.0.1.borrow_mut());
             if woken.is_empty() {
                 return;
             }
-            woken.into_iter().for_each(|task| self.poll(task));
+            woken.into_iter().for_each(|task| self.poll(world, task));
         }
     }
 
-    fn poll(self: &Rc<Self>, id: TaskId) {
-        let Some(process) = self.tasks.tasks.borrow().get(&id).map(|task| task.process) else { return };
+    fn poll(&self, world: &Shared, id: TaskId) {
+        let Some(process) = self.tasks.borrow().get(&id).map(|task| task.process) else { return };
         if let Process::Node { index, .. } = process
-            && let Some(until) = self.frozen_until(index)
+            && let Some(until) = world.frozen_until(index)
         {
             self.agenda.borrow_mut().at(until, AgendaItem::Poll(id));
             return;
         }
-        let task = self.tasks.tasks.borrow_mut().remove(&id);
+        let task = self.tasks.borrow_mut().remove(&id);
         let Some(mut task) = task else { return };
         self.wakes.0.0.set(id);
         if task.future.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending() {
-            self.tasks.tasks.borrow_mut().insert(id, task);
+            self.tasks.borrow_mut().insert(id, task);
         }
     }
 
     /// Ends all tasks of a process.
     pub(super) fn kill(&self, process: Process) {
-        let mut tasks = self.tasks.tasks.borrow_mut();
+        let mut tasks = self.tasks.borrow_mut();
         let dead: Vec<TaskId> =
             tasks.iter().filter(|(_, task)| task.process == process).map(|(id, _)| *id).collect();
         let dead: Vec<Task> = dead.iter().filter_map(|id| tasks.remove(id)).collect();
@@ -127,14 +131,14 @@ impl World {
 
     /// Drops all tasks and all future events.
     pub(super) fn end(&self) {
-        let tasks = std::mem::take(&mut *self.tasks.tasks.borrow_mut());
+        let tasks = std::mem::take(&mut *self.tasks.borrow_mut());
         drop(tasks);
         let agenda = std::mem::take(&mut *self.agenda.borrow_mut());
         drop(agenda);
     }
 
     pub(super) fn sleep(&self, time: Duration) -> Sleep<'_> {
-        Sleep { world: self, until: self.now() + time, is_set: false }
+        Sleep { executor: self, until: self.now() + time, is_set: false }
     }
 
     /// Waits for a future, but not for longer than `timeout`. Returns `None` if the time is over.
@@ -144,7 +148,7 @@ impl World {
 }
 
 pub(super) struct Sleep<'a> {
-    world: &'a World,
+    executor: &'a Executor,
     until: Timestamp,
     is_set: bool,
 }
@@ -153,13 +157,13 @@ impl Future for Sleep<'_> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
-        if self.until <= self.world.now() {
+        if self.until <= self.executor.now() {
             return Poll::Ready(());
         }
         if !self.is_set {
             self.is_set = true;
-            let task = self.world.wakes.current();
-            self.world.agenda.borrow_mut().at(self.until, AgendaItem::Poll(task));
+            let task = self.executor.wakes.current();
+            self.executor.agenda.borrow_mut().at(self.until, AgendaItem::Poll(task));
         }
         Poll::Pending
     }

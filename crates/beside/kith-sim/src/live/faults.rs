@@ -16,18 +16,18 @@ fn millis(millis: u64) -> Duration {
 pub(super) fn schedule(world: &Shared) {
     let span = (world.config.faults_end - BEGIN).as_millis() as u64;
     for _ in 0..world.config.faults {
-        let at = BEGIN + millis(world.below(span));
-        world.after(at, happen);
+        let at = BEGIN + millis(world.network.below(span));
+        world.executor.after(at, happen);
     }
     if world.config.fails_over {
-        let copied = BEGIN + millis(world.below(span));
-        let replaced = copied + millis(world.below(3_000));
+        let copied = BEGIN + millis(world.network.below(span));
+        let replaced = copied + millis(world.network.below(3_000));
         let replaced = replaced.min(world.config.faults_end);
-        world.after(copied, move |world| {
+        world.executor.after(copied, move |world| {
             let database = world.database.borrow();
             let copy = world.truth.borrow_mut().copied(&database);
-            world.after(replaced - copied, move |world| {
-                let now = world.now();
+            world.executor.after(replaced - copied, move |world| {
+                let now = world.executor.now();
                 world.truth.borrow_mut().replaced(copy, &mut world.database.borrow_mut(), now);
             });
         });
@@ -35,38 +35,41 @@ pub(super) fn schedule(world: &Shared) {
 }
 
 fn happen(world: &Shared) {
-    let node = world.below(world.nodes.len() as u64) as usize;
-    let lasts = millis(100 + world.below(5_000));
-    match world.below(9) {
+    let node = world.network.below(world.nodes.len() as u64) as usize;
+    let lasts = millis(100 + world.network.below(5_000));
+    match world.network.below(9) {
         0 | 1 => {
             node::crash(world, node);
-            world.after(lasts / 2, move |world| node::restart(world, node));
+            world.executor.after(lasts / 2, move |world| node::restart(world, node));
         }
         2 | 3 => {
-            let until = world.now() + lasts;
+            let until = world.executor.now() + lasts;
             world.nodes[node].borrow_mut().frozen_until = until;
         }
         4 => {
-            let until = world.now() + lasts / 3;
+            let until = world.executor.now() + lasts / 3;
             world.database.borrow_mut().down_until = until;
         }
         5 => {
-            let lost_permille = 20 + world.below(250) as u32;
-            world.weather.set(NetworkState { lost_permille, ..world.weather.get() });
-            world.after(lasts, |world| {
-                world.weather.set(NetworkState { lost_permille: 0, ..world.weather.get() });
+            let lost_permille = 20 + world.network.below(250) as u32;
+            world.network.state.set(NetworkState { lost_permille, ..world.network.state.get() });
+            world.executor.after(lasts, |world| {
+                world.network.state.set(NetworkState { lost_permille: 0, ..world.network.state.get() });
             });
         }
         6 => {
-            world.weather.set(NetworkState { news_delay: lasts, ..world.weather.get() });
-            world.after(lasts, |world| {
-                world.weather.set(NetworkState { news_delay: Duration::ZERO, ..world.weather.get() });
+            world.network.state.set(NetworkState { news_delay: lasts, ..world.network.state.get() });
+            world.executor.after(lasts, |world| {
+                world
+                    .network
+                    .state
+                    .set(NetworkState { news_delay: Duration::ZERO, ..world.network.state.get() });
             });
         }
         7 => {
             let leaving = world.table.nodes()[node].id;
             world.leaving.set(Some(leaving));
-            world.after(lasts, |world| world.leaving.set(None));
+            world.executor.after(lasts, |world| world.leaving.set(None));
         }
         _ => world.database.borrow_mut().trim(),
     }
@@ -74,11 +77,11 @@ fn happen(world: &Shared) {
 
 /// Ends all faults.
 pub(super) fn end(world: &Shared) {
-    world.weather.set(NetworkState::default());
+    world.network.state.set(NetworkState::default());
     world.leaving.set(None);
     world.database.borrow_mut().down_until = Timestamp::ZERO;
     for index in 0..world.nodes.len() {
-        let now = world.now();
+        let now = world.executor.now();
         {
             let mut node = world.nodes[index].borrow_mut();
             node.frozen_until = node.frozen_until.min(now);

@@ -1,5 +1,6 @@
 //! The metadata store: the leaders, and which nodes are alive. Nodes and routers watch it, and hear of changes late.
 
+use super::node::Me;
 use super::{Shared, World};
 use kith_routing::Leaders;
 use kith_types::{NodeId, Timestamp};
@@ -64,7 +65,7 @@ impl World {
         (0..self.nodes.len()).for_each(|node| self.send_news(node));
         for router in 0..self.routers.borrow().len() {
             let seen = self.metadata.borrow().leaders();
-            self.after(self.news_delay(), move |world| {
+            self.executor.after(self.network.news_delay(), move |world| {
                 let known = &mut world.routers.borrow_mut()[router];
                 if known.0 < seen.0 {
                     *known = seen;
@@ -77,11 +78,8 @@ impl World {
     pub(super) fn send_news(self: &Shared, node: usize) {
         let seen = self.metadata.borrow().leaders();
         let incarnation = self.nodes[node].borrow().incarnation;
-        self.after(self.news_delay(), move |world| world.news_arrive(node, incarnation, seen));
-    }
-
-    fn news_delay(&self) -> Duration {
-        let most = self.weather.get().news_delay.as_micros() as u64;
-        Duration::from_micros(200 + self.below(most.max(3_000)))
+        self.executor.after(self.network.news_delay(), move |world| {
+            world.when_it_runs(Me { index: node, incarnation }, move |process| process.news_arrive(seen));
+        });
     }
 }

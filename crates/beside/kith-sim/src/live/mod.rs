@@ -35,17 +35,16 @@ mod writes;
 
 pub use report::Report;
 
-use crate::Agenda;
 use config::LiveConfig;
 use database::Database;
-use executor::{AgendaItem, Process, Tasks, WakeQueue};
+use executor::{Executor, Process};
 use kith_cache::live::Guard;
 use kith_live::{GraphTypes, Guards, Ticket, testing::fixture};
 use kith_routing::{RoutingTable, placement::uniform_table};
-use kith_types::{NodeId, PartitionCount, Timestamp};
+use kith_types::{NodeId, PartitionCount, PartitionId, Timestamp};
 use metadata::{Metadata, SeenLeaders};
-use network::NetworkState;
-use node::{Me, Node};
+use network::Network;
+use node::{Me, Node, NodeProcess};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use std::cell::{Cell, RefCell};
@@ -83,11 +82,8 @@ type Shared = Rc<World>;
 struct World {
     config: LiveConfig,
     rules: Rules,
-    agenda: RefCell<Agenda<AgendaItem>>,
-    tasks: Tasks,
-    wakes: WakeQueue,
-    random: RefCell<StdRng>,
-    weather: Cell<NetworkState>,
+    executor: Executor,
+    network: Network,
     table: RoutingTable,
     count: PartitionCount,
     types: Arc<GraphTypes>,
@@ -117,12 +113,9 @@ impl World {
             .map(|index| Node::new(&config, rules, &table, index, &types, &mut random))
             .map(RefCell::new);
         Self {
-            agenda: RefCell::default(),
-            tasks: Tasks::default(),
-            wakes: WakeQueue::default(),
-            weather: Cell::new(NetworkState { slow_one_in: config.slow_one_in, ..NetworkState::default() }),
+            executor: Executor::default(),
             nodes: nodes.collect(),
-            random: RefCell::new(random),
+            network: Network::new(random, config.slow_one_in),
             count,
             database: RefCell::new(Database::new(count)),
             truth: RefCell::new(Truth::new(count, Arc::clone(&types))),
@@ -146,12 +139,12 @@ impl World {
         (0..world.nodes.len()).for_each(|index| node::start(&world, index));
         (0..world.config.clients).for_each(|number| client::start(&world, number));
         faults::schedule(&world);
-        world.run_until(faults_end);
+        world.executor.run_until(&world, faults_end);
         faults::end(&world);
-        world.run_until(faults_end + SETTLES_WITHIN);
+        world.executor.run_until(&world, faults_end + SETTLES_WITHIN);
         world.truth.borrow_mut().check_settled(&world.database.borrow());
         client::finish(&world);
-        world.run_until(faults_end + SETTLES_WITHIN + LAST_WITHIN);
+        world.executor.run_until(&world, faults_end + SETTLES_WITHIN + LAST_WITHIN);
         let mut truth = world.truth.borrow_mut();
         truth.check_answers(&world.database.borrow());
         if world.last_left.get() != 0 {
@@ -160,7 +153,7 @@ impl World {
         let violations = std::mem::take(&mut truth.violations);
         drop(truth);
         let refused = world.nodes.iter().map(|node| node.borrow().caches.counters().refused).sum();
-        world.end();
+        world.executor.end();
         let report = std::mem::take(&mut *world.report.borrow_mut());
         let truth = world.truth.borrow();
         Report {
@@ -173,15 +166,31 @@ impl World {
         }
     }
 
+    fn index_of(&self, node: NodeId) -> Option<usize> {
+        self.table.nodes().iter().position(|known| known.id == node)
+    }
+
+    /// Whether a node holds a partition.
+    fn holds(&self, index: usize, partition: PartitionId) -> bool {
+        let id = self.table.nodes()[index].id;
+        self.table.replicas(partition).iter().any(|replica| self.table.node_at(*replica).id == id)
+    }
+
+    fn any_replica(&self, partition: PartitionId) -> usize {
+        let replicas: Vec<usize> =
+            (0..self.nodes.len()).filter(|index| self.holds(*index, partition)).collect();
+        replicas[self.network.below(replicas.len() as u64) as usize]
+    }
+
     /// Returns the time until which a node is frozen; `None` if it is not frozen.
     fn frozen_until(&self, index: usize) -> Option<Timestamp> {
         let until = self.nodes[index].borrow().frozen_until;
-        (self.now() < until).then_some(until)
+        (self.executor.now() < until).then_some(until)
     }
 
     /// Delivers a message to the current process of a node. `work` is carried out once the process is not frozen; it is
     /// dropped if the process is down.
-    fn arrive(self: &Shared, index: usize, work: impl FnOnce(&Shared, Me) + 'static) {
+    fn arrive(self: &Shared, index: usize, work: impl FnOnce(&NodeProcess) + 'static) {
         let (is_up, incarnation) = {
             let node = self.nodes[index].borrow();
             (node.is_up, node.incarnation)
@@ -192,16 +201,16 @@ impl World {
     }
 
     /// Carries out `work` in a process as soon as the process is not frozen, unless it has ended by then.
-    fn when_it_runs(self: &Shared, me: Me, work: impl FnOnce(&Shared, Me) + 'static) {
+    fn when_it_runs(self: &Shared, me: Me, work: impl FnOnce(&NodeProcess) + 'static) {
         if !self.is_alive(me) {
             return;
         }
         match self.frozen_until(me.index) {
             Some(until) => {
-                let delay = until.since(self.now());
-                self.after(delay, move |world| world.when_it_runs(me, work));
+                let delay = until.since(self.executor.now());
+                self.executor.after(delay, move |world| world.when_it_runs(me, work));
             }
-            None => work(self, me),
+            None => work(&NodeProcess { world: self.clone(), me }),
         }
     }
 

@@ -4,6 +4,8 @@ use super::{Shared, World};
 use super::{database::Database, promise::promise, truth::Truth};
 use kith_types::Timestamp;
 use rand::RngExt;
+use rand::rngs::StdRng;
+use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
 /// The time that a caller waits for the database.
@@ -29,7 +31,18 @@ pub(super) enum Fault {
     Lost,
 }
 
-impl World {
+/// What is left to chance in a run: the network, and the choices of clients and faults.
+pub(super) struct Network {
+    random: RefCell<StdRng>,
+    pub(super) state: Cell<NetworkState>,
+}
+
+impl Network {
+    pub(super) fn new(random: StdRng, slow_one_in: u32) -> Self {
+        let state = NetworkState { slow_one_in, ..NetworkState::default() };
+        Self { random: RefCell::new(random), state: Cell::new(state) }
+    }
+
     pub(super) fn below(&self, limit: u64) -> u64 {
         self.random.borrow_mut().random_range(0..limit)
     }
@@ -40,21 +53,29 @@ impl World {
 
     /// Draws the delay of the next message; `None` if the message is lost.
     pub(super) fn hop(&self) -> Option<Duration> {
-        let weather = self.weather.get();
-        if self.below(1_000) < u64::from(weather.lost_permille) {
+        let state = self.state.get();
+        if self.below(1_000) < u64::from(state.lost_permille) {
             return None;
         }
-        let micros = match self.one_in(weather.slow_one_in) {
+        let micros = match self.one_in(state.slow_one_in) {
             true => 1_000 << self.below(12),
             false => 100 + self.below(2_000),
         };
         Some(Duration::from_micros(micros))
     }
 
+    /// Draws the delay of news from the metadata store.
+    pub(super) fn news_delay(&self) -> Duration {
+        let most = self.state.get().news_delay.as_micros() as u64;
+        Duration::from_micros(200 + self.below(most.max(3_000)))
+    }
+}
+
+impl World {
     /// Waits until an answer has come back; `None` if the answer is lost.
     pub(super) async fn back(&self) -> Option<()> {
-        let delay = self.hop()?;
-        self.sleep(delay).await;
+        let delay = self.network.hop()?;
+        self.executor.sleep(delay).await;
         Some(())
     }
 
@@ -63,14 +84,14 @@ impl World {
         self: &Shared,
         call: impl FnOnce(&mut Database, &mut Truth, Timestamp) -> T + 'static,
     ) -> Result<T, Fault> {
-        let Some(delay) = self.hop() else {
-            self.sleep(DATABASE_TIMEOUT).await;
+        let Some(delay) = self.network.hop() else {
+            self.executor.sleep(DATABASE_TIMEOUT).await;
             return Err(Fault::Lost);
         };
-        let (giver, answer) = promise(&self.wakes);
+        let (giver, answer) = promise(&self.executor.wakes);
         let connection = self.database.borrow().replaced;
-        self.after(delay, move |world| {
-            let now = world.now();
+        self.executor.after(delay, move |world| {
+            let now = world.executor.now();
             let mut database = world.database.borrow_mut();
             let is_broken = connection != database.replaced;
             let result = match now < database.down_until {
@@ -78,13 +99,13 @@ impl World {
                 true => Err(Fault::Unavailable),
                 false => Ok(call(&mut database, &mut world.truth.borrow_mut(), now)),
             };
-            match world.hop() {
-                Some(delay) => world.after(delay, move |_| giver.give(result)),
+            match world.network.hop() {
+                Some(delay) => world.executor.after(delay, move |_| giver.give(result)),
                 // The connection hangs.
-                None => world.after(DATABASE_TIMEOUT, move |_| drop(giver)),
+                None => world.executor.after(DATABASE_TIMEOUT, move |_| drop(giver)),
             }
         });
-        let result = self.within(DATABASE_TIMEOUT, answer).await.flatten();
+        let result = self.executor.within(DATABASE_TIMEOUT, answer).await.flatten();
         // The caller's process may have been frozen since the answer came, and the connection may have broken meanwhile.
         let is_broken = connection != self.database.borrow().replaced;
         result.filter(|_| !is_broken).unwrap_or(Err(Fault::Lost))

@@ -14,9 +14,9 @@ const START_WAIT: Duration = Duration::from_secs(2);
 /// Starts a router, which assigns leaders as `kith-router/src/admin/live/leaders.rs` does.
 pub(super) fn start(world: &Shared) {
     let own = world.clone();
-    world.spawn(Process::Outside, async move {
+    world.executor.spawn(Process::Outside, async move {
         loop {
-            let now = own.now();
+            let now = own.executor.now();
             let alive = own.metadata.borrow().alive(now);
             let is_complete = alive.len() == own.nodes.len();
             if is_complete || START_WAIT <= now.0 {
@@ -26,7 +26,7 @@ pub(super) fn start(world: &Shared) {
                 own.change_leaders(|leaders| leaders.next(&own.table, &eligible)).await;
             }
             let pause = if is_complete { INTERVAL } else { INTERVAL / 4 };
-            own.sleep(pause).await;
+            own.executor.sleep(pause).await;
         }
     });
 }

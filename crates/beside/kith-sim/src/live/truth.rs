@@ -7,12 +7,13 @@ mod operations;
 pub(super) use operations::WriteOutcome;
 
 use super::database::Database;
-use history::History;
+use history::{History, UsedAgain};
 use kith_live::testing::{Model, Tables, faults_of};
 use kith_live::{Batch, CommitResult, GraphTypes};
-use kith_types::{PartitionCount, PartitionId, Timestamp};
-use operations::Operation;
+use kith_types::{LogPoint, PartitionCount, PartitionId, Timestamp};
+use operations::{ExecutedWrite, Operation};
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// The maximum number of violations that a run records.
@@ -29,6 +30,13 @@ pub(super) struct Truth {
     pub(super) violations: Vec<String>,
     pub(super) commits: u64,
     pub(super) terms: u64,
+}
+
+/// A copy of the database, and the state of the truth when the copy was made.
+pub(super) struct OlderCopy {
+    database: Database,
+    model: Model,
+    executed: Vec<Option<ExecutedWrite>>,
 }
 
 impl Truth {
@@ -105,6 +113,45 @@ impl Truth {
             self.model.objects.iter().map(|(id, object)| (*id, object.0)).collect();
         if objects != expected {
             self.fault(format!("the stored objects are {objects:?}, expected {expected:?}"));
+        }
+    }
+
+    /// Calls [`History::note`], and records a violation if a lost place is used again.
+    fn note_end(
+        &mut self,
+        partition: PartitionId,
+        point: LogPoint,
+        tables: &Rc<Tables>,
+        now: Timestamp,
+    ) -> bool {
+        self.history.note(partition, point, tables, now).unwrap_or_else(|UsedAgain { partition, point }| {
+            self.fault(format!("at {:?} the lost place {point} of {partition} is used again", now.0));
+            true
+        })
+    }
+
+    /// Returns how often the database was replaced.
+    pub(super) fn replaced_times(&self) -> u64 {
+        self.history.replaced_times()
+    }
+
+    /// Makes a copy of the database.
+    pub(super) fn copied(&self, database: &Database) -> OlderCopy {
+        let executed = self.operations.iter().map(|operation| operation.executed.clone()).collect();
+        OlderCopy { database: database.clone(), model: self.model.clone(), executed }
+    }
+
+    /// Replaces the database by a copy.
+    pub(super) fn replaced(&mut self, copy: OlderCopy, database: &mut Database, now: Timestamp) {
+        self.history.replace(database, &copy.database, now);
+        let (down_until, replaced) = (database.down_until, database.replaced + 1);
+        *database = Database { down_until, replaced, ..copy.database };
+        self.model = copy.model;
+        for (index, operation) in self.operations.iter_mut().enumerate() {
+            let executed = copy.executed.get(index).cloned().flatten();
+            if operation.executed != executed {
+                operation.lost = std::mem::replace(&mut operation.executed, executed);
+            }
         }
     }
 }

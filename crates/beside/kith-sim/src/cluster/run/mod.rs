@@ -1,19 +1,22 @@
-//! The event loop of a simulation.
+//! The event loop of a simulation, with the faults of nodes, and the probes by which clients detect them.
 
 mod query;
 mod request;
-mod trouble;
 
-use super::node::Node;
-use super::{Client, ClusterConfig, Event, QueryRecord, Trace};
+use super::config::RESET;
+use super::node::{Life, Node};
+use super::{Client, ClusterConfig, Event, Fault, QueryRecord, RequestKey, Trace};
 use crate::agenda::Agenda;
-use kith_routing::execution::Event as Happened;
+use kith_routing::execution::{Event as Happened, RequestId};
 use kith_routing::load::COOL_OFF;
-use kith_routing::{RoutingTable, placement};
+use kith_routing::{HealthEvent, RoutingTable, placement};
 use kith_types::{NodeId, PartitionCount, Timestamp};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use std::time::Duration;
+
+/// The interval at which a client checks whether probes are due.
+const PROBE_TICK: Duration = Duration::from_millis(10);
 
 pub(super) struct Run<'a> {
     config: &'a ClusterConfig,
@@ -92,6 +95,68 @@ impl<'a> Run<'a> {
     fn node_mut(&mut self, id: NodeId) -> &mut Node {
         let index = node_index(&self.table, id);
         &mut self.nodes[index]
+    }
+
+    fn on_fault(&mut self, index: usize) {
+        let now = self.now();
+        let fault = self.config.faults[index];
+        let node = self.node_mut(fault.node);
+        match fault.fault {
+            Fault::Crash => {
+                node.crash(now);
+                self.break_connections(fault.node);
+            }
+            Fault::Pause => node.pause(now),
+            Fault::Slow(factor) => node.slowness = factor,
+            Fault::Return => {
+                for event in node.come_back() {
+                    self.agenda.at(now, event);
+                }
+            }
+        }
+    }
+
+    fn break_connections(&mut self, node: NodeId) {
+        let now = self.now();
+        for (client, state) in self.clients.iter().enumerate() {
+            for (query, under_way) in &state.queries {
+                let owed =
+                    under_way.calls.iter().enumerate().filter(|(_, call)| call.open && call.node == node);
+                for (request, _) in owed {
+                    let request = RequestId(request as u32);
+                    let key = RequestKey { client: client as u32, query: *query, request };
+                    self.agenda.at(now + RESET, Event::Broken { key, node });
+                }
+            }
+        }
+    }
+
+    fn on_probe_time(&mut self, client: u32) {
+        let now = self.now();
+        let timeout = self.config.health.probe_timeout;
+        for id in self.clients[client as usize].health.probes_due(now) {
+            let slowness = self.node(id).slowness;
+            let latency = self.config.latency.draw(&mut self.chance).mul_f64(slowness);
+            let (after, in_time) = match self.node(id).life {
+                Life::Crashed => (RESET, true),
+                Life::Paused => (timeout, true),
+                Life::Running => (latency.min(timeout), latency < timeout),
+            };
+            self.agenda.at(now + after, Event::ProbeEnd { client, node: id, in_time });
+        }
+        // Clients probe as long as queries arrive or are in progress.
+        if !self.is_ending() || self.clients.iter().any(|client| !client.queries.is_empty()) {
+            self.agenda.at(now + PROBE_TICK, Event::ProbeTime { client });
+        }
+    }
+
+    fn on_probe_end(&mut self, client: u32, id: NodeId, in_time: bool) {
+        let now = self.now();
+        let is_well = in_time && self.node(id).life == Life::Running;
+        let event = if is_well { HealthEvent::ProbeOk } else { HealthEvent::ProbeFailed };
+        if self.clients[client as usize].on_health(id, event, &self.table, now) {
+            self.lose(client, id);
+        }
     }
 
     fn into_trace(self) -> Trace {

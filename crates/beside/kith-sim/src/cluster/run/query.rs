@@ -3,7 +3,7 @@
 use super::Run;
 use crate::cluster::{Event, QueryRecord, RequestKey};
 use kith_routing::execution::{Action, Event as Happened, Outcome, Verdict};
-use kith_types::{FanOutKind, Timestamp};
+use kith_types::{FanOutKind, NodeId, Timestamp};
 
 impl Run<'_> {
     pub(super) fn ask_later(&mut self, client: u32) {
@@ -70,6 +70,14 @@ impl Run<'_> {
         if let Some(under_way) = self.clients[client as usize].queries.get_mut(&query) {
             let _ = under_way.execution.on(event, now);
             self.act(client, query);
+        }
+    }
+
+    /// Tells all queries of a client that a node is down, so that they request its unanswered keys from other nodes.
+    pub(super) fn lose(&mut self, client: u32, node: NodeId) {
+        let queries: Vec<u64> = self.clients[client as usize].queries.keys().copied().collect();
+        for query in queries {
+            self.tell(client, query, Happened::NodeDown { node });
         }
     }
 

@@ -5,12 +5,15 @@ use crate::cluster::client::{Call, Query};
 use crate::cluster::config::RESET;
 use crate::cluster::node::Life;
 use crate::cluster::{Client, Event, RequestKey, Task, Work};
-use kith_routing::execution::{Disposition, Event as Happened};
+use kith_routing::execution::{Disposition, Event as Happened, FailureClass};
 use kith_routing::load::{self, NodeReport, RequestEnd};
 use kith_routing::{HealthEvent, RoutingTable};
-use kith_types::NodeId;
+use kith_types::{NodeId, PartitionId};
 use std::sync::Arc;
 use std::time::Duration;
+
+/// Clients must not send requests to a node that stopped answering longer ago than this.
+const DETECTION_MAX: Duration = Duration::from_secs(1);
 
 impl Run<'_> {
     pub(super) fn send(&mut self, key: RequestKey, node: NodeId, keys: Arc<[u32]>) {
@@ -128,6 +131,32 @@ impl Run<'_> {
             let _ = query.execution.on(Happened::Satisfied, now);
         }
         self.act(key.client, key.query);
+    }
+
+    pub(super) fn on_broken(&mut self, key: RequestKey, node: NodeId) {
+        let now = self.now();
+        let client = &mut self.clients[key.client as usize];
+        let was_open = client.open_call(key).is_some();
+        let is_down = client.on_health(node, HealthEvent::ConnectionError, &self.table, now);
+        if was_open {
+            client.close(key, RequestEnd::Failed, now);
+            let failed = Happened::Failed { request: key.request, class: FailureClass::Connection };
+            self.tell(key.client, key.query, failed);
+        }
+        if is_down {
+            self.lose(key.client, node);
+        }
+    }
+
+    /// Whether a request goes to a node that stopped answering more than [`DETECTION_MAX`] ago, although another replica of
+    /// one of the keys is running.
+    fn is_late_send(&self, key: RequestKey, node: NodeId, keys: &[u32]) -> bool {
+        let Some(since) = self.node(node).silent_since else { return false };
+        let partitions = &self.clients[key.client as usize].queries[&key.query].partitions;
+        let runs = |p: &PartitionId| {
+            self.table.replicas(*p).iter().any(|replica| self.nodes[replica.index()].life == Life::Running)
+        };
+        DETECTION_MAX < self.now().since(since) && keys.iter().any(|key| runs(&partitions[*key as usize]))
     }
 
     fn is_wanted(&mut self, key: RequestKey) -> bool {

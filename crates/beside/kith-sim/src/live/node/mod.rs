@@ -13,7 +13,7 @@ use super::metadata::SeenLeaders;
 use super::promise::Giver;
 use super::{Rules, executor::TaskId};
 use kith_cache::live::LiveCaches;
-use kith_live::{ClockReading, DeliveryError, Duties, Event, GraphTypes, Leader, WriteAnswer, WriteError};
+use kith_live::{ClockReading, DeliveryError, Duties, GraphTypes, Leader, WriteAnswer, WriteError};
 use kith_routing::RoutingTable;
 use kith_types::{LogPoint, NodeId, PartitionCount, PartitionId, Timestamp};
 use rand::RngExt;
@@ -32,6 +32,13 @@ const LEASE_INTERVAL: Duration = Duration::from_secs(1);
 pub(super) struct Me {
     pub(super) index: usize,
     pub(super) incarnation: u32,
+}
+
+/// A process of a node, for its tasks.
+#[derive(Clone)]
+pub(super) struct NodeProcess {
+    pub(super) world: Shared,
+    pub(super) me: Me,
 }
 
 pub(super) type WriteGiver = Giver<Result<WriteAnswer, WriteError>>;
@@ -150,15 +157,15 @@ pub(super) fn start(world: &Shared, index: usize) {
     let incarnation = world.nodes[index].borrow().incarnation;
     let me = Me { index, incarnation };
     world.send_news(index);
-    follow::start(world, me);
+    follow::start(&NodeProcess { world: world.clone(), me });
     let own = world.clone();
-    world.spawn(me.process(), async move {
+    world.executor.spawn(me.process(), async move {
         loop {
             if own.back().await.is_some() {
                 let node = own.nodes[index].borrow().id;
-                own.metadata.borrow_mut().renew_lease(node, own.now());
+                own.metadata.borrow_mut().renew_lease(node, own.executor.now());
             }
-            own.sleep(LEASE_INTERVAL).await;
+            own.executor.sleep(LEASE_INTERVAL).await;
         }
     });
 }
@@ -172,7 +179,7 @@ pub(super) fn crash(world: &Shared, index: usize) {
         node.frozen_until = Timestamp::ZERO;
         me
     };
-    world.kill(me.process());
+    world.executor.kill(me.process());
     let mut node = world.nodes[index].borrow_mut();
     node.forget(&world.config, &world.rules, (&world.types, world.count));
 }
@@ -186,32 +193,7 @@ pub(super) fn restart(world: &Shared, index: usize) {
         }
         node.incarnation += 1;
         node.is_up = true;
-        node.started = world.now();
+        node.started = world.executor.now();
     }
     start(world, index);
-}
-
-impl super::World {
-    /// Accepts news of the leaders at a node.
-    pub(super) fn news_arrive(self: &Shared, index: usize, incarnation: u32, seen: SeenLeaders) {
-        self.when_it_runs(Me { index, incarnation }, move |world, me| {
-            let update = {
-                let mut node = world.nodes[index].borrow_mut();
-                if seen.0 <= node.seen.0 {
-                    return;
-                }
-                let own = world.count.iter().filter_map(|partition| {
-                    let leader = seen.1.of(partition).filter(|leader| leader.node == node.id)?;
-                    Some((partition, leader.term))
-                });
-                let own = own.collect();
-                node.seen = seen;
-                node.duties.update(own)
-            };
-            if update.renews {
-                world.renew_soon(me);
-            }
-            update.events.into_iter().for_each(|event: Event| world.tell(me, event));
-        });
-    }
 }

@@ -1,9 +1,8 @@
 //! Answers reads, as `kith-node/src/live/{rows,read}.rs` does.
 
-use super::Me;
+use super::NodeProcess;
 use super::follow::ReadError;
 use crate::live::promise::{Giver, promise};
-use crate::live::{Shared, World};
 use kith_cache::live::{DatedAnswer, FilledRows, LiveRead, LiveReadStep, MissDecision, Query};
 use kith_cache::{AfterFailure, Failure, FlightId};
 use kith_live::RowQuery;
@@ -23,20 +22,20 @@ pub(in crate::live) struct ReadRequest {
 
 pub(in crate::live) type ReadGiver = Giver<Result<DatedAnswer, ReadError>>;
 
-impl World {
+impl NodeProcess {
     /// Answers a read that has arrived at a process.
-    pub(in crate::live) fn read_arrives(self: &Shared, me: Me, asked: ReadRequest, answer: ReadGiver) {
+    pub(in crate::live) fn read_arrives(&self, asked: ReadRequest, answer: ReadGiver) {
         let own = self.clone();
-        self.spawn(me.process(), async move {
-            let result = own.read(me, &asked).await;
+        self.world.executor.spawn(self.me.process(), async move {
+            let result = own.read(&asked).await;
             if result == Err(ReadError::HistoryLost) {
-                own.truth.borrow_mut().check_history_lost(&asked, own.now());
+                own.world.truth.borrow_mut().check_history_lost(&asked, own.world.executor.now());
             }
             answer.give(result);
         });
     }
 
-    async fn read(self: &Shared, me: Me, asked: &ReadRequest) -> Result<DatedAnswer, ReadError> {
+    async fn read(&self, asked: &ReadRequest) -> Result<DatedAnswer, ReadError> {
         let partition = asked.partition;
         let verified = match asked.is_critical {
             true => Some(self.end_of(partition).await?),
@@ -44,37 +43,32 @@ impl World {
         };
         let mut reading = LiveRead::new(asked.query.clone(), asked.ticket, verified);
         loop {
-            let step = self.with_cache(me, partition, |cache, now| reading.next(cache, now));
+            let step = self.with_cache(partition, |cache, now| reading.next(cache, now));
             match step {
                 LiveReadStep::Answer(answered) => {
-                    let rate = self.nodes[me.index].borrow().clock_rate;
-                    let now = self.now();
-                    self.truth.borrow_mut().check_read(asked, &answered, now, rate);
+                    let rate = self.world.nodes[self.me.index].borrow().clock_rate;
+                    let now = self.world.executor.now();
+                    self.world.truth.borrow_mut().check_read(asked, &answered, now, rate);
                     return Ok(answered);
                 }
-                LiveReadStep::CatchUp(point) => self.catch_up(me, partition, point).await?,
-                LiveReadStep::Find(search) => self.look_for(me, partition, search).await?,
-                LiveReadStep::Freshen => self.freshen(me, vec![partition]).await?,
-                LiveReadStep::Fetch(rows) => reading.filled(self.bring(me, partition, rows).await?),
+                LiveReadStep::CatchUp(point) => self.catch_up(partition, point).await?,
+                LiveReadStep::Find(search) => self.look_for(partition, search).await?,
+                LiveReadStep::Freshen => self.freshen(vec![partition]).await?,
+                LiveReadStep::Fetch(rows) => reading.filled(self.bring(partition, rows).await?),
                 LiveReadStep::GiveUp => return Err(ReadError::Behind),
             }
         }
     }
 
     /// Reads rows of a partition from the database, or waits until other tasks have read them.
-    async fn bring(
-        self: &Shared,
-        me: Me,
-        partition: PartitionId,
-        rows: Vec<RowQuery>,
-    ) -> Result<Vec<FilledRows>, ReadError> {
+    async fn bring(&self, partition: PartitionId, rows: Vec<RowQuery>) -> Result<Vec<FilledRows>, ReadError> {
         let (mut fetch, mut waits, mut is_busy) = (Vec::new(), Vec::new(), false);
-        self.with_cache(me, partition, |cache, _| {
+        self.with_cache(partition, |cache, _| {
             for row in rows {
                 match cache.begin(&row) {
                     MissDecision::Fetch(flight) => fetch.push((flight, row)),
                     MissDecision::Join(flight) => {
-                        let (waiter, wait) = promise(&self.wakes);
+                        let (waiter, wait) = promise(&self.world.executor.wakes);
                         if cache.join(flight, waiter).is_ok() {
                             waits.push(wait);
                         }
@@ -86,7 +80,7 @@ impl World {
         if is_busy && fetch.is_empty() && waits.is_empty() {
             return Err(ReadError::Behind);
         }
-        let filled = if fetch.is_empty() { Vec::new() } else { self.fetch(me, partition, fetch).await? };
+        let filled = if fetch.is_empty() { Vec::new() } else { self.fetch(partition, fetch).await? };
         for wait in waits {
             wait.await;
         }
@@ -94,15 +88,14 @@ impl World {
     }
 
     async fn fetch(
-        self: &Shared,
-        me: Me,
+        &self,
         partition: PartitionId,
         fetch: Vec<(FlightId, RowQuery)>,
     ) -> Result<Vec<FilledRows>, ReadError> {
         let queries: Vec<RowQuery> = fetch.iter().map(|(_, query)| query.clone()).collect();
-        let read = self.database(move |database, _, _| database.read(partition, &queries)).await;
+        let read = self.world.database(move |database, _, _| database.read(partition, &queries)).await;
         let mut filled = Vec::new();
-        self.with_cache(me, partition, |cache, _| {
+        self.with_cache(partition, |cache, _| {
             for (index, (flight, query)) in fetch.iter().enumerate() {
                 match &read {
                     Ok(rows) => {

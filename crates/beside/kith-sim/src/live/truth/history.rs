@@ -1,9 +1,7 @@
 //! All states that the logs have had, including those that were lost when the database was replaced.
 
-use super::Truth;
-use super::operations::ExecutedWrite;
 use crate::live::database::Database;
-use kith_live::testing::{Model, Tables};
+use kith_live::testing::Tables;
 use kith_types::{LogPoint, PartitionCount, PartitionId, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -28,15 +26,8 @@ struct LogHistory {
 /// A place of a lost history is used again in the current log, so the two histories cannot be distinguished.
 #[derive(Debug)]
 pub(super) struct UsedAgain {
-    partition: PartitionId,
-    point: LogPoint,
-}
-
-/// A copy of the database, and the state of the truth when the copy was made.
-pub(in crate::live) struct OlderCopy {
-    database: Database,
-    model: Model,
-    executed: Vec<Option<ExecutedWrite>>,
+    pub(super) partition: PartitionId,
+    pub(super) point: LogPoint,
 }
 
 impl History {
@@ -94,51 +85,18 @@ impl History {
     pub(super) fn is_replaced(&self, from: Timestamp, until: Timestamp) -> bool {
         self.replaced.iter().any(|at| (from..=until).contains(at))
     }
-}
 
-impl Truth {
-    /// Calls [`History::note`], and records a violation if a lost place is used again.
-    pub(super) fn note_end(
-        &mut self,
-        partition: PartitionId,
-        point: LogPoint,
-        tables: &Rc<Tables>,
-        now: Timestamp,
-    ) -> bool {
-        self.history.note(partition, point, tables, now).unwrap_or_else(|UsedAgain { partition, point }| {
-            self.fault(format!("at {:?} the lost place {point} of {partition} is used again", now.0));
-            true
-        })
-    }
-
-    /// Returns how often the database was replaced.
-    pub(in crate::live) fn replaced_times(&self) -> u64 {
-        self.history.replaced.len() as u64
-    }
-
-    /// Makes a copy of the database.
-    pub(in crate::live) fn copied(&self, database: &Database) -> OlderCopy {
-        let executed = self.operations.iter().map(|operation| operation.executed.clone()).collect();
-        OlderCopy { database: database.clone(), model: self.model.clone(), executed }
-    }
-
-    /// Replaces the database by a copy.
-    pub(in crate::live) fn replaced(&mut self, copy: OlderCopy, database: &mut Database, now: Timestamp) {
-        for (log, (old, new)) in
-            self.history.logs.iter_mut().zip(database.logs.iter().zip(&copy.database.logs))
-        {
+    /// Records that the database was replaced by an older copy.
+    pub(super) fn replace(&mut self, old: &Database, new: &Database, now: Timestamp) {
+        for (log, (old, new)) in self.logs.iter_mut().zip(old.logs.iter().zip(&new.logs)) {
             log.lost.extend(old.points.difference(&new.points));
             log.ends.push((now, new.end));
         }
-        self.history.replaced.push(now);
-        let (down_until, replaced) = (database.down_until, database.replaced + 1);
-        *database = Database { down_until, replaced, ..copy.database };
-        self.model = copy.model;
-        for (index, operation) in self.operations.iter_mut().enumerate() {
-            let executed = copy.executed.get(index).cloned().flatten();
-            if operation.executed != executed {
-                operation.lost = std::mem::replace(&mut operation.executed, executed);
-            }
-        }
+        self.replaced.push(now);
+    }
+
+    /// Returns how often the database was replaced.
+    pub(super) fn replaced_times(&self) -> u64 {
+        self.replaced.len() as u64
     }
 }
