@@ -2,7 +2,9 @@
 //! sizes (a ratchet: only downward), left-over marks, untracked tests.
 
 mod repository {
+    mod circles;
     mod names;
+    mod types;
     pub mod workspace;
 }
 
