@@ -1,7 +1,16 @@
 //! Intents: writes that the leader of a pair has decided and must apply at both ends.
 
-use crate::{AssociationKey, CompletedWrite, Data, Pair, WriteName};
+use crate::{AssociationKey, CompletedWrite, Data, Pair, WriteId};
 use kith_types::LogPoint;
+
+/// A write id, and a checksum of the write that it names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WriteName {
+    /// The write id.
+    pub id: WriteId,
+    /// The checksum of the write ([`crate::Write::checksum`]).
+    pub checksum: u64,
+}
 
 /// The new state of a two-sided association. Its two rows, one at each end, must show this state.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -51,7 +51,7 @@ pub use decide::{
     delivery_queries,
 };
 pub use guards::Guards;
-pub use intent::{Edge, EdgeContent, Intent};
+pub use intent::{Edge, EdgeContent, Intent, WriteName};
 pub use kith_schema::live::{
     ASSOCIATION_BYTES_MAX, AssociationAnswer, AssociationRead, CAP_MAX, CompletedWrite, Conditions,
     FieldsFault, INDEX_MAX, ListPlace, ListedAssociation, Mutation, NotATicket, NotAWriteId,
@@ -62,7 +62,7 @@ pub use leader::{
     Action, CallerId, ClockReading, CommitId, CommitResult, Delivery, DeliveryError, Duties, DutyChange,
     Event, Leader, LoadId, SenderId, WriteAnswer, WriteError,
 };
-pub use resolve::{EdgeKeys, ResolvedMutation, ResolvedWrite, WriteName, new_object_id, ordering_partition};
+pub use resolve::{EdgeKeys, ResolvedMutation, ResolvedWrite, new_object_id, ordering_partition};
 pub use rows::{Association, AssociationKey, Data, IndexEntry, ListKey, Object, Pair, UniqueHolder};
 pub use types::{
     AssociationDocument, AssociationType, DeclaredAssociation, DeclaredInverse, DeclaredObject,

@@ -48,8 +48,7 @@ pub use dropped::DroppedRows;
 pub use failure::Failure;
 pub use graph::{
     ColumnValue, ComponentRows, FileRole, FoundComponent, GraphBuilder, GraphOptions, LoadOptions,
-    LoadProgress, LoadReport, LoadedFile, MEMBERS_COMPONENT, find_graph, load_graph, next_graph_version,
-    publish_graph,
+    LoadReport, LoadedFile, MEMBERS_COMPONENT, find_graph, load_graph, next_graph_version, publish_graph,
 };
 pub use kith_engine::{Manifest, VALUES_COMPONENT};
 pub use kith_files::objects::{Location, Objects};
@@ -57,9 +56,11 @@ pub use kith_files::{
     BuildProgress, BuildSummary, DeltaSummary, Duplicates, MEMORY_BYTES_DEFAULT, PartitionSummary, Stop,
     version_dir,
 };
-pub use object_store::{LockedStore, ObjectStore, Work, partition_count, remove_folder, unusable};
-pub use place::{Workshop, manifest_at, next_version, open_objects, publish_version, refused, version_here};
-pub use progress::{OnProgress, Progress};
+pub use object_store::{LockedStore, ObjectStore, Work, partition_count, remove_folder};
+pub use place::{
+    Workshop, manifest_at, next_version, open_objects, publish_version, refused, unusable, version_here,
+};
+pub use progress::{LoadProgress, OnProgress, Progress};
 pub use store::{
     Base, BuiltVersion, Destination, PARTITION_PREFIX, RowSettings, Rows, SchemaFrom, Shape, StoreBuilder,
     Target, assemble_version, publish_partition, read_schema,

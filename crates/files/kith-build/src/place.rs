@@ -9,6 +9,7 @@ use kith_files::objects::{Access, Location, LocationError, Objects, ObjectsError
 use kith_types::clock::millis_since_1970;
 use kith_types::{ErrorCode, StoreVersion};
 use kith_wire::documents::{ClusterDocument, ComponentDocument};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Opens a place by its folder or URL (`s3://BUCKET/PREFIX`, `gs://…`, `az://…`, `file://…`), with the keys in the
@@ -136,7 +137,7 @@ impl Workshop {
             return Ok(Self { folder: folder.to_owned(), _scratch: None });
         }
         let scratch = tempfile::Builder::new().prefix("kith-build-").tempdir();
-        let scratch = scratch.map_err(crate::unusable(&std::env::temp_dir()))?;
+        let scratch = scratch.map_err(unusable(&std::env::temp_dir()))?;
         Ok(Self { folder: scratch.path().to_owned(), _scratch: Some(scratch) })
     }
 
@@ -179,4 +180,17 @@ pub fn publish_version(
 pub fn next_version(out: &Objects) -> Result<StoreVersion, Failure> {
     let newest = versions_at(out)?.into_iter().max().unwrap_or_default();
     Ok(StoreVersion(millis_since_1970().max(newest.saturating_add(1))))
+}
+
+/// The error for a file of the object store that cannot be used.
+pub fn unusable(path: &Path) -> impl FnOnce(io::Error) -> Failure {
+    let path = path.to_owned();
+    move |error| {
+        let message = format!("use {} of the object store: {error}", path.display());
+        let help = match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "the disk is full: free some space",
+            _ => "check the folder and its permissions",
+        };
+        Failure::new(ErrorCode::ObjectStoreUnusable, message, help)
+    }
 }

@@ -1,6 +1,7 @@
 //! The progress of a build.
 
-use crate::graph::LoadProgress;
+use crate::rows::graph::ReadProgress;
+use kith_files::BuildProgress;
 
 /// The progress of a running build. It is reported often enough for a progress bar, but at most once per thousand rows.
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +36,21 @@ impl Progress<'_> {
     pub(crate) fn writing(done: u64, total: u64) -> Self {
         Progress::Rows { stage: "writing", rows: done, done, total }
     }
+}
+
+/// The progress of loading a graph.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
+pub enum LoadProgress<'a> {
+    /// A file is being read; once per block.
+    Reading(&'a ReadProgress),
+    /// A component's files are being written; once per partition.
+    Building {
+        component: &'a str,
+        /// The progress of the component.
+        progress: BuildProgress,
+    },
 }
 
 /// Called with the progress of a build, which waits for it. It is called by one thread at a time, which need not be the one

@@ -8,9 +8,8 @@ use crate::members::MemberTableReader;
 use crate::pack::VersionFolder;
 use crate::postings::PostingsReader;
 use crate::residency::MappedPacks;
-use crate::sealed::SealedFile;
+use crate::sealed::{SealedFile, populate_within};
 use kith_types::{Direction, PartitionId};
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 /// A version of a component, open for reading.
@@ -116,12 +115,6 @@ impl ComponentReader {
         let data = held().flat_map(|files| files.lists.iter().flat_map(|list| list.records.data_files()));
         populate_within(small.chain(data), budget_bytes)
     }
-}
-
-/// Loads files one after another within a budget. Returns the number of loaded bytes.
-pub(crate) fn populate_within<'a>(files: impl Iterator<Item = &'a SealedFile>, budget_bytes: u64) -> u64 {
-    let mut ends = HashSet::new();
-    files.fold(0, |spent, file| spent + file.populate(budget_bytes - spent, &mut ends))
 }
 
 impl PartitionReader {

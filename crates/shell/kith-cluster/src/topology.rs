@@ -5,7 +5,7 @@ use crate::metadata::{MetadataError, MetadataStore, Snapshot, keys};
 use crate::{
     data_dir::{DataDirError, write_atomically},
     freshness::Freshness,
-    types::TypesReader,
+    types::{TYPES_FOLDER, TypesReader},
 };
 use futures::StreamExt;
 use kith_wire::documents::{
@@ -26,8 +26,6 @@ use tokio_util::sync::CancellationToken;
 /// The file in the data directory of a node or router with the topology that it saw last.
 const COPY_FILE: &str = "topology.json";
 
-/// The folder beside that file with the types of live graphs that the topology names.
-pub(crate) const TYPES_FOLDER: &str = "types";
 /// The pause before types that could not be read are read again.
 const TYPES_RETRY: Duration = Duration::from_millis(500);
 

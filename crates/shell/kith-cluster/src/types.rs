@@ -1,8 +1,8 @@
 //! Reads the types of live graphs that a topology names, and keeps a copy of them on disk beside the copy of the topology. What
 //! has been read once is not read again until the topology names other types.
 
+use crate::data_dir::write_atomically;
 use crate::metadata::{MetadataStore, types};
-use crate::{data_dir::write_atomically, topology::TYPES_FOLDER};
 use futures::{StreamExt, stream};
 use kith_topology::identity_of;
 use kith_wire::documents::{LiveGraphDocument, TopologyDocument, TypesReference};
@@ -16,6 +16,8 @@ use std::{
 };
 use tokio::time::{Instant, timeout_at};
 
+/// The folder beside the copy of the topology with the types of live graphs that the topology names.
+pub(crate) const TYPES_FOLDER: &str = "types";
 /// The number of types that are read at the same time.
 const READS_MAX: usize = 8;
 /// The time that a new topology waits for types. Graphs whose types have not come by then answer with an error until

@@ -1,11 +1,13 @@
 //! The settings of a gRPC client connection.
 
-use crate::frames::CONNECT_TIMEOUT;
 use std::time::Duration;
 use tonic::{
     Status,
     transport::{Channel, Endpoint},
 };
+
+/// How long opening a connection may take, including the peer's preface, before the peer counts as unreachable.
+pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The interval between HTTP/2 pings, and how long a peer may take to answer one. A peer that takes longer counts as
 /// frozen, and its connection is closed.

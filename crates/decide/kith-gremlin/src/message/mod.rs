@@ -39,6 +39,22 @@ use crate::{
 use std::sync::Arc;
 use uuid::Uuid;
 
+impl Response {
+    /// The payload of the frame: for GraphSON a text.
+    ///
+    /// # Errors
+    ///
+    /// A value nests deeper or has more parts than the coding allows. The request can then be answered with
+    /// [`Status::Serialization`].
+    pub fn encode(&self, serializer: Serializer) -> Result<Vec<u8>> {
+        match serializer {
+            Serializer::GraphBinary | Serializer::GraphBinaryText => binary::encode(self, serializer),
+            Serializer::GraphSon => json::encode(self, Version::Three),
+            Serializer::GraphSon2 => json::encode(self, Version::Two),
+        }
+    }
+}
+
 /// How a request is coded, and its answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Serializer {

@@ -1,9 +1,8 @@
 //! An answer, or a part of one.
 
-use super::{Serializer, Status, binary, json};
+use super::Status;
 use crate::{
-    error::{GremlinError, Result},
-    graphson::Version,
+    error::GremlinError,
     value::{Map, Value},
 };
 use uuid::Uuid;
@@ -63,19 +62,5 @@ impl Response {
 
     fn new(id: Option<Uuid>, status: Status, data: Option<Vec<Value>>) -> Self {
         Self { id, status, message: String::new(), attributes: Map::new(), data, meta: Map::new() }
-    }
-
-    /// The payload of the frame: for GraphSON a text.
-    ///
-    /// # Errors
-    ///
-    /// A value nests deeper or has more parts than the coding allows. The request can then be answered with
-    /// [`Status::Serialization`].
-    pub fn encode(&self, serializer: Serializer) -> Result<Vec<u8>> {
-        match serializer {
-            Serializer::GraphBinary | Serializer::GraphBinaryText => binary::encode(self, serializer),
-            Serializer::GraphSon => json::encode(self, Version::Three),
-            Serializer::GraphSon2 => json::encode(self, Version::Two),
-        }
     }
 }

@@ -8,7 +8,7 @@ pub use ids::new_object_id;
 
 use crate::{
     AssociationKey, Conditions, Data, GraphTypes, ListKey, Mutation, Pair, RowQuery, TypeId, UnknownType,
-    Write, WriteFault, WriteId,
+    Write, WriteFault, WriteId, WriteName,
 };
 use kith_types::{PartitionCount, PartitionId, partition_of_id};
 
@@ -62,15 +62,6 @@ pub enum ResolvedMutation {
     AddAssociation { edge: EdgeKeys, time: Option<u64>, data: Data },
     DeleteAssociation { edge: EdgeKeys },
     ChangeType { old: EdgeKeys, new: EdgeKeys },
-}
-
-/// A write id, and a checksum of the write that it names.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WriteName {
-    /// The write id.
-    pub id: WriteId,
-    /// The checksum of the write ([`Write::checksum`]).
-    pub checksum: u64,
 }
 
 /// A write that is ready to be decided by the leader of its ordering partition.

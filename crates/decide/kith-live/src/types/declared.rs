@@ -1,6 +1,5 @@
 //! Types as a person declares them in TOML (`docs/formats/graph-types.md`), and their canonical text.
 
-use super::open::inverse_label;
 use super::{AssociationType, GraphTypes, Inverse};
 use kith_schema::Schema;
 use serde_json::Value;
@@ -239,4 +238,9 @@ fn text_to_toml(text: &str) -> String {
     }
     quoted.push('"');
     quoted
+}
+
+/// Returns the name of the inverse of an open type that declares no other inverse.
+pub(super) fn inverse_label(name: &str) -> String {
+    format!("~{name}")
 }

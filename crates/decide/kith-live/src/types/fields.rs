@@ -1,6 +1,6 @@
 //! Converts the fields of objects and associations between JSON and records, and between the schemas of a type.
 
-use super::open_record;
+use super::open_record::{self, limited};
 use crate::{ASSOCIATION_BYTES_MAX, Data, FieldsFault, GraphTypes, OBJECT_BYTES_MAX, TypeId};
 use kith_schema::{EncodeError, Projection, RecordView, RecordWriter, Schema, TimeUnit};
 use serde_json::{Map, Value};
@@ -156,13 +156,6 @@ fn under_latest(
     }
     Projection::resolve(old, latest)?.write(&data.bytes, &mut bytes)?;
     Ok(Some(bytes))
-}
-
-pub(super) fn limited(schema: u16, bytes: Vec<u8>, max: usize) -> Result<Data, FieldsFault> {
-    if max < bytes.len() {
-        return Err(FieldsFault::TooLarge { bytes: bytes.len(), max });
-    }
-    Ok(Data { schema, bytes: bytes.into() })
 }
 
 /// Encodes the fields of a type without fields, for which the JSON object must have no members.

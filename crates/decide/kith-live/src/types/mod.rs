@@ -1,5 +1,6 @@
 //! The types of a live graph: its object types and association types, and their fields.
 
+mod change;
 mod declared;
 mod document;
 mod evolution;
@@ -11,9 +12,9 @@ mod open;
 mod open_record;
 mod parse;
 
+pub use change::TypeChange;
 pub use declared::{DeclaredAssociation, DeclaredInverse, DeclaredObject, DeclaredTypes};
 pub use document::{AssociationDocument, IndexDocument, ObjectDocument, TypesDocument};
-pub use evolve::TypeChange;
 pub use fault::{TypeKind, TypePart, TypesError, TypesFault};
 pub use index::{FindFault, INDEX_KEY_BYTES_MAX, Index, IndexId, Indexing};
 pub use open::{Label, MissingTypes};

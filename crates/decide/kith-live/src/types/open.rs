@@ -1,6 +1,6 @@
 //! Open graphs, in which a write that names a type that does not exist adds the type; and the names of open types.
 
-use super::declared::{DeclaredAssociation, DeclaredInverse, DeclaredObject, DeclaredTypes};
+use super::declared::{DeclaredAssociation, DeclaredInverse, DeclaredObject, DeclaredTypes, inverse_label};
 use super::fault::{TypeKind, TypePart, TypesError, TypesFault};
 use super::{AssociationType, GraphTypes};
 use crate::Mutation;
@@ -97,11 +97,6 @@ impl DeclaredAssociation {
         let inverse = DeclaredInverse::Named { name: inverse_label(name), cap, adjacency };
         Self { name: name.to_owned(), fields: None, cap, adjacency, inverse, open: true }
     }
-}
-
-/// Returns the name of the inverse of an open type that declares no other inverse.
-pub(super) fn inverse_label(name: &str) -> String {
-    format!("~{name}")
 }
 
 /// Returns what is wrong with the name of a type. `forward` is the name of the forward type if the type is an inverse; both are

@@ -1,6 +1,5 @@
 //! Records of open types: the properties as JSON (`docs/formats/open-record.md`).
 
-use super::fields::limited;
 use crate::{Data, FieldsFault};
 use kith_gremlin::property::Properties;
 
@@ -38,6 +37,14 @@ fn record(properties: Properties, max: usize) -> Result<Data, FieldsFault> {
         return Ok(Data::default());
     }
     limited(0, properties.to_json()?.into_bytes(), max)
+}
+
+/// The bytes of fields, if they are no more than `max`.
+pub(super) fn limited(schema: u16, bytes: Vec<u8>, max: usize) -> Result<Data, FieldsFault> {
+    if max < bytes.len() {
+        return Err(FieldsFault::TooLarge { bytes: bytes.len(), max });
+    }
+    Ok(Data { schema, bytes: bytes.into() })
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! Parses TOML into declared types. The code walks over values that have their positions in the text, so that each error can
 //! name a line.
 
-use super::declared::{DeclaredAssociation, DeclaredInverse, DeclaredObject, DeclaredTypes};
+use super::declared::{DeclaredAssociation, DeclaredInverse, DeclaredObject, DeclaredTypes, inverse_label};
 use super::fault::{TypeKind, TypePart, TypesError, TypesFault};
 use super::index::check_indexable;
-use super::open::{inverse_label, name_fault};
+use super::open::name_fault;
 use super::{AssociationType, CAP_MAX, TEXT_BYTES_MAX, TYPES_MAX};
 use kith_schema::{Field, FieldType, Schema, nearest};
 use serde_json::Value;

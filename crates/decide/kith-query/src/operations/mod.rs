@@ -39,7 +39,6 @@ mod resolve;
 mod search;
 mod signature;
 mod suggest;
-mod trace;
 #[cfg(test)]
 mod twin;
 mod view;

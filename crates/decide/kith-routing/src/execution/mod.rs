@@ -27,12 +27,13 @@ mod rule;
 #[cfg(test)]
 mod tests;
 
+pub use crate::load::{HedgeRule, HedgeTime};
 pub use budget::{Budget, BudgetOptions, Budgets};
 pub use event::{Action, Cause, Disposition, Event, RequestId};
 pub use failure::{FailureClass, Retry};
 pub use options::{Answers, ExecutionOptions};
 pub use outcome::{Failure, MissingPart, MissingReason, Outcome, Verdict};
-pub use rule::{HedgeAbort, HedgeCounts, HedgeRule, HedgeTime};
+pub use rule::{HedgeAbort, HedgeCounts};
 
 use crate::{Candidates, FanOutPlan};
 use hedge::Hedges;

@@ -1,6 +1,6 @@
 //! The options of an execution.
 
-use crate::execution::HedgeRule;
+use crate::load::HedgeRule;
 use kith_types::Timestamp;
 
 /// The options of an execution.

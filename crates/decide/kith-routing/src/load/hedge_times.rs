@@ -1,6 +1,6 @@
 //! The time after which a request counts as late: measured on similar requests, or from a fixed table (0008).
 
-use crate::execution::{HedgeRule, HedgeTime};
+use super::{HedgeRule, HedgeTime};
 use crate::load::latency::Durations;
 use crate::load::{Hedging, KeyClass, RequestKind, Work};
 use kith_types::{NodeId, Timestamp};

@@ -1,7 +1,7 @@
 //! Turns events into a [`LoadSnapshot`]. It has no clock: the shell passes the time.
 
+use super::HedgeRule;
 use crate::Latencies;
-use crate::execution::HedgeRule;
 use crate::load::nodes::Account;
 use crate::load::pauses::Pauses;
 use crate::load::{Charge, KindLoad, LoadSnapshot, NodeLoad, PendingLimit, RateMeter, RequestEnd, Work};

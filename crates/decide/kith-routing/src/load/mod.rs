@@ -1,6 +1,7 @@
 //! The load as controllers and policies know it: a [`LoadSnapshot`], which a [`LoadMeter`] makes from events that the
 //! shell reports.
 
+mod hedge_rule;
 mod hedge_times;
 mod latency;
 mod meter;
@@ -9,6 +10,7 @@ mod pauses;
 mod rate;
 mod work;
 
+pub use hedge_rule::{HedgeRule, HedgeTime};
 pub use kith_types::Hedging;
 pub use meter::{LoadMeter, LoadMeterOptions, NodeReport};
 pub use nodes::{COOL_OFF, Charge, NodeTally, PendingLimit, RequestEnd};

@@ -4,6 +4,7 @@
 //! cover would save nothing.
 
 mod apart;
+mod contract;
 mod outage;
 mod rebalance;
 mod ring;
@@ -11,10 +12,11 @@ mod seeded;
 mod strategy;
 
 pub use apart::{SharedPairs, shared_domains};
+pub use contract::{OwnerChange, Placement, PlacementResult};
 pub use outage::{OutageRisk, outage_risk};
 pub use rebalance::{Move, MovePlan, add_node, rebalance, remove_node};
 pub use ring::{Ring, preference_lists};
-pub use strategy::{OwnerChange, Placement, PlacementResult, ReplicaGroups, place_beside};
+pub use strategy::{ReplicaGroups, place_beside};
 
 use crate::{GroupEntry, GroupRole, NodeEntry, RoutingTable, Strategy, TableError, TableParts};
 use kith_types::{Epoch, GroupId, NodeId, PartitionCount, PartitionId};

@@ -1,7 +1,7 @@
 //! Voldemort's consistent-hash ring (Voldemort §3, Figure 3). Nodes own partitions, and the replicas of a partition are on
 //! the next distinct nodes clockwise.
 
-use crate::placement::strategy::usable;
+use crate::placement::contract::usable;
 use crate::placement::{OwnerChange, Placement, PlacementError, PlacementResult, rebalance};
 use crate::{GroupIndex, NodeEntry};
 use kith_types::{NodeId, PartitionCount, PartitionId};

@@ -19,7 +19,7 @@ use std::sync::Arc;
 pub fn compile(bytecode: &Bytecode) -> Result<TraversalPlan> {
     let source = with::compile(&bytecode.sources)?;
     let traversal = steps(&connectives::nested(&bytecode.steps, true))?;
-    TraversalPlan::new(source, traversal)
+    Ok(super::rules::whole(TraversalPlan::new(source, traversal)?))
 }
 
 /// Compiles instructions in which no `and()` or `or()` stands between steps.

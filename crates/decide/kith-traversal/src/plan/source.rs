@@ -61,7 +61,7 @@ impl TraversalPlan {
                 "{depth} steps come one after another, at most {STEPS_MAX} can; use repeat(), or send several traversals"
             )));
         }
-        Ok(super::rules::whole(Self { source, traversal }))
+        Ok(Self { source, traversal })
     }
 
     /// Whether traversers remember all values that they had before, also those without labels.

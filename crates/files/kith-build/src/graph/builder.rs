@@ -1,8 +1,8 @@
 //! Builds a graph from rows of a program.
 
-use super::{ColumnValue, FileRole, GraphOptions, LoadError, LoadProgress, MEMBERS_COMPONENT};
+use super::{ColumnValue, FileRole, GraphOptions, LoadError, MEMBERS_COMPONENT};
 use crate::rows::graph::{ColumnSpec, store_number, store_text};
-use crate::{Failure, OnProgress, Progress, failure::check_name};
+use crate::{Failure, LoadProgress, OnProgress, Progress, failure::check_name};
 use kith_engine::Manifest;
 use kith_files::{BuildError, BuildOptions, BuildSummary, ComponentBuilder, version_dir};
 use kith_schema::{ColumnNumber, KindRole};

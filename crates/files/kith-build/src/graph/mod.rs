@@ -7,7 +7,7 @@ mod options;
 
 pub use builder::{ComponentRows, GraphBuilder};
 pub use found::{FoundComponent, find_graph};
-pub use load::{FileRole, LoadOptions, LoadProgress, LoadReport, LoadedFile, MEMBERS_COMPONENT};
+pub use load::{FileRole, LoadOptions, LoadReport, LoadedFile, MEMBERS_COMPONENT};
 pub(crate) use load::{LoadError, next_version};
 pub use options::{ColumnValue, GraphOptions};
 

@@ -1,11 +1,11 @@
 //! A store's folder in the object store, locked for one load or push.
 
-use super::{remove_folder, unusable};
+use super::remove_folder;
 use crate::{
     OnProgress, Progress,
     failure::Failure,
     graph::next_version,
-    place::{open_objects, refused, version_here},
+    place::{open_objects, refused, unusable, version_here},
 };
 use kith_files::objects::Objects;
 use kith_types::clock::millis_since_1970;

@@ -16,7 +16,7 @@ pub use locked::LockedStore;
 
 use crate::{
     failure::{Failure, chain},
-    place::{open_objects, refused},
+    place::{open_objects, refused, unusable},
 };
 use kith_files::objects::{ClaimError, Objects};
 use kith_types::{ErrorCode, PartitionCount};
@@ -134,19 +134,6 @@ pub fn remove_folder(folder: &Path) -> Result<(), Failure> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(unusable(folder)(error)),
         _ => Ok(()),
-    }
-}
-
-/// The error for a file of the object store that cannot be used.
-pub fn unusable(path: &Path) -> impl FnOnce(io::Error) -> Failure {
-    let path = path.to_owned();
-    move |error| {
-        let message = format!("use {} of the object store: {error}", path.display());
-        let help = match error.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "the disk is full: free some space",
-            _ => "check the folder and its permissions",
-        };
-        Failure::new(ErrorCode::ObjectStoreUnusable, message, help)
     }
 }
 

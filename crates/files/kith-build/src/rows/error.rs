@@ -2,7 +2,7 @@
 
 use crate::rows::codec::Codec;
 use crate::rows::fault::{RowErrors, RowLocation};
-use crate::rows::options::Format;
+use crate::rows::format::Format;
 use crate::rows::wrong::ROW_ERRORS_SHOWN;
 use kith_schema::{InferError, SchemaError};
 use std::io;

@@ -3,7 +3,7 @@
 use crate::rows::columnar::FieldBatches;
 use crate::rows::error::RowsError;
 use crate::rows::field::EachRow;
-use crate::rows::options::Format;
+use crate::rows::format::Format;
 use crate::rows::source::RowSource;
 use crate::rows::text::json::FieldLines;
 use crate::rows::unpack::UnpackedSource;

@@ -41,6 +41,7 @@
 mod codec;
 #[cfg(feature = "columnar")]
 mod columnar;
+mod columns;
 mod encode;
 mod error;
 mod fault;
@@ -48,6 +49,7 @@ mod field;
 mod field_table;
 mod folders;
 mod foreign;
+mod format;
 pub mod graph;
 mod id;
 mod infer;
@@ -74,12 +76,11 @@ pub use error::{ReadError, RowsError};
 pub use fault::{RowError, RowErrors, RowFault, RowLocation};
 pub use field::{EachRow, Field};
 pub use field_table::FieldTable;
+pub use format::{Format, UnknownFormat};
 pub use infer::infer_schema;
 pub use kith_schema::{KeyType, ValueType};
 pub use limits::{ROW_BYTES_MAX, UNPACKED_FACTOR, UNPACKED_MIN};
-pub use options::{
-    FieldTimes, Format, FormatChoice, HeaderMode, RowOptions, UnknownFormat, ValueShape, WrongTimes,
-};
+pub use options::{FieldTimes, FormatChoice, HeaderMode, RowOptions, ValueShape, WrongTimes};
 #[cfg(feature = "columnar")]
 pub use parquet_out::{ParquetRows, WriteRowsError};
 pub use read::read_rows;

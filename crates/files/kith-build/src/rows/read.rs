@@ -3,7 +3,8 @@
 use crate::rows::columnar;
 use crate::rows::error::{ReadError, RowsError};
 use crate::rows::folders;
-use crate::rows::options::{Format, FormatChoice, RowOptions};
+use crate::rows::format::Format;
+use crate::rows::options::{FormatChoice, RowOptions};
 use crate::rows::sink::{Halt, RowReport, RowSink};
 use crate::rows::source::RowSource;
 use crate::rows::text::{csv, json};

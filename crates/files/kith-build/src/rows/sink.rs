@@ -1,10 +1,10 @@
 //! Receives the rows of files, good and wrong ones.
 
+use crate::rows::columns::{Columns, ValueColumns};
 use crate::rows::error::{RowsError, ends_reading};
 use crate::rows::fault::{RowError, RowErrors, RowFault, RowLocation};
 use crate::rows::limits::unpacked_max;
 use crate::rows::options::{RowOptions, ValueShape};
-use crate::rows::text::columns::{Columns, ValueColumns};
 use crate::rows::value::check_size;
 use kith_schema::{RecordWriter, TimeUnit};
 use std::sync::Arc;

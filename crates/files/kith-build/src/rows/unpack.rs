@@ -3,7 +3,7 @@
 use crate::rows::codec::{Codec, LARGE_WINDOW, is_large_window};
 use crate::rows::error::RowsError;
 use crate::rows::foreign;
-use crate::rows::options::Format;
+use crate::rows::format::Format;
 use crate::rows::source::RowSource;
 use kith_types::{Utf16, byte_order_mark};
 use std::fs::File;

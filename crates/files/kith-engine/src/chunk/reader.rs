@@ -3,11 +3,10 @@
 use super::Position;
 use super::found::FoundRecord;
 use super::one_set::OneSet;
-use crate::component::populate_within;
 use crate::errors::{Damage, Fault, OpenError, ReadError};
 use crate::files::{FileId, FileKind};
 use crate::pack::VersionFolder;
-use crate::sealed::{HEADER_BYTES, SealedFile};
+use crate::sealed::{HEADER_BYTES, SealedFile, populate_within};
 use kith_types::{Direction, PartitionId, position_of_key};
 use std::ops::ControlFlow;
 

@@ -12,6 +12,7 @@ mod trailer;
 mod writer;
 
 pub use header::{HEADER_BYTES, Header};
+pub(crate) use reader::populate_within;
 pub use reader::{RECORD_BYTES_SHORT, SealedFile};
 pub use seal::FileSeal;
 pub use table::BlockTable;

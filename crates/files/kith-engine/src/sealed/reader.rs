@@ -21,6 +21,12 @@ const LONG_BYTES_AHEAD: usize = 2 * CACHE_LINE_BYTES;
 /// The window of pages that is prefetched when a file is read from front to back.
 const WINDOW_BYTES: usize = 1 << 20;
 
+/// Loads files one after another within a budget. Returns the number of loaded bytes.
+pub(crate) fn populate_within<'a>(files: impl Iterator<Item = &'a SealedFile>, budget_bytes: u64) -> u64 {
+    let mut ends = HashSet::new();
+    files.fold(0, |spent, file| spent + file.populate(budget_bytes - spent, &mut ends))
+}
+
 /// A mapped file whose identity is proven, but whose content is not yet.
 pub struct SealedFile {
     id: FileId,

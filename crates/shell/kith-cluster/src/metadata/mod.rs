@@ -24,6 +24,7 @@ pub mod records;
 mod remote;
 mod service;
 mod target;
+mod target_error;
 pub mod types;
 
 pub use embedded::EmbeddedMetadata;
@@ -31,7 +32,8 @@ pub use etcd::EtcdMetadata;
 use kith_types::ErrorCode;
 pub use remote::RemoteMetadata;
 pub use service::MetadataService;
-pub use target::{MetadataTarget, TargetError};
+pub use target::MetadataTarget;
+pub use target_error::TargetError;
 
 use futures::{future::BoxFuture, stream::BoxStream};
 use std::{io, path::PathBuf, time::Duration};

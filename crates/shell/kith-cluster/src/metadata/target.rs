@@ -1,5 +1,6 @@
 //! Determines which metadata store an address names, from its text alone (docs/design/0007-etcd.md).
 
+use super::target_error::{CLUSTER_NAME_BYTES_MAX, TargetError};
 use super::{EtcdMetadata, MetadataStore, RemoteMetadata, etcd::Security};
 use kith_net::security::secret;
 use std::{
@@ -7,14 +8,11 @@ use std::{
     path::{Path, PathBuf},
     sync::Arc,
 };
-use thiserror::Error;
 
 /// The prefix of an etcd address.
 const ETCD_SCHEME: &str = "etcd://";
 /// The name of the cluster if none is given.
 const CLUSTER_DEFAULT: &str = "default";
-/// The longest name of a cluster. It is part of every key.
-const CLUSTER_NAME_BYTES_MAX: usize = 64;
 
 /// The metadata store of a cluster, as flags and files name it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,42 +31,6 @@ pub struct MetadataTarget {
     pub etcd_user: Option<String>,
     /// A file with the user's password.
     pub etcd_password_file: Option<PathBuf>,
-}
-
-/// The reason why an address or its options are invalid.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-#[allow(missing_docs, reason = "fields are named for what they hold")]
-pub enum TargetError {
-    /// The address is malformed.
-    #[error("metadata address {address:?}: {detail}")]
-    Address {
-        address: String,
-        /// A description of its fault.
-        detail: String,
-    },
-    /// The name of the cluster is invalid.
-    #[error(
-        "cluster name {name:?}: 1 to {CLUSTER_NAME_BYTES_MAX} letters, digits, dots, hyphens and underscores"
-    )]
-    ClusterName { name: String },
-    /// An option needs another one, or contradicts it.
-    #[error("{option} {detail}")]
-    Option {
-        /// The option's name.
-        option: &'static str,
-        /// A description of its fault.
-        detail: &'static str,
-    },
-    /// A file of certificates, a key or a password cannot be read.
-    #[error("{option}: read {path}")]
-    File {
-        /// The option's name.
-        option: &'static str,
-        path: PathBuf,
-        #[source]
-        source: io::Error,
-    },
 }
 
 /// The store that an address names.

@@ -20,6 +20,7 @@ pub use local::{listen as listen_locally, prepare as prepare_local};
 pub use parts::Parts;
 pub use shared::{ReplyMemory, SLOT_BYTES as REPLY_SLOT_BYTES};
 
+use crate::endpoint::CONNECT_TIMEOUT;
 use crate::security::Dialer;
 use call::Call;
 use connection::Connection;
@@ -33,9 +34,6 @@ use std::{
     time::{Duration, Instant},
 };
 use tonic::Status;
-
-/// How long opening a connection may take, including the peer's preface, before the peer counts as unreachable.
-pub const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The framed connections of a client, by address.
 #[derive(Debug)]

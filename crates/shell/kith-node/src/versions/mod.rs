@@ -16,5 +16,4 @@ pub(crate) mod warm;
 
 pub(crate) use held::{
     CopyError, CopyTerms, HeldStores, Partitions, PrepareError, ReleaseError, Replicas, Supplier,
-    VersionReader,
 };

@@ -1,50 +1,15 @@
 //! Tracks which versions are not completely in memory. Their requests run on threads that may wait for the disk, so that
 //! they do not delay other requests.
 
-use super::{HeldStores, VersionReader};
-use kith_engine::{MappedPacks, Residency};
+use super::HeldStores;
+use kith_engine::Residency;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 
 /// The interval at which each version is checked.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
-/// The number of pages of each version that are checked each time. This takes about 0.2 ms of system calls.
-const PAGES: u32 = 512;
 /// The number of checks in a row that must find every page in memory before a cold version counts as warm.
 const WHOLE_LOOKS: u32 = 3;
-
-impl VersionReader {
-    fn mapped(&self) -> Vec<&MappedPacks> {
-        match self {
-            VersionReader::Graph(reader) => {
-                reader.components().iter().map(|component| component.mapped()).collect()
-            }
-            VersionReader::Values(reader) => vec![reader.mapped()],
-        }
-    }
-
-    /// Whether its pages may have to be read from disk.
-    pub fn is_cold(&self) -> bool {
-        match self {
-            VersionReader::Graph(reader) => reader.components().iter().any(|it| it.mapped().is_cold()),
-            VersionReader::Values(reader) => reader.mapped().is_cold(),
-        }
-    }
-
-    fn residency(&self) -> Residency {
-        let looked = self.mapped().into_iter().map(|mapped| mapped.residency(PAGES, rand::random()));
-        looked.fold(Residency::default(), |sum, looked| sum + looked)
-    }
-
-    fn set_cold(&self, is_cold: bool) {
-        self.mapped().into_iter().for_each(|mapped| mapped.set_cold(is_cold));
-    }
-}
-
-/// Checks a version before it is first read.
-pub(crate) fn begin(reader: &VersionReader) {
-    reader.set_cold(!reader.residency().is_whole());
-}
 
 /// The recent checks of a version. It is cold as soon as a page is missing, and warm after several checks in a row without a
 /// missing page.

@@ -1,7 +1,10 @@
 //! The explanation of a traversal: its plan, the fan-outs behind each step, and who decides about them. `explain()` and
 //! `kith explain --gremlin` show the same text.
 
-use super::{joined, live, loaded};
+use super::{
+    fan_outs::{ONE_OR_MORE, UNION_OF_ONE_OR_MORE},
+    joined, live, loaded,
+};
 use crate::{executor::Outlook, explain::planned_round, session::Run};
 use kith_operators::Operator;
 use kith_query::{FanOut, QueryError, Scope};
@@ -99,10 +102,6 @@ fn kinds(asks: &StepQuestion, is_live: bool) -> &'static [FanOutKind] {
         StepQuestion::Properties { .. } | StepQuestion::Write | StepQuestion::SearchAndWrite => &[],
     }
 }
-
-const ONE_OR_MORE: &str = "single-key for one vertex, non-union for more";
-/// The same where nodes merge their lists.
-pub(super) const UNION_OF_ONE_OR_MORE: &str = "single-key for one vertex, sync-union for more";
 
 /// Describes how a loaded graph answers a question.
 fn described(asks: &StepQuestion, known: &Graph) -> String {

@@ -11,6 +11,11 @@ use kith_wire::v1;
 use std::sync::Arc;
 use tokio::sync::Mutex;
 
+/// The kinds of the fan-outs for some vertices, as explanations show them.
+pub(super) const ONE_OR_MORE: &str = "single-key for one vertex, non-union for more";
+/// The same where nodes merge their lists.
+pub(super) const UNION_OF_ONE_OR_MORE: &str = "single-key for one vertex, sync-union for more";
+
 /// The run of a traversal, which sends one fan-out after the other.
 pub(super) struct FanOuts<'a> {
     run: Mutex<Run<'a>>,

@@ -3,7 +3,7 @@
 use kith_gremlin::value::{ElementId, Value, Vertex};
 use kith_schema::{GraphSchema, KindRole};
 use num_bigint::BigInt;
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 /// The label of members.
 pub(super) const MEMBER: &str = "member";
@@ -83,6 +83,33 @@ pub(super) fn split_edge(id: &ElementId) -> Option<(&str, &str, &str)> {
     let (out_vertex, rest) = id.as_text()?.split_once('>')?;
     let (label, in_vertex) = rest.rsplit_once('>')?;
     Some((out_vertex, label, in_vertex))
+}
+
+/// Ids by the entity kind of their vertices, `None` for members; ascending and distinct.
+pub(super) type Sorts = BTreeMap<Option<String>, Vec<u64>>;
+
+pub(super) fn sorts<'a>(keys: impl Iterator<Item = &'a VertexKey>) -> Sorts {
+    let mut sorts = Sorts::new();
+    for key in keys {
+        match key {
+            VertexKey::Member(id) => sorts.entry(None).or_default().push(*id),
+            VertexKey::Entity { kind, id } => sorts.entry(Some(kind.clone())).or_default().push(*id),
+        }
+    }
+    sorts.values_mut().for_each(distinct);
+    sorts
+}
+
+pub(super) fn distinct(ids: &mut Vec<u64>) {
+    ids.sort_unstable();
+    ids.dedup();
+}
+
+pub(super) fn vertex_key(entity_kind: Option<&str>, id: u64) -> VertexKey {
+    match entity_kind {
+        None => VertexKey::Member(id),
+        Some(kind) => VertexKey::Entity { kind: kind.to_owned(), id },
+    }
 }
 
 #[cfg(test)]

@@ -4,9 +4,8 @@
 use super::{
     edge_page::EdgePage,
     fan_outs::{FanOuts, of_keys, union_of_keys},
-    ids::{VertexKey, number, parse_edge},
+    ids::{VertexKey, number, parse_edge, sorts, vertex_key},
     joined::{JoinedVersion, Properties},
-    reach::{sorts, vertex_key},
     rows::{Row, column_range, edges_of, expand, lists, row_of, selector, unexpected},
     to_gremlin_error,
 };

@@ -1,5 +1,6 @@
 //! Traversals in Gremlin: each of their hops is a fan-out to the nodes (`docs/design/0020-gremlin.md`).
 
+mod deadline;
 mod edge_page;
 mod explain;
 mod fan_outs;
@@ -17,6 +18,7 @@ mod traversal;
 mod values;
 
 use crate::{Session, session::RESTARTS_MAX};
+use deadline::Deadline;
 use kith_gremlin::GremlinError;
 use kith_query::{EarlyResults, GremlinAnswer, GremlinQuery, QueryError, QueryOptions};
 use kith_traversal::evaluate::Meter;
@@ -24,7 +26,7 @@ use kith_types::{ErrorCode, OperationName};
 use live::LiveGraph;
 use loaded::LoadedGraph;
 use std::{sync::Arc, time::Instant};
-use traversal::{CompiledTraversal, Deadline, Results, explained};
+use traversal::{CompiledTraversal, Results, explained};
 
 /// Evaluates a traversal over a graph.
 ///

@@ -3,7 +3,7 @@
 
 use super::{
     fan_outs::union_of_keys,
-    ids::VertexKey,
+    ids::{Sorts, VertexKey, distinct, sorts, vertex_key},
     loaded::LoadedGraph,
     rows::{expand, lists, selector, unexpected},
 };
@@ -11,34 +11,7 @@ use kith_gremlin::{GremlinError, value::ElementId};
 use kith_operators::{ListEntry, Operator, Value as Evaluated};
 use kith_schema::KindRole;
 use kith_traversal::graph::Expansion;
-use std::collections::{BTreeMap, HashMap};
-
-/// Ids by the entity kind of their vertices, `None` for members; ascending and distinct.
-pub(super) type Sorts = BTreeMap<Option<String>, Vec<u64>>;
-
-pub(super) fn sorts<'a>(keys: impl Iterator<Item = &'a VertexKey>) -> Sorts {
-    let mut sorts = Sorts::new();
-    for key in keys {
-        match key {
-            VertexKey::Member(id) => sorts.entry(None).or_default().push(*id),
-            VertexKey::Entity { kind, id } => sorts.entry(Some(kind.clone())).or_default().push(*id),
-        }
-    }
-    sorts.values_mut().for_each(distinct);
-    sorts
-}
-
-fn distinct(ids: &mut Vec<u64>) {
-    ids.sort_unstable();
-    ids.dedup();
-}
-
-pub(super) fn vertex_key(entity_kind: Option<&str>, id: u64) -> VertexKey {
-    match entity_kind {
-        None => VertexKey::Member(id),
-        Some(kind) => VertexKey::Entity { kind: kind.to_owned(), id },
-    }
-}
+use std::collections::HashMap;
 
 impl LoadedGraph<'_> {
     fn keys(&self, ids: &[ElementId]) -> Vec<Option<VertexKey>> {

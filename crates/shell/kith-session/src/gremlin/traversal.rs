@@ -5,7 +5,7 @@ use super::{
     options::{self, AppliedOptions},
     to_query_error,
 };
-use crate::{Session, TraversalSettings, caller::gone, session::Run};
+use crate::{Session, TraversalSettings, session::Run};
 use bytes::Bytes;
 use kith_gremlin::{
     GremlinError, Room,
@@ -22,17 +22,13 @@ use kith_traversal::{
     graph::Graph,
     plan::{self, TraversalPlan},
 };
-use kith_types::ErrorCode;
 use kith_wire::v1;
 use std::{
-    future::poll_fn,
     mem,
     sync::Arc,
-    task::Poll,
     time::{Duration, Instant},
 };
 use tokio::time::timeout;
-use tokio_util::sync::CancellationToken;
 
 /// A traversal that is ready to be evaluated.
 pub(super) struct CompiledTraversal {
@@ -152,74 +148,6 @@ pub(super) fn explained(
     Ok(GremlinAnswer { results, served, profile: Some(profile), metrics: None, wrote: false })
 }
 
-/// The time at which the caller stops waiting.
-#[derive(Clone, Debug)]
-pub(super) struct Deadline {
-    at: Instant,
-    allowed_ms: u64,
-    gone: CancellationToken,
-}
-
-impl Deadline {
-    pub fn of(run: &Run<'_>) -> Self {
-        Self { at: run.deadline(), allowed_ms: run.allowed_ms(), gone: gone() }
-    }
-
-    /// Returns the result of the work, unless it takes too long or the caller leaves. Work that has sent a write is not
-    /// abandoned before the outcome of the write is known.
-    pub async fn keep<T>(
-        self,
-        work: impl Future<Output = T>,
-        is_writing: impl Fn() -> bool,
-    ) -> Result<T, QueryError> {
-        let mut work = std::pin::pin!(work);
-        let error = tokio::select! {
-            biased;
-            done = &mut work => return Ok(done),
-            () = tokio::time::sleep_until(self.at.into()) => self.passed(),
-            () = self.gone.cancelled() => left(),
-        };
-        let settled = poll_fn(|context| match work.as_mut().poll(context) {
-            Poll::Ready(done) => Poll::Ready(Some(done)),
-            Poll::Pending if is_writing() => Poll::Pending,
-            Poll::Pending => Poll::Ready(None),
-        });
-        if is_writing()
-            && let Some(done) = settled.await
-        {
-            return Ok(done);
-        }
-        Err(error)
-    }
-
-    /// The rest of the time.
-    ///
-    /// # Errors
-    /// It is over, or the caller has left.
-    pub fn left(&self) -> Result<Duration, QueryError> {
-        let rest = self.at.saturating_duration_since(Instant::now());
-        match (self.gone.is_cancelled(), rest.is_zero()) {
-            (true, _) => Err(left()),
-            (false, true) => Err(self.passed()),
-            (false, false) => Ok(rest),
-        }
-    }
-
-    /// The error that the deadline has passed.
-    fn passed(&self) -> QueryError {
-        QueryError::DeadlineExceeded { deadline_ms: self.allowed_ms }
-    }
-}
-
-/// The error that the caller has left.
-fn left() -> QueryError {
-    QueryError::Remote {
-        code: ErrorCode::Cancelled,
-        message: "the caller no longer waits for the results".to_owned(),
-        help: String::new(),
-    }
-}
-
 fn length(traversal: &GremlinTraversal) -> usize {
     match traversal {
         GremlinTraversal::Bytecode(bytes) => bytes.len(),
@@ -318,6 +246,7 @@ mod tests {
     use super::*;
     use kith_net::{Share, testing::most_turns_beside};
     use kith_traversal::testing::MemoryGraph;
+    use kith_types::ErrorCode;
 
     fn refused(gremlin: &str) -> GremlinError {
         let traversal = GremlinTraversal::Text { text: gremlin.to_owned(), bindings: Bytes::new() };

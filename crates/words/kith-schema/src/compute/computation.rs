@@ -3,8 +3,7 @@
 use super::{
     ComputeError, ComputeFunction, ComputeOperator, ComputePlan, OPERATORS_MAX, Query, Score, TOP_K_MAX, TopK,
 };
-use crate::compute::RecordPlan;
-use crate::{ElementType, Field, FieldType, Incompatible, Projection, ScalarType, Schema};
+use crate::{ElementType, Field, FieldType, ScalarType, Schema};
 
 /// A checked plan. The same plan and schema always give the same computation.
 #[derive(Clone, Debug)]
@@ -85,14 +84,6 @@ impl Computation {
     /// The index of the result field that ranks the records, if the best are wanted.
     pub(super) fn score_column(&self) -> Option<usize> {
         self.best.map(|best| best.column)
-    }
-
-    /// Resolves it for records that were written under `writer`.
-    ///
-    /// # Errors
-    /// [`Incompatible`] if the type of a field there does not widen to the reader's type.
-    pub fn over(&self, writer: &Schema) -> Result<RecordPlan<'_>, Incompatible> {
-        Ok(RecordPlan { computation: self, projection: Projection::resolve(writer, &self.inputs)? })
     }
 
     /// The score of a result; `None` if it is null, or if the plan has no `top_k`.

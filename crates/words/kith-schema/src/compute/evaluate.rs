@@ -3,7 +3,7 @@
 use super::computation::{Column, Computation, Source};
 use super::{ComputeFault, Elements, Query, Score};
 use crate::record::{FieldView, Piece, RecordError, ValueFault, assemble};
-use crate::{ElementType, ProjectedView, Projection, ScalarType};
+use crate::{ElementType, Incompatible, ProjectedView, Projection, ScalarType, Schema};
 
 /// A plan for the records of one version. It is created once for many records and keeps no data of them.
 #[derive(Clone, Debug)]
@@ -30,6 +30,16 @@ impl From<RecordError> for NoResult {
 impl From<ValueFault> for NoResult {
     fn from(fault: ValueFault) -> Self {
         NoResult::Damaged(RecordError::Projected(fault))
+    }
+}
+
+impl Computation {
+    /// Resolves it for records that were written under `writer`.
+    ///
+    /// # Errors
+    /// [`Incompatible`] if the type of a field there does not widen to the reader's type.
+    pub fn over(&self, writer: &Schema) -> Result<RecordPlan<'_>, Incompatible> {
+        Ok(RecordPlan { computation: self, projection: Projection::resolve(writer, &self.inputs)? })
     }
 }
 

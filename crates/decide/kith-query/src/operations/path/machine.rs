@@ -4,13 +4,13 @@
 //! nodes unite whole levels, always from the smaller frontier. Levels are sets without parents: once the two sides meet,
 //! [`Trace`] walks back.
 
+use super::trace::{HOP, Trace, found};
 use crate::{
     Input, OperationError, OperationStep, Outline,
     operations::Machine,
     operations::ask::{NETWORK, ask, ask_list, expand, list_of, lists_of, set_of, union, union_kind},
     operations::limits::{FRONTIER_PUSH_MAX, PATH_LENGTH_MAX, within},
     operations::search::{Search, Side},
-    operations::trace::{HOP, Trace, found},
 };
 use kith_operators::sets::intersect;
 use kith_operators::{Network, NetworkKey, Operator};

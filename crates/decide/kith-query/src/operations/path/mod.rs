@@ -2,6 +2,7 @@
 
 mod answer;
 mod machine;
+mod trace;
 #[cfg(test)]
 pub(super) mod twin;
 

@@ -7,9 +7,11 @@
 mod entities;
 mod error;
 mod options;
+mod role;
 #[cfg(test)]
 mod tests;
 
+use crate::progress::LoadProgress;
 use crate::rows::ReadError;
 use crate::rows::graph::{
     ColumnSpec, FileError, FileOptions, FileReport, ReadProgress, read_edges, read_members,
@@ -21,7 +23,8 @@ use std::path::Path;
 
 pub(crate) use error::LoadError;
 pub(crate) use options::next_version;
-pub use options::{FileRole, LoadOptions, LoadProgress, LoadReport, LoadedFile, MEMBERS_COMPONENT};
+pub use options::{LoadOptions, LoadReport, LoadedFile, MEMBERS_COMPONENT};
+pub use role::FileRole;
 
 /// Loads all files of `options`, one component after another, each with the whole memory budget.
 ///

@@ -1,9 +1,9 @@
 //! The options of a load, and its report.
 
-use super::{LoadError, component_dir};
-use crate::rows::graph::{ColumnRef, ColumnSpec, EdgeColumns, FileOptions, FileReport, ReadProgress};
+use super::{FileRole, LoadError, component_dir};
+use crate::rows::graph::{ColumnRef, ColumnSpec, EdgeColumns, FileOptions, FileReport};
 use kith_engine::Manifest;
-use kith_files::{BuildProgress, BuildSummary, MEMORY_BYTES_DEFAULT, Stop};
+use kith_files::{BuildSummary, MEMORY_BYTES_DEFAULT, Stop};
 use kith_types::{PartitionCount, StoreVersion, check_component_name};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -135,43 +135,6 @@ fn folders(dir: &Path) -> io::Result<Vec<PathBuf>> {
     };
     let paths = entries.map(|entry| Ok(entry?.path()));
     Ok(paths.collect::<io::Result<Vec<_>>>()?.into_iter().filter(|path| path.is_dir()).collect())
-}
-
-/// The progress of a load.
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-#[allow(missing_docs, reason = "fields are named for what they hold")]
-pub enum LoadProgress<'a> {
-    /// A file is being read; once per block.
-    Reading(&'a ReadProgress),
-    /// A component's files are being written; once per partition.
-    Building {
-        component: &'a str,
-        /// The progress of the component.
-        progress: BuildProgress,
-    },
-}
-
-/// The role of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FileRole {
-    /// Edges of the edge type.
-    Edges,
-    /// Member-to-entity edges.
-    Entities,
-    /// Members.
-    Members,
-}
-
-impl FileRole {
-    /// Its name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            FileRole::Edges => "edges",
-            FileRole::Entities => "entities",
-            FileRole::Members => "members",
-        }
-    }
 }
 
 /// A file that was read to its end.

@@ -18,6 +18,7 @@ mod thrift;
 mod times;
 mod types;
 
+use crate::rows::columns::{ValueColumns, by_name, check_names, position};
 use crate::rows::error::RowsError;
 use crate::rows::fault::{RowFault, RowLocation};
 use crate::rows::key::{RawKey, put_key};
@@ -25,7 +26,6 @@ use crate::rows::options::{RowOptions, ValueShape};
 use crate::rows::seen::SeenRows;
 use crate::rows::sink::{Halt, Row, RowSink};
 use crate::rows::source::RowSource;
-use crate::rows::text::columns::{ValueColumns, by_name, check_names, position};
 use crate::rows::unpack::UnpackedSource;
 use crate::rows::value::put_json;
 use batches::Batches;

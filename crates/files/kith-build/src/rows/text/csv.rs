@@ -1,7 +1,7 @@
 //! CSV and TSV rows.
 
-use super::columns::{Columns, ValueColumns, by_name, by_place, check_names, position};
 use super::table::Table;
+use crate::rows::columns::{Columns, ValueColumns, by_name, by_place, check_names, position};
 use crate::rows::error::RowsError;
 use crate::rows::fault::{RowFault, RowLocation};
 use crate::rows::key::{RawKey, put_key};

@@ -1,6 +1,5 @@
 //! The text formats.
 
-pub(crate) mod columns;
 pub(crate) mod csv;
 pub(crate) mod json;
 mod quotes;

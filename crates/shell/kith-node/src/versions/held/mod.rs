@@ -2,6 +2,7 @@
 //! to, and are kept after that until their readers have finished.
 
 mod built;
+mod cold;
 mod component;
 mod copier;
 mod error;
@@ -11,6 +12,7 @@ mod open_versions;
 mod opener;
 mod origins;
 mod owned;
+mod preparation;
 mod releaser;
 mod remover;
 mod repairer;
@@ -22,9 +24,9 @@ pub use copier::{CopyError, CopyTerms, Partitions};
 pub use error::PrepareError;
 pub use folders::ComponentFolders;
 pub use open_versions::VersionReader;
-pub use opener::{PrepareOptions, Progress, Supplier};
 pub use origins::{Origins, Replicas};
 pub use owned::PartitionOwnership;
+pub use preparation::{PrepareOptions, Progress, Supplier};
 pub use releaser::ReleaseError;
 
 use copier::PartitionCopier;

@@ -1,7 +1,6 @@
 //! The versions that requests can read now.
 
 use super::{PrepareError, component::Component};
-use crate::versions::residency;
 use kith_engine::{GraphReader, ValuesReader};
 use kith_types::{PartitionCount, PartitionId};
 use kith_wire::documents::{ComponentDocument, HoldsDocument, ServedDocument};
@@ -77,7 +76,7 @@ impl OpenVersions {
         components: Components,
     ) -> Result<(), PrepareError> {
         let reader = self.reader(store, &components)?;
-        residency::begin(&reader);
+        reader.look_first();
         let open = OpenVersion { reader, components, since_revision: revision, retired: None };
         let mut stores = self.stores.write();
         stores.entry(store.name.clone()).or_default().insert(store.version, open);

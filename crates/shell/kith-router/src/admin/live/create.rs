@@ -5,12 +5,12 @@
 //! continues the creation, and dropping the graph removes the rest.
 
 use super::{
+    apply::{SchemaApply, SchemaResult},
     databases::Databases,
     records::{
         GraphRecords, SHARE_PAUSE_MAX, SHARE_TRIES, bad_schema, changed_meanwhile, no_database, unavailable,
         unreadable,
     },
-    schema::{SchemaApply, SchemaResult},
 };
 use kith_cluster::metadata::{CommitOutcome, Condition, Write, keys, records::shares::charged_to, types};
 use kith_database::{DatabaseError, GraphIdentity};

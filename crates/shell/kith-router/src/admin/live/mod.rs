@@ -1,6 +1,7 @@
 //! Live graphs: their types, their databases, and the leaders of their partitions (`docs/design/0019-live-graph.md`).
 
 mod add_types;
+mod apply;
 mod create;
 mod databases;
 mod drop;

@@ -1,7 +1,7 @@
 //! Tests of creating graphs while answers are lost, and while other callers drop the graphs. The database service and the
 //! metadata store are real.
 
-use super::{Databases, LiveGraphStore, schema::SchemaApply};
+use super::{Databases, LiveGraphStore, apply::SchemaApply};
 use crate::admin::{
     ClusterHandle, Coordinator,
     cluster::{Shape, create_cluster},

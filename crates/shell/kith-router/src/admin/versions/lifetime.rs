@@ -4,7 +4,7 @@ use super::{
     caretaker::Caretaker,
     clean::Cleaner,
     definition::{check_definition, check_name, decoded},
-    properties::PropertyStores,
+    properties::{PropertyStores, unknown_graph},
 };
 use crate::admin::ClusterHandle;
 use kith_cluster::metadata::{
@@ -16,12 +16,10 @@ use kith_cluster::metadata::{
 };
 use kith_topology::versions::{Refusal, version_last_of_dropped};
 use kith_types::{ErrorCode, StoreVersion};
-use kith_wire::LookupError;
 use kith_wire::documents::{
     DOCUMENT_FORMAT, DefinitionDocument, Document, DroppedDocument, HoldsDocument, StoreDocument,
 };
 use std::time::Duration;
-use tonic::Status;
 
 /// The maximum number of attempts to create a store while others create stores at the same time.
 const CREATE_TRIES: u32 = 32;
@@ -160,12 +158,6 @@ impl StoreRegistry {
             CommitOutcome::Conflict => Err(conflict(store).into()),
         }
     }
-}
-
-/// The error for a name that no loaded graph has.
-pub(super) fn unknown_graph(cluster: &ClusterHandle, name: &str) -> Status {
-    let known = cluster.topology.borrow().graphs().map(|graph| graph.name.clone()).collect();
-    LookupError::UnknownGraph { name: name.to_owned(), known }.to_status()
 }
 
 #[cfg(test)]

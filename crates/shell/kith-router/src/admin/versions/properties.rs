@@ -1,13 +1,14 @@
 //! The choice of the store from which the members of a loaded graph have their properties.
 
-use super::lifetime::unknown_graph;
 use crate::admin::ClusterHandle;
 use kith_cluster::metadata::{
     keys,
     records::{ChangeError, read},
 };
 use kith_types::ErrorCode;
+use kith_wire::LookupError;
 use kith_wire::documents::{HoldsDocument, StoreDocument};
+use tonic::Status;
 
 /// The stores from which the members of loaded graphs have their properties.
 pub(super) struct PropertyStores<'a> {
@@ -75,4 +76,10 @@ impl PropertyStores<'_> {
 
 fn refused(code: ErrorCode, message: String, help: &str) -> ChangeError {
     kith_wire::status(code, message, help).into()
+}
+
+/// The error for a name that no loaded graph has.
+pub(super) fn unknown_graph(cluster: &ClusterHandle, name: &str) -> Status {
+    let known = cluster.topology.borrow().graphs().map(|graph| graph.name.clone()).collect();
+    LookupError::UnknownGraph { name: name.to_owned(), known }.to_status()
 }

@@ -2,7 +2,7 @@
 
 use super::scan::{EXPANDED_AT_ONCE, LOOKED_UP_AT_ONCE};
 use crate::gremlin::{
-    explain::UNION_OF_ONE_OR_MORE,
+    fan_outs::UNION_OF_ONE_OR_MORE,
     fan_outs::{of_keys, union_of_keys},
     ids::number,
 };

@@ -19,9 +19,9 @@ pub(super) use check::check;
 pub(super) use explain::{described, first};
 
 use super::{
+    deadline::Deadline,
     fan_outs::FanOuts,
     ids::{number, number_id},
-    traversal::Deadline,
 };
 use crate::{Session, session::Run};
 use futures::{FutureExt, future::BoxFuture};

@@ -3,7 +3,7 @@
 use super::{changes::Changes, reads::LiveReads};
 use crate::{
     Session,
-    gremlin::traversal::Deadline,
+    gremlin::deadline::Deadline,
     session::{LiveWrite, new_name},
 };
 use kith_gremlin::GremlinError;

@@ -1,9 +1,10 @@
 //! Walks from the member where the two sides of a path search met back to both ends. Each hop reads one list, and takes the
 //! least member of the previous level in it.
 
-use super::ask::ask_list;
-use super::search::Search;
-use crate::{GraphAnswer, OperationStep, PathAnswer};
+use crate::{
+    GraphAnswer, OperationStep, PathAnswer,
+    operations::{ask::ask_list, search::Search},
+};
 use kith_operators::sets::intersect;
 use std::collections::VecDeque;
 
