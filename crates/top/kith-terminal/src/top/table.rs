@@ -4,9 +4,7 @@ use crate::table::{Side, count, micros, plural};
 use crate::top::{DatabaseView, LiveGraphView, LiveNodeView, NodeView, Rates, RouterView, View};
 
 /// Makes a table of columns and rows.
-trait Tables: Fn(&[(&str, Side)], Vec<Vec<String>>) -> String {}
-
-impl<F: Fn(&[(&str, Side)], Vec<Vec<String>>) -> String> Tables for F {}
+type TableMaker<'a> = &'a dyn Fn(&[(&str, Side)], Vec<Vec<String>>) -> String;
 
 const RATES: [(&str, Side); 11] = [
     ("requests/s", Side::Right),
@@ -40,7 +38,7 @@ const LESS_IMPORTANT: [&str; 10] = [
 /// Returns the tables of the cluster and its groups, followed by nodes, routers, live graphs and databases. If `width` is
 /// given, less important columns are left out of tables that would be wider.
 pub fn render(view: &View, width: Option<usize>) -> String {
-    let table = |columns: &[(&str, Side)], rows: Vec<Vec<String>>| fitted(columns, rows, width);
+    let table: TableMaker<'_> = &|columns, rows| fitted(columns, rows, width);
     let all = view.nodes.iter().filter(|node| node.group.is_some());
     let up = all.clone().filter(|node| node.state == "up").count();
     let head = format!(
@@ -63,7 +61,7 @@ fn fitted(columns: &[(&str, Side)], rows: Vec<Vec<String>>, width: Option<usize>
 }
 
 /// Returns one row for the whole cluster, and one for each group.
-fn groups(view: &View, table: impl Tables) -> String {
+fn groups(view: &View, table: TableMaker<'_>) -> String {
     let all = [vec!["all".to_owned(), String::new()], rates(&view.cluster)].concat();
     let groups = view.groups.iter().map(|group| {
         let up = format!("{}/{}", group.nodes_up, group.nodes);
@@ -73,7 +71,7 @@ fn groups(view: &View, table: impl Tables) -> String {
     table(&columns, std::iter::once(all).chain(groups).collect())
 }
 
-fn nodes(nodes: &[NodeView], table: impl Tables) -> String {
+fn nodes(nodes: &[NodeView], table: TableMaker<'_>) -> String {
     let rows = nodes.iter().map(|node| {
         let group = node.group.map_or_else(|| "spare".to_owned(), |group| group.to_string());
         [vec![group, node.node.to_string(), node.state.clone()], rates(&node.rates)].concat()
@@ -82,7 +80,7 @@ fn nodes(nodes: &[NodeView], table: impl Tables) -> String {
     table(&columns.concat(), rows.collect())
 }
 
-fn routers(routers: &[RouterView], table: impl Tables) -> String {
+fn routers(routers: &[RouterView], table: TableMaker<'_>) -> String {
     let columns = [
         ("router", Side::Left),
         ("state", Side::Left),
@@ -113,7 +111,7 @@ fn routers(routers: &[RouterView], table: impl Tables) -> String {
 }
 
 /// Returns, for each live graph, one row for the graph and one for each of its nodes.
-fn live_graphs(graphs: &[LiveGraphView], table: impl Tables) -> String {
+fn live_graphs(graphs: &[LiveGraphView], table: TableMaker<'_>) -> String {
     if graphs.is_empty() {
         return String::new();
     }
@@ -153,7 +151,7 @@ fn live_graphs(graphs: &[LiveGraphView], table: impl Tables) -> String {
     "\n".to_owned() + &table(&columns, rows.collect())
 }
 
-fn databases(databases: &[DatabaseView], table: impl Tables) -> String {
+fn databases(databases: &[DatabaseView], table: TableMaker<'_>) -> String {
     if databases.is_empty() {
         return String::new();
     }
