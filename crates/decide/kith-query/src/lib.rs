@@ -17,6 +17,7 @@
 //!   [`Operation`] and [`GraphAnswer`] are made from one line for each. A [`QueryMachine`] sends nothing; its driver does.
 //! - `api`: the questions, the replies, their options and errors ([`QueryError`] with its stable code), and [`Service`].
 //! - [`convert`]: these types to wire messages and back.
+//! - [`gremlin`]: traversals as values within one process (cargo feature `gremlin`).
 //! - [`mod@line`]: requests as people write them, as JSON lines and as flags of commands (cargo feature `flags`).
 //! - [`testing`]: a cluster within one thread.
 //!
@@ -30,6 +31,8 @@
 mod api;
 mod attempts;
 pub mod convert;
+#[cfg(feature = "gremlin")]
+pub mod gremlin;
 #[cfg(feature = "flags")]
 pub mod line;
 mod names;

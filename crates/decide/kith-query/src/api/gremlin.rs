@@ -1,9 +1,10 @@
-//! Traversals in Gremlin, as requests carry them. Values are coded in GraphBinary 1.0, so that only those who evaluate a
-//! traversal, or show its results, need to know Gremlin's values (`kith_gremlin`).
+//! Traversals in Gremlin, as requests carry them. Between processes, values are coded in GraphBinary 1.0, so that only those who
+//! evaluate a traversal, or show its results, need to know Gremlin's values (`kith_gremlin`).
 
-use crate::ServedGraph;
+use crate::{QueryError, ServedGraph};
 use bytes::Bytes;
 use kith_wire::v1;
+use std::{any::Any, fmt, sync::Arc};
 
 /// A traversal, and what is wanted of its results.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,9 +31,53 @@ pub enum GremlinTraversal {
         /// The variables.
         bindings: Bytes,
     },
-    /// Bytecode.
+    /// Bytecode in GraphBinary, from another process.
     Bytecode(Bytes),
+    /// Bytecode that this process has decoded. It is coded only if it leaves the process.
+    Decoded(DecodedTraversal),
 }
+
+/// Bytecode that this process has decoded. Crates that link Gremlin look into it with the cargo feature `gremlin`.
+#[derive(Clone, Debug)]
+pub struct DecodedTraversal(Arc<dyn LinkedTraversal>);
+
+/// A traversal as a value of a language that this crate need not link.
+pub trait LinkedTraversal: Any + fmt::Debug + Send + Sync {
+    /// The traversal in GraphBinary.
+    ///
+    /// # Errors
+    /// It nests too deep to be coded.
+    fn encode(&self) -> Result<Bytes, QueryError>;
+}
+
+impl DecodedTraversal {
+    /// A traversal that has this value.
+    pub fn new(value: impl LinkedTraversal) -> Self {
+        Self(Arc::new(value))
+    }
+
+    /// The value, if it is of this type.
+    pub fn value<T: LinkedTraversal>(&self) -> Option<&T> {
+        (&*self.0 as &dyn Any).downcast_ref()
+    }
+
+    /// The traversal in GraphBinary, for another process.
+    ///
+    /// # Errors
+    /// As [`LinkedTraversal::encode`].
+    pub fn encode(&self) -> Result<Bytes, QueryError> {
+        self.0.encode()
+    }
+}
+
+/// Decoded traversals are equal if they are the same value.
+impl PartialEq for DecodedTraversal {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for DecodedTraversal {}
 
 /// The results of a traversal.
 #[derive(Clone, Debug, PartialEq)]

@@ -15,7 +15,7 @@ pub use compute::{AggregateAnswer, AggregateQuery, ComputeAnswer, ComputeAt, Com
 pub use early::EarlyResults;
 pub use error::QueryError;
 pub use graph::{QueryAnswer, ServedGraph, ServedState};
-pub use gremlin::{GremlinAnswer, GremlinQuery, GremlinTraversal};
+pub use gremlin::{DecodedTraversal, GremlinAnswer, GremlinQuery, GremlinTraversal, LinkedTraversal};
 pub use options::{CacheMode, Page, Proofs, QueryOptions, merged_tickets, parse_hedging};
 pub use request::{Question, Reply, Request, WriteOutcome};
 pub use service::Service;

@@ -5,19 +5,27 @@ use crate::{GremlinAnswer, GremlinQuery, GremlinTraversal, QueryError, QueryOpti
 use kith_wire::v1::{self, gremlin_request::Traversal as Wire};
 
 /// Encodes a traversal.
-pub fn gremlin_to_wire(graph: &str, query: &GremlinQuery, options: &QueryOptions) -> v1::GremlinRequest {
+///
+/// # Errors
+/// [`QueryError::BadRequest`] if it nests too deep to be coded.
+pub fn gremlin_to_wire(
+    graph: &str,
+    query: &GremlinQuery,
+    options: &QueryOptions,
+) -> Result<v1::GremlinRequest, QueryError> {
     let traversal = match query.traversal.clone() {
         GremlinTraversal::Text { text, bindings } => Wire::Text(v1::GremlinText { text, bindings }),
         GremlinTraversal::Bytecode(bytes) => Wire::Bytecode(bytes),
+        GremlinTraversal::Decoded(traversal) => Wire::Bytecode(traversal.encode()?),
     };
-    v1::GremlinRequest {
+    Ok(v1::GremlinRequest {
         graph: graph.to_owned(),
         options: Some(options_to_wire(options)),
         with_properties: query.with_properties,
         explain: query.is_explained,
         writes: query.writes,
         traversal: Some(traversal),
-    }
+    })
 }
 
 /// Decodes a traversal.
@@ -82,7 +90,7 @@ mod tests {
             let writes = matches!(traversal, GremlinTraversal::Bytecode(_));
             let query = GremlinQuery { traversal, with_properties: true, is_explained: true, writes };
             let options = QueryOptions { partial: true, ..QueryOptions::default() };
-            let wire = gremlin_to_wire("people", &query, &options);
+            let wire = gremlin_to_wire("people", &query, &options).expect("it is coded");
             let question = Question::Gremlin { graph: "people".to_owned(), query };
             assert_eq!(gremlin_from_wire(wire), Ok(Request { question, options }));
         }

@@ -2,6 +2,7 @@
 
 use crate::{
     GremlinQuery, GremlinTraversal, QueryOptions,
+    gremlin::Traversal,
     line::{error::LineError, json::members, options::ReadOptions},
 };
 use kith_gremlin::{
@@ -97,6 +98,9 @@ pub(crate) fn summary(graph: &str, query: &GremlinQuery) -> Value {
                 Ok(GremlinValue::Traversal(bytecode)) => Some(names(&bytecode)),
                 _ => None,
             }
+        }
+        GremlinTraversal::Decoded(decoded) => {
+            decoded.value().map(|traversal: &Traversal| names(&traversal.bytecode))
         }
     };
     json!({"op": GREMLIN, "graph": graph, "gremlin": text.map(shortened)})

@@ -121,7 +121,7 @@ impl RouterClient {
         options: &QueryOptions,
     ) -> Result<GremlinAnswer, QueryError> {
         let mut client = self.graph.clone();
-        let request = gremlin_to_wire(graph, query, options);
+        let request = gremlin_to_wire(graph, query, options)?;
         if !query.writes {
             let reply = within(timeout(options), client.gremlin(request)).await;
             return gremlin_answer_from_wire(reply.map_err(|status| self.error(&status))?.into_inner());

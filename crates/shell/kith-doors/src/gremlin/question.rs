@@ -3,7 +3,7 @@
 use super::{failure::of_gremlin, results::Form};
 use chrono::{DateTime, FixedOffset, Utc};
 use kith_gremlin::{
-    Room, graphbinary,
+    Room,
     message::{Operation, Options},
     text,
     value::{Map, Value},
@@ -28,7 +28,7 @@ pub(super) struct GraphQuestion {
 }
 
 impl GraphQuestion {
-    /// The question in the operation of a request. Afterwards, `room` has its size.
+    /// The question in the operation of a request, which was decoded within `room`.
     ///
     /// # Errors
     /// The text cannot be read; the language is another than Gremlin; the operation asks nothing of a graph; there is no room.
@@ -48,16 +48,13 @@ impl GraphQuestion {
                 return Err(QueryError::Internal { detail });
             }
         };
-        let writes = bytecode.changes_graph();
-        let bytes = graphbinary::write_value_within(&Value::Traversal(bytecode), room).map_err(of_gremlin)?;
-        room.settle(bytes.capacity());
         let query = GremlinQuery {
-            traversal: GremlinTraversal::Bytecode(bytes.into()),
+            writes: bytecode.changes_graph(),
+            traversal: GremlinTraversal::decoded(bytecode, room),
             // Gremlin Server gives elements their properties too, unless the request says otherwise.
             with_properties: options.materialize_properties.unwrap_or(true),
             // `explain()` is an instruction of the bytecode.
             is_explained: false,
-            writes,
         };
         // No limit is the default of the service, which has an upper limit.
         let deadline = options.evaluation_timeout.filter(|timeout| *timeout != Duration::MAX);

@@ -15,7 +15,9 @@ use kith_gremlin::{
     value::{Map, TraversalMetrics, Value},
 };
 use kith_net::{Budget, aside, in_turns};
-use kith_query::{EarlyResults, GremlinAnswer, GremlinQuery, GremlinTraversal, QueryError, QueryOptions};
+use kith_query::{
+    EarlyResults, GremlinAnswer, GremlinQuery, GremlinTraversal, QueryError, QueryOptions, gremlin::Traversal,
+};
 use kith_topology::Graph as Known;
 use kith_traversal::{
     evaluate::{Evaluation, Limits, Meter},
@@ -152,6 +154,10 @@ fn length(traversal: &GremlinTraversal) -> usize {
     match traversal {
         GremlinTraversal::Bytecode(bytes) => bytes.len(),
         GremlinTraversal::Text { text, bindings } => text.len() + bindings.len(),
+        // Coded, it would take about an eighth of the memory.
+        GremlinTraversal::Decoded(decoded) => {
+            decoded.value().map_or(0, |traversal: &Traversal| traversal.bytes / 8)
+        }
     }
 }
 
@@ -160,10 +166,13 @@ fn compiled(
     traversal: &GremlinTraversal,
     mut room: Room,
 ) -> Result<(TraversalPlan, bool, Room), GremlinError> {
-    let mut bytecode = bytecode_of(traversal, &mut room)?;
-    let is_explained = bytecode.steps.pop_if(|step| &*step.name == text::EXPLAIN).is_some();
+    let (mut bytecode, instructions) = bytecode_of(traversal, &mut room)?;
+    let is_explained = bytecode.steps.last().is_some_and(|step| &*step.name == text::EXPLAIN);
+    if is_explained {
+        Arc::make_mut(&mut bytecode).steps.pop();
+    }
     // The plan has the arguments of the steps once more, in another form.
-    room.take(room.instructions() * STEP_BYTES + copied(&bytecode))?;
+    room.take(instructions * STEP_BYTES + copied(&bytecode))?;
     Ok((plan::compile(&bytecode)?, is_explained, room))
 }
 
@@ -187,10 +196,20 @@ fn copied(bytecode: &Bytecode) -> usize {
     steps.flat_map(|step| &step.arguments).map(|value| of(value, false)).sum()
 }
 
-fn bytecode_of(traversal: &GremlinTraversal, room: &mut Room) -> Result<Bytecode, GremlinError> {
+/// The bytecode of a traversal, and the number of its instructions.
+fn bytecode_of(
+    traversal: &GremlinTraversal,
+    room: &mut Room,
+) -> Result<(Arc<Bytecode>, usize), GremlinError> {
     match traversal {
+        GremlinTraversal::Decoded(decoded) => {
+            let decoded: Option<&Traversal> = decoded.value();
+            let decoded = decoded.ok_or_else(|| GremlinError::bad("the traversal is of another language"))?;
+            room.take(decoded.bytes)?;
+            Ok((Arc::clone(&decoded.bytecode), decoded.instructions))
+        }
         GremlinTraversal::Bytecode(bytes) => match graphbinary::read_value_within(bytes, room)? {
-            Value::Traversal(bytecode) => Ok(Arc::unwrap_or_clone(bytecode)),
+            Value::Traversal(bytecode) => Ok((bytecode, room.instructions())),
             other => Err(GremlinError::bad(format!(
                 "a traversal is needed, not a value of type {}",
                 other.type_name()
@@ -211,7 +230,7 @@ fn bytecode_of(traversal: &GremlinTraversal, room: &mut Room) -> Result<Bytecode
                 Some(Terminal::ToSet) => {
                     Err(GremlinError::unsupported("the ending toSet() of a text (use dedup())"))
                 }
-                _ => Ok(script.into_bytecode()),
+                _ => Ok((Arc::new(script.into_bytecode()), room.instructions())),
             }
         }
     }

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use futures::{SinkExt, StreamExt};
 use kith_gremlin::{
     bytecode::{Bytecode, Instruction},
-    graphbinary::{Reader, Writer, read_value, write_value},
+    graphbinary::{Reader, Writer, write_value},
     value::{Map, Value},
 };
 use kith_net::server::connections::{
@@ -20,7 +20,7 @@ use kith_net::server::connections::{
 };
 use kith_query::{
     BatchStream, EarlyResults, GremlinAnswer, GremlinTraversal, QueryError, Question, Reply, Request,
-    ServedGraph, ServedState, Service, StoreShape,
+    ServedGraph, ServedState, Service, StoreShape, gremlin::Traversal,
 };
 use kith_types::ErrorCode;
 use parking_lot::Mutex;
@@ -62,8 +62,7 @@ impl Graphs {
         let Question::Gremlin { graph, query } = &asked.last().expect("a request").question else {
             panic!("no traversal");
         };
-        let GremlinTraversal::Bytecode(bytes) = &query.traversal else { panic!("a text") };
-        (graph.clone(), read_value(bytes).expect("a traversal").to_string())
+        (graph.clone(), Value::Traversal(bytecode(&query.traversal)).to_string())
     }
 
     /// The results of a traversal whose first step has this name and these arguments.
@@ -122,6 +121,13 @@ fn coded(results: Vec<(Value, i64)>) -> Bytes {
     write_value(&results).expect("short").into()
 }
 
+/// The bytecode of a traversal, which the door has passed on as a value.
+fn bytecode(traversal: &GremlinTraversal) -> Arc<Bytecode> {
+    let GremlinTraversal::Decoded(decoded) = traversal else { panic!("it is coded") };
+    let decoded: &Traversal = decoded.value().expect("a traversal");
+    Arc::clone(&decoded.bytecode)
+}
+
 /// Counts a request until it is dropped.
 struct UnderWay<'a>(&'a AtomicUsize);
 
@@ -138,8 +144,7 @@ impl Service for Graphs {
             let _under_way = UnderWay(&self.under_way);
             self.asked.lock().push(Request::clone(&request));
             let Question::Gremlin { graph, query } = &request.question else { panic!("no traversal") };
-            let GremlinTraversal::Bytecode(bytes) = &query.traversal else { panic!("a text") };
-            let Ok(Value::Traversal(bytecode)) = read_value(bytes) else { panic!("no traversal") };
+            let bytecode = bytecode(&query.traversal);
             let step = &bytecode.steps[0];
             let early = request.options.early.as_ref();
             let results = self.results(&step.name, &step.arguments, early).await?;
