@@ -202,6 +202,9 @@ impl From<AssocWrite> for WriteOperation {
 }
 
 impl WriteOperation {
+    /// The fields that hold ids.
+    pub(super) const ID_FIELDS: &[&str] = &["id", "id1", "id2", "near"];
+
     fn mutation(self) -> Mutation {
         let text = |fields: Map<String, Value>| Value::Object(fields).to_string();
         match self {
@@ -298,6 +301,11 @@ impl WriteLine {
         let deadline = self.options.deadline_ms.map(|millis| Duration::from_millis(millis.get().into()));
         QueryOptions { deadline, ..QueryOptions::default() }
     }
+}
+
+impl WriteOptions {
+    /// The fields that hold versions, which may be as large as ids.
+    pub(super) const ID_FIELDS: &[&str] = &["if_version"];
 }
 
 /// Writes as subcommands, each with the options of every write.

@@ -224,6 +224,9 @@ impl HedgeName {
 }
 
 impl GraphOptions {
+    /// The fields that may hold ids.
+    pub(super) const ID_FIELDS: &[&str] = &["after"];
+
     /// Converts a query of a graph.
     pub fn of(graph: &str, query: &GraphQuery, options: &QueryOptions) -> Self {
         let of_ids = || AnswerPage::after_id(options.page.limit, options.page.after);

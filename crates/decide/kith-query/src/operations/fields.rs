@@ -1,5 +1,7 @@
 //! The traits by which the folder of an operation serves the rest of the crate.
 
+#[cfg(test)]
+use super::examples::Example;
 use super::{
     Machine,
     page::{AnswerPage, Pages},
@@ -28,6 +30,18 @@ pub(crate) trait Fields {
 
     /// The ids of members, entities or objects that the fields name.
     fn ids(&self) -> Vec<u64>;
+
+    /// The names of the fields that hold ids. Request lines may have these as texts of digits, because JavaScript rounds
+    /// numbers above 2^53.
+    fn id_fields() -> &'static [&'static str]
+    where
+        Self: Sized;
+
+    /// Requests that together have every field, each with an answer, for the tests of all operations.
+    #[cfg(test)]
+    fn examples() -> Vec<Example>
+    where
+        Self: Sized;
 
     /// How the answer is divided into pages.
     fn pages(&self) -> Pages {

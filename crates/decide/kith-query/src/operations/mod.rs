@@ -20,6 +20,8 @@ mod distance;
 mod edges;
 mod entities;
 mod error;
+#[cfg(test)]
+mod examples;
 mod fields;
 mod filter;
 mod first_degree;

@@ -43,6 +43,20 @@ macro_rules! operations {
                 vec![$(Signature::of::<$fields>($fields::NAME, $about)),*]
             }
 
+            /// The fields that hold ids in a request line of this operation; none if there is no such operation.
+            pub fn id_fields(operation: &str) -> &'static [&'static str] {
+                match operation {
+                    $($name => $fields::id_fields(),)*
+                    _ => &[],
+                }
+            }
+
+            /// The examples of all operations, in the order of declaration.
+            #[cfg(test)]
+            pub(crate) fn examples() -> Vec<(OperationName, Vec<examples::Example>)> {
+                vec![$(($fields::NAME, $fields::examples())),*]
+            }
+
             /// The answer as it is printed: its JSON and its text.
             ///
             /// # Errors

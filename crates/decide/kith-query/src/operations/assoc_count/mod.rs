@@ -1,20 +1,18 @@
 //! The operation `assoc_count`: the number of associations of one type that leave an object (TAO, `assoc_count`).
 
+#[cfg(test)]
+use super::examples::Example;
 use super::{
-    Machine,
-    associations::{self, Associations},
-    fields::{AnswerKind, Decoded, Fields, Presentation},
-    page::AnswerPage,
-    resolve::Resolver,
+    associations::ListFields,
+    fields::{AnswerKind, Decoded, Presentation},
     view::{Block, PrintedAnswer, WrongAnswer},
 };
-use crate::{GraphAnswer, OperationError};
+use crate::GraphAnswer;
 use kith_schema::live::{AssociationRead, Select};
-use kith_wire::v1::{self, query_reply::Answer, query_request::Operand};
+use kith_wire::v1::{self, query_reply::Answer};
 use serde::{Deserialize, Serialize};
 
-// Asks for the length of one list.
-#[allow(missing_docs, reason = "a doc line would replace that of the subcommand")]
+/// Asks for the length of one list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "flags", derive(clap::Args))]
 #[serde(deny_unknown_fields)]
@@ -28,38 +26,27 @@ pub struct AssocCountQuery {
     pub kind: String,
 }
 
-impl AssocCountQuery {
+impl ListFields for AssocCountQuery {
+    fn id1(&self) -> u64 {
+        self.id1
+    }
+
     fn read(&self) -> AssociationRead {
         let kind = self.kind.clone();
         AssociationRead { kind, select: Select::Count, with_data: false, with_versions: false }
     }
-}
 
-impl Fields for AssocCountQuery {
-    fn to_message(&self) -> Operand {
-        associations::to_message(self.id1, &self.read())
+    fn of(id1: u64, read: AssociationRead) -> Option<Self> {
+        (read.select == Select::Count).then_some(Self { id1, kind: read.kind })
     }
 
-    fn from_message(operand: Operand) -> Decoded<Self, Operand> {
-        associations::from_message(operand, |id1, read| {
-            (read.select == Select::Count).then_some(Self { id1, kind: read.kind })
-        })
-    }
-
-    fn machine(&self, _: &Resolver<'_>) -> Result<Box<dyn Machine>, OperationError> {
-        Ok(Box::new(Associations::new(self.id1, &self.read())?))
-    }
-
-    fn ids(&self) -> Vec<u64> {
-        vec![self.id1]
-    }
-
-    fn page(&self) -> Option<AnswerPage> {
-        Some(AnswerPage::default())
-    }
-
-    fn needs_live_graph(&self) -> bool {
-        true
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        vec![Example::new(
+            r#"{"op":"assoc_count","graph":"g","id1":5,"type":"likes"}"#,
+            GraphAnswer::AssociationCount(Some(7)),
+            r#"{"count":7}"#,
+        )]
     }
 }
 

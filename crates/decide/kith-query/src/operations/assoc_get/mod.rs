@@ -1,20 +1,17 @@
 //! The operation `assoc_get`: the associations of an object that lead to certain objects (TAO, `assoc_get`).
 
+#[cfg(test)]
+use super::{associations, examples::Example};
 use super::{
-    Machine,
-    associations::{self, Associations, AssociationsView},
-    fields::{Decoded, Fields, Presentation},
-    page::AnswerPage,
-    resolve::Resolver,
+    associations::{AssociationsView, ListFields},
+    fields::Presentation,
     view::WrongAnswer,
 };
-use crate::{GraphAnswer, OperationError};
+use crate::GraphAnswer;
 use kith_schema::live::{AssociationRead, Select};
-use kith_wire::v1::query_request::Operand;
 use serde::{Deserialize, Serialize};
 
-// Asks for associations of one list.
-#[allow(missing_docs, reason = "a doc line would replace that of the subcommand")]
+/// Asks for associations of one list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "flags", derive(clap::Args))]
 #[serde(deny_unknown_fields)]
@@ -47,7 +44,11 @@ pub struct AssocGetQuery {
     pub with_versions: bool,
 }
 
-impl AssocGetQuery {
+impl ListFields for AssocGetQuery {
+    fn id1(&self) -> u64 {
+        self.id1
+    }
+
     fn read(&self) -> AssociationRead {
         let Self { kind, with_data, with_versions, .. } = self.clone();
         AssociationRead {
@@ -67,31 +68,18 @@ impl AssocGetQuery {
             _ => None,
         }
     }
-}
 
-impl Fields for AssocGetQuery {
-    fn to_message(&self) -> Operand {
-        associations::to_message(self.id1, &self.read())
+    fn id_fields() -> &'static [&'static str] {
+        &["id1", "ids"]
     }
 
-    fn from_message(operand: Operand) -> Decoded<Self, Operand> {
-        associations::from_message(operand, Self::of)
-    }
-
-    fn machine(&self, _: &Resolver<'_>) -> Result<Box<dyn Machine>, OperationError> {
-        Ok(Box::new(Associations::new(self.id1, &self.read())?))
-    }
-
-    fn ids(&self) -> Vec<u64> {
-        vec![self.id1]
-    }
-
-    fn page(&self) -> Option<AnswerPage> {
-        Some(AnswerPage::default())
-    }
-
-    fn needs_live_graph(&self) -> bool {
-        true
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        vec![Example::new(
+            r#"{"op":"assoc_get","graph":"g","id1":5,"type":"likes","ids":[7,9],"high":60,"low":40,"with_data":true,"with_versions":true}"#,
+            associations::example(None),
+            r#"{"out":[[7,50,{"stars":3},4]]}"#,
+        )]
     }
 }
 

@@ -1,20 +1,19 @@
 //! The operation `assoc_range`: the associations of an object from a place in their list on, newest first (TAO, `assoc_range`).
 
+#[cfg(test)]
+use super::examples::Example;
 use super::{
-    Machine, PageStart,
-    associations::{self, Associations, AssociationsView},
-    fields::{Decoded, Fields, Presentation},
+    PageStart,
+    associations::{self, AssociationsView, ListFields},
+    fields::Presentation,
     page::{AnswerPage, Pages},
-    resolve::Resolver,
     view::WrongAnswer,
 };
-use crate::{GraphAnswer, OperationError};
+use crate::GraphAnswer;
 use kith_schema::live::{AssociationRead, ListPlace, Select, Start};
-use kith_wire::v1::query_request::Operand;
 use serde::{Deserialize, Serialize};
 
-// Asks for associations of one list.
-#[allow(missing_docs, reason = "a doc line would replace that of the subcommand")]
+/// Asks for associations of one list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "flags", derive(clap::Args))]
 #[serde(deny_unknown_fields)]
@@ -48,19 +47,17 @@ pub struct AssocRangeQuery {
     pub after: Option<ListPlace>,
 }
 
-impl AssocRangeQuery {
-    fn start(&self) -> Start {
-        self.after.map_or(Start::Index(self.pos.unwrap_or(0)), Start::After)
+impl ListFields for AssocRangeQuery {
+    const PAGES: Pages = Pages::Associations;
+
+    fn id1(&self) -> u64 {
+        self.id1
     }
 
     fn read(&self) -> AssociationRead {
         let Self { kind, with_data, with_versions, .. } = self.clone();
-        AssociationRead {
-            kind,
-            select: Select::Range { start: self.start(), limit: self.limit },
-            with_data,
-            with_versions,
-        }
+        let start = self.after.map_or(Start::Index(self.pos.unwrap_or(0)), Start::After);
+        AssociationRead { kind, select: Select::Range { start, limit: self.limit }, with_data, with_versions }
     }
 
     fn of(id1: u64, read: AssociationRead) -> Option<Self> {
@@ -77,31 +74,25 @@ impl AssocRangeQuery {
             _ => None,
         }
     }
-}
 
-impl Fields for AssocRangeQuery {
-    fn to_message(&self) -> Operand {
-        associations::to_message(self.id1, &self.read())
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        vec![
+            Example::new(
+                r#"{"op":"assoc_range","graph":"g","id1":5,"type":"likes","pos":3,"with_data":true,"with_versions":true,"limit":2}"#,
+                associations::example(Some(true)),
+                r#"{"out":[[7,50,{"stars":3},4]],"more":true}"#,
+            ),
+            Example::new(
+                r#"{"op":"assoc_range","graph":"g","id1":5,"type":"likes","after":[60,6]}"#,
+                associations::example(Some(false)),
+                r#"{"out":[[7,50,{"stars":3},4]],"more":false}"#,
+            ),
+        ]
     }
 
-    fn from_message(operand: Operand) -> Decoded<Self, Operand> {
-        associations::from_message(operand, Self::of)
-    }
-
-    fn machine(&self, _: &Resolver<'_>) -> Result<Box<dyn Machine>, OperationError> {
-        Ok(Box::new(Associations::new(self.id1, &self.read())?))
-    }
-
-    fn ids(&self) -> Vec<u64> {
-        vec![self.id1]
-    }
-
-    fn pages(&self) -> Pages {
-        Pages::Associations
-    }
-
-    fn page(&self) -> Option<AnswerPage> {
-        Some(associations::page(self.limit, self.after.map(PageStart::Place)))
+    fn page(&self) -> AnswerPage {
+        associations::page(self.limit, self.after.map(PageStart::Place))
     }
 
     fn set_page(&mut self, page: AnswerPage) {
@@ -111,10 +102,6 @@ impl Fields for AssocRangeQuery {
     fn conflict(&self, page: &AnswerPage) -> Option<&'static str> {
         let has_both = self.pos.is_some() && page.association().is_some();
         has_both.then_some("give `pos` or `after`, not both")
-    }
-
-    fn needs_live_graph(&self) -> bool {
-        true
     }
 }
 

@@ -1,20 +1,18 @@
 //! The operation `assoc_time_range`: the associations of an object whose time lies in a range, newest first (TAO, `assoc_time_range`).
 
+#[cfg(test)]
+use super::examples::Example;
 use super::{
-    Machine,
-    associations::{self, Associations, AssociationsView},
-    fields::{Decoded, Fields, Presentation},
+    associations::{self, AssociationsView, ListFields},
+    fields::Presentation,
     page::{AnswerPage, Pages},
-    resolve::Resolver,
     view::WrongAnswer,
 };
-use crate::{GraphAnswer, OperationError};
+use crate::GraphAnswer;
 use kith_schema::live::{AssociationRead, Select};
-use kith_wire::v1::query_request::Operand;
 use serde::{Deserialize, Serialize};
 
-// Asks for associations of one list.
-#[allow(missing_docs, reason = "a doc line would replace that of the subcommand")]
+/// Asks for associations of one list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "flags", derive(clap::Args))]
 #[serde(deny_unknown_fields)]
@@ -48,7 +46,13 @@ pub struct AssocTimeRangeQuery {
     pub limit: Option<u32>,
 }
 
-impl AssocTimeRangeQuery {
+impl ListFields for AssocTimeRangeQuery {
+    const PAGES: Pages = Pages::Times;
+
+    fn id1(&self) -> u64 {
+        self.id1
+    }
+
     fn read(&self) -> AssociationRead {
         let Self { kind, with_data, with_versions, .. } = self.clone();
         AssociationRead {
@@ -68,39 +72,22 @@ impl AssocTimeRangeQuery {
             _ => None,
         }
     }
-}
 
-impl Fields for AssocTimeRangeQuery {
-    fn to_message(&self) -> Operand {
-        associations::to_message(self.id1, &self.read())
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        vec![Example::new(
+            r#"{"op":"assoc_time_range","graph":"g","id1":5,"type":"likes","high":60,"low":40,"with_data":true,"with_versions":true,"limit":2}"#,
+            associations::example(Some(true)),
+            r#"{"out":[[7,50,{"stars":3},4]],"more":true}"#,
+        )]
     }
 
-    fn from_message(operand: Operand) -> Decoded<Self, Operand> {
-        associations::from_message(operand, Self::of)
-    }
-
-    fn machine(&self, _: &Resolver<'_>) -> Result<Box<dyn Machine>, OperationError> {
-        Ok(Box::new(Associations::new(self.id1, &self.read())?))
-    }
-
-    fn ids(&self) -> Vec<u64> {
-        vec![self.id1]
-    }
-
-    fn pages(&self) -> Pages {
-        Pages::Times
-    }
-
-    fn page(&self) -> Option<AnswerPage> {
-        Some(associations::page(self.limit, None))
+    fn page(&self) -> AnswerPage {
+        associations::page(self.limit, None)
     }
 
     fn set_page(&mut self, page: AnswerPage) {
         self.limit = associations::limit(page);
-    }
-
-    fn needs_live_graph(&self) -> bool {
-        true
     }
 }
 

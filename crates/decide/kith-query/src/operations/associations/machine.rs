@@ -17,13 +17,13 @@ const ASSOCIATIONS: &str = "associations";
 
 /// A query for associations under way.
 #[derive(Debug)]
-pub(crate) struct Associations {
+pub(super) struct Associations {
     id1: u64,
     read: AssociationRead,
 }
 
 impl Associations {
-    pub(in crate::operations) fn new(id1: u64, read: &AssociationRead) -> Result<Self, OperationError> {
+    pub(super) fn new(id1: u64, read: &AssociationRead) -> Result<Self, OperationError> {
         let mut read = read.clone();
         match &mut read.select {
             Select::Ids { ids, .. } => {

@@ -3,20 +3,26 @@
 mod machine;
 mod view;
 
-pub(super) use machine::Associations;
 pub use view::{AssociationView, AssociationsView};
 
+#[cfg(test)]
+use super::examples::Example;
 use super::{
-    PageStart,
-    fields::{AnswerKind, Decoded, ID_BYTES},
-    page::AnswerPage,
+    Machine, PageStart,
+    fields::{AnswerKind, Decoded, Fields, ID_BYTES},
+    page::{AnswerPage, Pages},
+    resolve::Resolver,
 };
-use crate::convert::{
-    ConvertError, association_read_from_wire, association_read_to_wire, associations_from_wire,
-    associations_to_wire,
+use crate::{
+    OperationError,
+    convert::{
+        ConvertError, association_read_from_wire, association_read_to_wire, associations_from_wire,
+        associations_to_wire,
+    },
 };
 use kith_schema::live::{AssociationRead, ListedAssociation};
 use kith_wire::v1::{self, query_reply::Answer, query_request::Operand};
+use machine::Associations;
 
 /// Associations of one list, newest first. Of associations with equal times, the one with the smaller id comes first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,31 +52,104 @@ impl AnswerKind for AssociationsAnswer {
     }
 }
 
-/// Encodes a read of a list.
-pub(super) fn to_message(id1: u64, read: &AssociationRead) -> Operand {
-    Operand::Associations(v1::AssociationsOperand { id1, read: Some(association_read_to_wire(read)) })
-}
+/// The fields of an operation that reads one list of associations. All these operations are one kind of message, and one state
+/// machine answers them.
+pub(super) trait ListFields: Sized {
+    /// How the list is divided into pages.
+    const PAGES: Pages = Pages::None;
 
-/// Decodes a read of a list, if `fields` makes the fields of an operation from it. All reads are one kind of message.
-pub(super) fn from_message<T>(
-    operand: Operand,
-    fields: impl FnOnce(u64, AssociationRead) -> Option<T>,
-) -> Decoded<T, Operand> {
-    let message = match operand {
-        Operand::Associations(message) => message,
-        operand => return Decoded::Elsewhere(operand),
-    };
-    let read = message.read.as_ref().ok_or(ConvertError::Missing("associations.read"));
-    match read.and_then(association_read_from_wire) {
-        Ok(read) => match fields(message.id1, read) {
-            Some(fields) => Decoded::valid(fields),
-            None => Decoded::Elsewhere(Operand::Associations(message)),
-        },
-        Err(error) => Decoded::Here(Err(error)),
+    /// The object that the associations leave.
+    fn id1(&self) -> u64;
+
+    /// The read that the fields ask for.
+    fn read(&self) -> AssociationRead;
+
+    /// The fields that ask for a read, if it is one of this operation.
+    fn of(id1: u64, read: AssociationRead) -> Option<Self>;
+
+    /// See [`Fields::id_fields`].
+    fn id_fields() -> &'static [&'static str] {
+        &["id1"]
+    }
+
+    /// See [`Fields::examples`].
+    #[cfg(test)]
+    fn examples() -> Vec<Example>;
+
+    /// The page that the fields ask for.
+    fn page(&self) -> AnswerPage {
+        AnswerPage::default()
+    }
+
+    /// See [`Fields::set_page`].
+    fn set_page(&mut self, _: AnswerPage) {}
+
+    /// See [`Fields::conflict`].
+    fn conflict(&self, _: &AnswerPage) -> Option<&'static str> {
+        None
     }
 }
 
-/// The page of a list that a read asks for.
+impl<F: ListFields> Fields for F {
+    fn to_message(&self) -> Operand {
+        let (id1, read) = (self.id1(), Some(association_read_to_wire(&self.read())));
+        Operand::Associations(v1::AssociationsOperand { id1, read })
+    }
+
+    fn from_message(operand: Operand) -> Decoded<Self, Operand> {
+        let message = match operand {
+            Operand::Associations(message) => message,
+            operand => return Decoded::Elsewhere(operand),
+        };
+        let read = message.read.as_ref().ok_or(ConvertError::Missing("associations.read"));
+        match read.and_then(association_read_from_wire) {
+            Ok(read) => match F::of(message.id1, read) {
+                Some(fields) => Decoded::valid(fields),
+                None => Decoded::Elsewhere(Operand::Associations(message)),
+            },
+            Err(error) => Decoded::Here(Err(error)),
+        }
+    }
+
+    fn machine(&self, _: &Resolver<'_>) -> Result<Box<dyn Machine>, OperationError> {
+        Ok(Box::new(Associations::new(self.id1(), &self.read())?))
+    }
+
+    fn ids(&self) -> Vec<u64> {
+        vec![self.id1()]
+    }
+
+    fn id_fields() -> &'static [&'static str] {
+        <F as ListFields>::id_fields()
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        <F as ListFields>::examples()
+    }
+
+    fn pages(&self) -> Pages {
+        F::PAGES
+    }
+
+    fn page(&self) -> Option<AnswerPage> {
+        Some(ListFields::page(self))
+    }
+
+    fn set_page(&mut self, page: AnswerPage) {
+        ListFields::set_page(self, page);
+    }
+
+    fn conflict(&self, page: &AnswerPage) -> Option<&'static str> {
+        ListFields::conflict(self, page)
+    }
+
+    fn needs_live_graph(&self) -> bool {
+        true
+    }
+}
+
+/// A page of a list.
 pub(super) fn page(limit: Option<u32>, after: Option<PageStart>) -> AnswerPage {
     AnswerPage { limit: limit.map(u64::from), after }
 }
@@ -78,4 +157,11 @@ pub(super) fn page(limit: Option<u32>, after: Option<PageStart>) -> AnswerPage {
 /// The most associations of a page; a list is shorter than the greatest limit.
 pub(super) fn limit(page: AnswerPage) -> Option<u32> {
     page.limit.map(|limit| u32::try_from(limit).unwrap_or(u32::MAX))
+}
+
+#[cfg(test)]
+pub(super) fn example(more: Option<bool>) -> crate::GraphAnswer {
+    let data = Some(r#"{"stars":3}"#.to_owned());
+    let association = ListedAssociation { id2: 7, time: 50, data, version: Some(4) };
+    crate::GraphAnswer::Associations(AssociationsAnswer { out: vec![association], more })
 }

@@ -9,6 +9,8 @@ pub(super) mod twin;
 pub use answer::CommonAnswer;
 pub(super) use machine::VertexKind;
 
+#[cfg(test)]
+use super::examples::Example;
 use super::{
     Machine,
     fields::{Decoded, Fields},
@@ -22,9 +24,8 @@ use kith_wire::v1::{self, query_request::Operand};
 use machine::Common;
 use serde::{Deserialize, Serialize};
 
-// Asks for what two members have in common. Without a kind that is the edge type of the query, but for `Want::Exists` in a
-// query that names neither an edge type nor a direction, it is every kind.
-#[allow(missing_docs, reason = "a doc line would replace that of the subcommand")]
+/// Asks for what two members have in common. Without a kind that is the edge type of the query, but for `Want::Exists` in a
+/// query that names neither an edge type nor a direction, it is every kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "flags", derive(clap::Args))]
 #[serde(deny_unknown_fields)]
@@ -125,6 +126,31 @@ impl Fields for CommonQuery {
 
     fn ids(&self) -> Vec<u64> {
         vec![self.id, self.to]
+    }
+
+    fn id_fields() -> &'static [&'static str] {
+        &["id", "to"]
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        vec![
+            Example::new(
+                r#"{"op":"common","graph":"g","id":5,"to":9,"kind":"school","return":"ids","plan":"fetch","limit":2,"after":6}"#,
+                crate::GraphAnswer::Common(CommonAnswer::Ids(vec![7])),
+                r#"{"ids":[7]}"#,
+            ),
+            Example::new(
+                r#"{"op":"common","graph":"g","id":5,"to":9,"return":"size","plan":"push"}"#,
+                crate::GraphAnswer::Common(CommonAnswer::Size(4)),
+                r#"{"size":4}"#,
+            ),
+            Example::new(
+                r#"{"op":"common","graph":"g","id":5,"to":9,"return":"exists"}"#,
+                crate::GraphAnswer::Common(CommonAnswer::Exists(true)),
+                r#"{"exists":true}"#,
+            ),
+        ]
     }
 
     fn pages(&self) -> Pages {

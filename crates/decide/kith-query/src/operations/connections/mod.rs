@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod twin;
 
+#[cfg(test)]
+use super::examples::Example;
 use super::{
     Machine,
     fields::{Decoded, Fields, Presentation},
@@ -15,8 +17,7 @@ use crate::{GraphAnswer, OperationError};
 use kith_wire::v1::{self, query_request::Operand};
 use serde::{Deserialize, Serialize};
 
-// Asks for the members that a member is connected to.
-#[allow(missing_docs, reason = "a doc line would replace that of the subcommand")]
+/// Asks for the members that a member is connected to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "flags", derive(clap::Args))]
 #[serde(deny_unknown_fields)]
@@ -43,6 +44,19 @@ impl Fields for ConnectionsQuery {
 
     fn ids(&self) -> Vec<u64> {
         vec![self.id]
+    }
+
+    fn id_fields() -> &'static [&'static str] {
+        &["id"]
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        vec![Example::new(
+            r#"{"op":"connections","graph":"g","id":5,"limit":2,"after":6}"#,
+            GraphAnswer::Ids(vec![7, 9]),
+            r#"{"ids":[7,9]}"#,
+        )]
     }
 
     fn pages(&self) -> Pages {

@@ -5,6 +5,8 @@ mod machine;
 #[cfg(test)]
 pub(super) mod twin;
 
+#[cfg(test)]
+use super::examples::Example;
 use super::{
     Machine,
     fields::{Decoded, Fields},
@@ -18,8 +20,7 @@ use kith_wire::v1::{self, query_request::Operand};
 use machine::Degree;
 use serde::{Deserialize, Serialize};
 
-// Asks for the number of connections of each member. Members may come in any order and be repeated.
-#[allow(missing_docs, reason = "a doc line would replace that of the subcommand")]
+/// Asks for the number of connections of each member. Members may come in any order and be repeated.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "flags", derive(clap::Args))]
 #[serde(deny_unknown_fields)]
@@ -58,5 +59,18 @@ impl Fields for DegreeQuery {
 
     fn ids(&self) -> Vec<u64> {
         self.ids.clone()
+    }
+
+    fn id_fields() -> &'static [&'static str] {
+        &["ids"]
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        vec![Example::new(
+            r#"{"op":"degree","graph":"g","ids":[5,6,5],"filter":{"column":"since","low":1,"high":9}}"#,
+            crate::GraphAnswer::Degrees(vec![Some(3), None, Some(3)]),
+            r#"{"degrees":[3,null,3]}"#,
+        )]
     }
 }

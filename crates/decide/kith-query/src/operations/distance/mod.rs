@@ -5,6 +5,8 @@ mod machine;
 #[cfg(test)]
 pub(super) mod twin;
 
+#[cfg(test)]
+use super::examples::Example;
 use super::{
     Machine,
     fields::{Decoded, Fields},
@@ -15,8 +17,7 @@ use kith_wire::v1::{self, query_request::Operand};
 use machine::Distance;
 use serde::{Deserialize, Serialize};
 
-// Asks how far members are from one member. Targets may come in any order and be repeated.
-#[allow(missing_docs, reason = "a doc line would replace that of the subcommand")]
+/// Asks how far members are from one member. Targets may come in any order and be repeated.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "flags", derive(clap::Args))]
 #[serde(deny_unknown_fields)]
@@ -50,6 +51,19 @@ impl Fields for DistanceQuery {
 
     fn ids(&self) -> Vec<u64> {
         [self.from].into_iter().chain(self.to.iter().copied()).collect()
+    }
+
+    fn id_fields() -> &'static [&'static str] {
+        &["id", "to"]
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        vec![Example::new(
+            r#"{"op":"distance","graph":"g","id":5,"to":[5,7,9]}"#,
+            crate::GraphAnswer::Distances(vec![Some(0), Some(2), None]),
+            r#"{"distances":[0,2,null]}"#,
+        )]
     }
 
     fn cached_member(&self) -> Option<u64> {

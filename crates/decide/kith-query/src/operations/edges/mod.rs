@@ -7,6 +7,8 @@ pub(super) mod twin;
 
 pub use answer::{EdgeColumn, EdgesAnswer};
 
+#[cfg(test)]
+use super::examples::Example;
 use super::{
     Machine, PageStart,
     fields::{Decoded, Fields},
@@ -21,8 +23,7 @@ use kith_wire::v1::{self, query_request::Operand};
 use machine::Edges;
 use serde::{Deserialize, Serialize};
 
-// Asks for the edges of a member, and which of them.
-#[allow(missing_docs, reason = "a doc line would replace that of the subcommand")]
+/// Asks for the edges of a member, and which of them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "flags", derive(clap::Args))]
 #[serde(deny_unknown_fields)]
@@ -82,6 +83,22 @@ impl Fields for EdgesQuery {
 
     fn ids(&self) -> Vec<u64> {
         vec![self.id]
+    }
+
+    fn id_fields() -> &'static [&'static str] {
+        &["id"]
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        let numbers = vec![kith_schema::ColumnNumber::U64(4)];
+        let columns = vec![EdgeColumn { name: "since".to_owned(), is_time: true, numbers }];
+        let after = "AQMAAAAAAAAABwAAAAQAAAAAAAAACQAAAAAAAAA".parse().ok();
+        vec![Example::new(
+            r#"{"op":"edges","graph":"g","id":5,"columns":["since"],"order_by":"since","descending":true,"filter":{"column":"since","low":1,"high":9},"limit":2,"after":"AQMAAAAAAAAABwAAAAQAAAAAAAAACQAAAAAAAAA"}"#,
+            crate::GraphAnswer::Edges(EdgesAnswer { ids: vec![9], columns, after }),
+            r#"{"edges":[{"id":9,"since":4}],"after":"AQMAAAAAAAAABwAAAAQAAAAAAAAACQAAAAAAAAA"}"#,
+        )]
     }
 
     fn pages(&self) -> Pages {

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod twin;
 
+#[cfg(test)]
+use super::examples::Example;
 use super::{
     Machine,
     fields::{Decoded, Fields, Presentation},
@@ -17,8 +19,7 @@ use kith_types::Direction;
 use kith_wire::v1::{self, query_request::Operand};
 use serde::{Deserialize, Serialize};
 
-// Asks for a member's entities of one kind.
-#[allow(missing_docs, reason = "a doc line would replace that of the subcommand")]
+/// Asks for a member's entities of one kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "flags", derive(clap::Args))]
 #[serde(deny_unknown_fields)]
@@ -49,6 +50,19 @@ impl Fields for EntitiesQuery {
 
     fn ids(&self) -> Vec<u64> {
         vec![self.id]
+    }
+
+    fn id_fields() -> &'static [&'static str] {
+        &["id"]
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        vec![Example::new(
+            r#"{"op":"entities","graph":"g","id":5,"kind":"school","limit":2,"after":6}"#,
+            GraphAnswer::Ids(vec![7, 9]),
+            r#"{"entities":[7,9]}"#,
+        )]
     }
 
     fn pages(&self) -> Pages {

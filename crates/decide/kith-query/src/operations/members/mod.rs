@@ -1,5 +1,7 @@
 //! The operation `members`: the members that have edges to an entity.
 
+#[cfg(test)]
+use super::examples::Example;
 use super::{
     Machine,
     fields::{Decoded, Fields, Presentation},
@@ -13,8 +15,7 @@ use kith_types::Direction;
 use kith_wire::v1::{self, query_request::Operand};
 use serde::{Deserialize, Serialize};
 
-// Asks for the members of an entity.
-#[allow(missing_docs, reason = "a doc line would replace that of the subcommand")]
+/// Asks for the members of an entity.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "flags", derive(clap::Args))]
 #[serde(deny_unknown_fields)]
@@ -45,6 +46,19 @@ impl Fields for MembersQuery {
 
     fn ids(&self) -> Vec<u64> {
         vec![self.entity]
+    }
+
+    fn id_fields() -> &'static [&'static str] {
+        &["entity"]
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        vec![Example::new(
+            r#"{"op":"members","graph":"g","entity":5,"kind":"school","limit":2,"after":6}"#,
+            GraphAnswer::Ids(vec![7, 9]),
+            r#"{"ids":[7,9]}"#,
+        )]
     }
 
     fn pages(&self) -> Pages {

@@ -13,6 +13,8 @@ pub use answer::NetworkAnswer;
 pub(super) use fetch::NetworkFetch;
 pub use plan::NetworkPlan;
 
+#[cfg(test)]
+use super::examples::Example;
 use super::{
     Machine,
     fields::{Decoded, Fields},
@@ -23,8 +25,7 @@ use kith_wire::v1::{self, query_request::Operand};
 use machine::CachedNetwork;
 use serde::{Deserialize, Serialize};
 
-// Asks for the network of a member.
-#[allow(missing_docs, reason = "a doc line would replace that of the subcommand")]
+/// Asks for the network of a member.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "flags", derive(clap::Args))]
 #[serde(deny_unknown_fields)]
@@ -82,6 +83,30 @@ impl Fields for NetworkQuery {
 
     fn ids(&self) -> Vec<u64> {
         vec![self.id]
+    }
+
+    fn id_fields() -> &'static [&'static str] {
+        &["id"]
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        let answer = |with_ids| {
+            let network = kith_operators::Network::new(5, vec![6], &[5, 6, 7]);
+            machine::answer(std::sync::Arc::new(network), with_ids)
+        };
+        vec![
+            Example::new(
+                r#"{"op":"network","graph":"g","id":5,"return":"ids"}"#,
+                answer(true),
+                r#"{"id":5,"degree":1,"n2":1,"net":2,"fof":3,"first":[6],"second":[7]}"#,
+            ),
+            Example::new(
+                r#"{"op":"network","graph":"g","id":5,"return":"size"}"#,
+                answer(false),
+                r#"{"id":5,"degree":1,"n2":1,"net":2,"fof":3}"#,
+            ),
+        ]
     }
 
     fn wants_ids(&self) -> bool {

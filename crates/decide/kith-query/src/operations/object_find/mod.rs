@@ -2,6 +2,8 @@
 
 mod machine;
 
+#[cfg(test)]
+use super::examples::Example;
 use super::{
     Machine,
     fields::{Decoded, Fields, Presentation},
@@ -19,8 +21,7 @@ use machine::Find;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-// Asks for the ids of objects that have one of the values.
-#[allow(missing_docs, reason = "a doc line would replace that of the subcommand")]
+/// Asks for the ids of objects that have one of the values.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "flags", derive(clap::Args))]
 #[serde(try_from = "Line", into = "Line")]
@@ -119,6 +120,26 @@ impl Fields for ObjectFindQuery {
 
     fn ids(&self) -> Vec<u64> {
         Vec::new()
+    }
+
+    fn id_fields() -> &'static [&'static str] {
+        &[]
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        vec![
+            Example::new(
+                r#"{"op":"object_find","graph":"g","type":"user","field":"name","value":"Ada","limit":2,"after":6}"#,
+                GraphAnswer::Ids(vec![7, 9]),
+                r#"{"ids":[7,9]}"#,
+            ),
+            Example::new(
+                r#"{"op":"object_find","graph":"g","type":"user","field":"born","values":[1815,0.5]}"#,
+                GraphAnswer::Ids(vec![]),
+                r#"{"ids":[]}"#,
+            ),
+        ]
     }
 
     fn pages(&self) -> Pages {

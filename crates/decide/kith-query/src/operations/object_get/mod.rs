@@ -5,6 +5,8 @@ mod machine;
 
 pub use answer::ObjectView;
 
+#[cfg(test)]
+use super::examples::Example;
 use super::{
     Machine,
     fields::{Decoded, Fields},
@@ -15,8 +17,7 @@ use kith_wire::v1::{self, query_request::Operand};
 use machine::Objects;
 use serde::{Deserialize, Serialize};
 
-// Asks for objects by their ids, in any order; repeats are allowed.
-#[allow(missing_docs, reason = "a doc line would replace that of the subcommand")]
+/// Asks for objects by their ids, in any order; repeats are allowed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "flags", derive(clap::Args))]
 #[serde(try_from = "Line", into = "Line")]
@@ -93,6 +94,28 @@ impl Fields for ObjectGetQuery {
 
     fn ids(&self) -> Vec<u64> {
         self.ids.clone()
+    }
+
+    fn id_fields() -> &'static [&'static str] {
+        &["id", "ids"]
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        let (kind, data) = ("user".to_owned(), r#"{"name":"Ada"}"#.to_owned());
+        let object = kith_schema::live::ObjectAnswer { id: 5, kind, version: 4, data };
+        vec![
+            Example::new(
+                r#"{"op":"object_get","graph":"g","id":5}"#,
+                crate::GraphAnswer::Object(Some(object.clone())),
+                r#"{"object":{"id":5,"type":"user","version":4,"data":{"name":"Ada"}}}"#,
+            ),
+            Example::new(
+                r#"{"op":"object_get","graph":"g","ids":[5,6]}"#,
+                crate::GraphAnswer::Objects(vec![Some(object), None]),
+                r#"{"objects":[{"id":5,"type":"user","version":4,"data":{"name":"Ada"}},null]}"#,
+            ),
+        ]
     }
 
     fn needs_live_graph(&self) -> bool {

@@ -8,6 +8,8 @@ pub(super) mod twin;
 
 pub use answer::PathAnswer;
 
+#[cfg(test)]
+use super::examples::Example;
 use super::{
     Machine,
     fields::{Decoded, Fields},
@@ -19,8 +21,7 @@ use kith_wire::v1::{self, query_request::Operand};
 use machine::Path;
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
 
-// Asks for a shortest path.
-#[allow(missing_docs, reason = "a doc line would replace that of the subcommand")]
+/// Asks for a shortest path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "flags", derive(clap::Args))]
 #[serde(deny_unknown_fields)]
@@ -60,6 +61,19 @@ impl Fields for PathQuery {
 
     fn ids(&self) -> Vec<u64> {
         vec![self.from, self.to]
+    }
+
+    fn id_fields() -> &'static [&'static str] {
+        &["id", "to"]
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        vec![Example::new(
+            r#"{"op":"path","graph":"g","id":5,"to":9,"max":3}"#,
+            crate::GraphAnswer::Path(PathAnswer { members: vec![5, 7, 9] }),
+            r#"{"length":2,"path":[5,7,9]}"#,
+        )]
     }
 }
 

@@ -3,10 +3,14 @@
 mod answer;
 mod machine;
 #[cfg(test)]
+mod tests;
+#[cfg(test)]
 mod twin;
 
 pub use answer::ReciprocalAnswer;
 
+#[cfg(test)]
+use super::examples::Example;
 use super::{
     Machine,
     fields::{Decoded, Fields},
@@ -22,8 +26,7 @@ use serde::{Deserialize, Serialize};
 /// The default number of ids.
 const LIMIT: u64 = 1_000;
 
-// Asks for the members that a member follows and that follow it.
-#[allow(missing_docs, reason = "a doc line would replace that of the subcommand")]
+/// Asks for the members that a member follows and that follow it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "flags", derive(clap::Args))]
 #[serde(deny_unknown_fields)]
@@ -57,6 +60,19 @@ impl Fields for ReciprocalQuery {
 
     fn ids(&self) -> Vec<u64> {
         vec![self.id]
+    }
+
+    fn id_fields() -> &'static [&'static str] {
+        &["id"]
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        vec![Example::new(
+            r#"{"op":"reciprocal","graph":"g","id":5,"limit":2}"#,
+            crate::GraphAnswer::Reciprocal(ReciprocalAnswer { ids: vec![7, 9], truncated: true }),
+            r#"{"ids":[7,9],"truncated":true}"#,
+        )]
     }
 
     fn pages(&self) -> Pages {

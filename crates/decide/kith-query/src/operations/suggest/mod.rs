@@ -5,6 +5,8 @@ mod machine;
 #[cfg(test)]
 pub(super) mod twin;
 
+#[cfg(test)]
+use super::examples::Example;
 use super::{
     Machine,
     fields::{Decoded, Fields},
@@ -15,8 +17,7 @@ use kith_wire::v1::{self, query_request::Operand};
 use machine::Suggest;
 use serde::{Deserialize, Serialize};
 
-// Asks for the first `k` members of the second degree by number of common connections.
-#[allow(missing_docs, reason = "a doc line would replace that of the subcommand")]
+/// Asks for the first `k` members of the second degree by number of common connections.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "flags", derive(clap::Args))]
 #[serde(deny_unknown_fields)]
@@ -47,6 +48,19 @@ impl Fields for SuggestQuery {
 
     fn ids(&self) -> Vec<u64> {
         vec![self.id]
+    }
+
+    fn id_fields() -> &'static [&'static str] {
+        &["id"]
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        vec![Example::new(
+            r#"{"op":"suggest","graph":"g","id":5,"k":3}"#,
+            crate::GraphAnswer::Suggestions(vec![(9, 2), (7, 1)]),
+            r#"{"suggestions":[[9,2],[7,1]]}"#,
+        )]
     }
 }
 
