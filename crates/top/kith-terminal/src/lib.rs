@@ -31,6 +31,7 @@ pub mod connect;
 pub mod controllers;
 pub mod failure;
 pub mod gremlin;
+pub mod ids;
 pub mod keys;
 pub mod names;
 pub mod order;
@@ -42,5 +43,3 @@ pub mod signals;
 pub mod table;
 pub mod top;
 mod units;
-
-pub use kith_query::ids;

@@ -1,6 +1,6 @@
 //! Prints to standard output and standard error.
 
-use crate::failure::ErrorReport;
+use crate::{failure::ErrorReport, ids};
 use anyhow::Context;
 use clap::ValueEnum;
 use console::Term;
@@ -44,7 +44,7 @@ pub fn print_bytes(bytes: &[u8]) -> anyhow::Result<()> {
 
 /// Returns a value as one line of JSON.
 pub fn json_line<T: Serialize>(value: &T) -> String {
-    let mut line = serde_json::to_string(value).expect("replies hold only strings, numbers and lists");
+    let mut line = ids::to_json(value).expect("replies hold only strings, numbers and lists");
     line.push('\n');
     line
 }
