@@ -40,5 +40,5 @@ pub use aside::{INLINE_BYTES_MAX, aside};
 pub use budget::{Budget, Charge};
 pub use endpoint::endpoint;
 pub use in_flight::InFlight;
-pub use turns::{Share, Slot, WorkKind, give_way, in_turns, in_turns_once_long, slot};
+pub use turns::{Share, Slot, WorkKind, give_way, in_turns, in_turns_once_long, slot, waited_for_turns};
 pub use unwritten::SendFailure;

@@ -44,6 +44,11 @@ impl Charge {
     pub fn keys(&self) -> u32 {
         self.keys
     }
+
+    /// Leaves a time out of that which the request took, because this process itself did not look for the answer meanwhile.
+    pub fn leave_out(&mut self, wait: Duration) {
+        self.sent = self.sent + wait;
+    }
 }
 
 /// The end of a request.

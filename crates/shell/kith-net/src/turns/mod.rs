@@ -35,6 +35,8 @@ static DROPS: Semaphore = Semaphore::const_new(DROPPED_AT_ONCE);
 
 tokio::task_local! {
     static SHARE: Share;
+    /// The time that the work has waited for its turns.
+    static WAITED: Duration;
 }
 
 impl Share {
@@ -68,17 +70,20 @@ fn queue(kind: WorkKind) -> MutexGuard<'static, Queue<Waker>> {
     queues[kind as usize].lock()
 }
 
-/// A position in the queue of one kind of work, or none if it is not waiting.
+/// A caller of one kind of work, which may wait for a turn or slot.
 #[derive(Debug)]
 struct Waiting {
     kind: WorkKind,
     share: Share,
-    position: Option<QueuePosition>,
+    /// The position in the queue while it waits, and the time since which it waits.
+    position: Option<(QueuePosition, Instant)>,
+    /// The time that it has waited so far.
+    waited: Duration,
 }
 
 impl Waiting {
     fn new(kind: WorkKind) -> Self {
-        Self { kind, share: Share::here(), position: None }
+        Self { kind, share: Share::here(), position: None, waited: Duration::ZERO }
     }
 
     /// Waits for a turn or slot. Once it is there, the caller has to end it in the queue.
@@ -86,15 +91,18 @@ impl Waiting {
         let waker = || context.waker().clone();
         let mut queue = queue(self.kind);
         match self.position {
-            None => self.position = queue.take(&self.share, waker),
-            Some(waiting) if queue.is_called(waiting, waker) => self.position = None,
+            None => self.position = queue.take(&self.share, waker).map(|position| (position, Instant::now())),
+            Some((waiting, since)) if queue.is_called(waiting, waker) => {
+                self.position = None;
+                self.waited += since.elapsed();
+            }
             Some(_) => {}
         }
         if self.position.is_none() { Poll::Ready(()) } else { Poll::Pending }
     }
 
     fn leave(&mut self) {
-        if let Some(waiting) = self.position.take() {
+        if let Some((waiting, _)) = self.position.take() {
             let next = queue(self.kind).leave(waiting);
             next.into_iter().for_each(Waker::wake);
         }
@@ -146,6 +154,12 @@ pub async fn in_turns_once_long<T>(work: impl Future<Output = T> + Send) -> T {
     InTurns::new(LONG, work).await
 }
 
+/// The time that the work in turns that calls this has waited for its turns so far; zero outside of such work. A wait is part of
+/// the time in which the work waited for others, such as nodes, without being theirs.
+pub fn waited_for_turns() -> Duration {
+    WAITED.try_with(|waited| *waited).unwrap_or_default()
+}
+
 /// Yields, so that others get their turn.
 pub async fn give_way() {
     // `yield_now` of tokio would put the task behind all others twice: it waits for a turn after it.
@@ -193,7 +207,8 @@ impl<T> Future for InTurns<'_, T> {
         let began = Instant::now();
         let _turn = needs_turn.then(|| Slot { kind: WorkKind::Turns, share: waiting.share.clone(), began });
         let unfinished = work.as_mut().expect("a future is not polled after its end");
-        let polled = elsewhere_if(is_long, || unfinished.as_mut().poll(context));
+        let mut poll = || WAITED.sync_scope(waiting.waited, || unfinished.as_mut().poll(context));
+        let polled = elsewhere_if(is_long, &mut poll);
         *spent += began.elapsed();
         if polled.is_ready() {
             *work = None;
@@ -225,7 +240,9 @@ fn elsewhere_if<T>(is_long: bool, work: impl FnOnce() -> T) -> T {
 mod tests {
     use super::*;
     use crate::testing::most_turns_beside;
-    use tokio::task::JoinSet;
+    use futures::FutureExt;
+    use std::{pin::pin, sync::mpsc, thread};
+    use tokio::{runtime, task::JoinSet};
 
     /// Works for the time of one turn.
     fn work(time: Duration) {
@@ -285,6 +302,32 @@ mod tests {
         };
         share.scope(in_turns_once_long(long)).await;
         assert_eq!(share.turns(), 1);
+    }
+
+    #[tokio::test]
+    async fn work_knows_how_long_it_has_waited_for_its_turns() {
+        let (began, begins) = mpsc::channel();
+        let (releases, threads): (Vec<_>, Vec<_>) = (0..available_parallelism().map_or(1, usize::from))
+            .map(|_| {
+                let ((release, released), began) = (mpsc::channel::<()>(), began.clone());
+                let holding = in_turns(async move {
+                    began.send(()).expect("the test waits for it");
+                    let _ = released.recv();
+                });
+                let runtime = runtime::Builder::new_current_thread().build().expect("a runtime");
+                (release, thread::spawn(move || runtime.block_on(holding)))
+            })
+            .unzip();
+        let turns = (threads.len() / 2).max(1);
+        begins.iter().take(turns).for_each(drop);
+        let mut waiting = pin!(in_turns(async { waited_for_turns() }));
+        assert_eq!(waiting.as_mut().now_or_never(), None, "all turns are taken");
+        thread::sleep(LONG);
+        drop(releases);
+        let waited = waiting.await;
+        assert!(LONG <= waited, "{waited:?}");
+        threads.into_iter().for_each(|thread| thread.join().expect("it ends"));
+        assert_eq!(waited_for_turns(), Duration::ZERO, "that was the wait of other work");
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

@@ -57,6 +57,20 @@ fn what_a_node_was_asked_is_added_up() {
     assert_eq!(load(&meter, 12).tally, expected);
 }
 
+#[test]
+fn a_wait_of_this_process_is_not_a_nodes() {
+    let pace = |wait: u64| {
+        let mut meter = LoadMeter::default();
+        meter.keep_waits();
+        let mut charge = meter.on_send(WORK, NODE, 36, at(0));
+        charge.leave_out(Duration::from_millis(wait));
+        meter.on_end(charge, RequestEnd::Answered, at(100 + wait));
+        let waits = meter.take_waits().remove(&NODE).expect("it answered");
+        (load(&meter, 100 + wait).seconds_per_key, waits.per_mille(500))
+    };
+    assert_eq!(pace(900), pace(0));
+}
+
 /// RO-4: counters return to zero after success, error, cancellation and lost completion.
 #[test]
 fn ro_4_what_a_node_owes_is_released_on_every_path() {

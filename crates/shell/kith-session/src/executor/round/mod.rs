@@ -17,7 +17,7 @@ use crate::{alarm::Alarm, profile::Trace};
 use calls::Call;
 use conclude::{ids_in, mark_damaged, merged};
 use futures::FutureExt;
-use kith_net::InFlight;
+use kith_net::{InFlight, waited_for_turns};
 use kith_operators::Part;
 use kith_query::QueryError;
 use kith_routing::{
@@ -29,6 +29,7 @@ use kith_types::{FanOutKind, NodeId, PartitionId, Timestamp};
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
+    time::Duration,
 };
 use tokio::sync::{broadcast, oneshot};
 use trace::RoundTrace;
@@ -73,6 +74,8 @@ struct Open {
     /// The number of the request's keys that are answered.
     heard: usize,
     sent: Timestamp,
+    /// The time that the query had waited for its turns to compute when this was sent.
+    waited: Duration,
     /// Dropping this cancels the request.
     _cancel: oneshot::Sender<()>,
 }
@@ -213,7 +216,9 @@ impl<'a> Round<'a> {
 
     /// Ends a request, whatever its outcome. Its load is released exactly once.
     fn close(&mut self, request: RequestId, end: RequestEnd, outcome: &str) {
-        let Some(open) = self.open.remove(&request) else { return };
+        let Some(mut open) = self.open.remove(&request) else { return };
+        // The answer may have arrived while the query waited for its turn.
+        open.charge.leave_out(waited_for_turns().saturating_sub(open.waited));
         // The answer may have waited for the receiver.
         let end = if open.sent < self.held_up { RequestEnd::Cancelled } else { end };
         self.question.executor.fleet.with_load(|load, now| load.on_end(open.charge, end, now));

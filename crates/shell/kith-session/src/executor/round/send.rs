@@ -1,6 +1,7 @@
 //! Sends the requests of a fan-out.
 
 use super::{Open, Round, calls::OutgoingRequest};
+use kith_net::waited_for_turns;
 use kith_routing::execution::{Cause, RequestId};
 use kith_types::NodeId;
 use kith_wire::v1;
@@ -32,8 +33,8 @@ impl Round<'_> {
             charge
         });
         self.trace.sent(request, node, group, keys.len(), cause);
-        let sent = fleet.now();
-        self.open.insert(request, Open { charge, keys, heard: 0, sent, _cancel: cancel });
+        let (sent, waited) = (fleet.now(), waited_for_turns());
+        self.open.insert(request, Open { charge, keys, heard: 0, sent, waited, _cancel: cancel });
         let outgoing = OutgoingRequest { request, transport, addr, message, cancelled };
         match self.question.in_parts {
             true => self.calls.push(outgoing.in_parts()),
