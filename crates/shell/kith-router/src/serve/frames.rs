@@ -10,12 +10,15 @@ use futures::{
     future::{self, BoxFuture},
     stream::BoxStream,
 };
-use kith_net::server::{
-    connections::IfRefused,
-    framed::{self, End, FrameReply, FrameService, Piece, Pieces},
+use kith_net::{
+    INLINE_BYTES_MAX, aside, in_turns,
+    server::{
+        connections::IfRefused,
+        framed::{self, End, FrameReply, FrameService, Piece, Pieces},
+    },
 };
 use kith_query::{
-    Proofs, QueryError, Reply, Request as ApiRequest, Service, StreamItem,
+    Proofs, QueryAnswer, QueryError, Reply, Request as ApiRequest, Service, StreamItem,
     convert::{
         StreamWriter, aggregate_answer_to_wire, aggregate_from_wire, answered_to_wire, batch_answer_to_wire,
         batch_from_wire, compute_answer_to_wire, compute_from_wire, gremlin_answer_to_wire,
@@ -30,9 +33,14 @@ use tonic::{Request, Response, Status};
 type Message = Result<v1::MultiGetPiece, Status>;
 
 impl GraphServer {
-    async fn query(&self, request: v1::QueryRequest) -> Result<v1::QueryReply, Status> {
+    /// Answers a query. `encode` makes what is sent of the reply.
+    async fn query<T: Send + 'static>(
+        &self,
+        request: v1::QueryRequest,
+        encode: impl FnOnce(v1::QueryReply) -> T + Send + 'static,
+    ) -> Result<T, Status> {
         match self.asked(query_from_wire(request)).await? {
-            Reply::Graph(answered) => Ok(answered_to_wire(answered)),
+            Reply::Graph(answered) => Ok(encoded(answered, encode).await),
             other => Err(odd(&other)),
         }
     }
@@ -107,6 +115,17 @@ impl GraphServer {
     }
 }
 
+/// Encodes an answer. A long one, such as the network of a member with many connections, is as much work to encode as to
+/// compute, so this is done in turn, by a thread that serves no connections.
+async fn encoded<T: Send + 'static>(
+    answered: QueryAnswer,
+    encode: impl FnOnce(v1::QueryReply) -> T + Send + 'static,
+) -> T {
+    let bytes = answered.answer.bytes();
+    let encoding = aside(bytes, move || encode(answered_to_wire(answered)));
+    if bytes <= INLINE_BYTES_MAX { encoding.await } else { in_turns(encoding).await }
+}
+
 /// The error for a reply of another kind than the request asked for.
 fn odd(reply: &Reply) -> Status {
     let kind: &'static str = reply.into();
@@ -129,9 +148,8 @@ impl FrameService for GraphServer {
     fn call(self: Arc<Self>, op: Op, body: Bytes) -> BoxFuture<'static, Result<FrameReply, Status>> {
         match op {
             Op::Query => async move {
-                let reply = self.query(framed::request(body)?).await?;
-                let pieces = if is_short(&reply) { vec![reply] } else { pieces(reply) };
-                Ok(FrameReply::Query(pieces.into_iter()))
+                let encode = |reply| if is_short(&reply) { vec![reply] } else { pieces(reply) };
+                Ok(FrameReply::Query(self.query(framed::request(body)?, encode).await?.into_iter()))
             }
             .boxed(),
             Op::MultiGet => {
@@ -181,15 +199,15 @@ impl v1::graph_server::Graph for GraphServer {
     type QueryStreamStream = BoxStream<'static, Result<v1::QueryReply, Status>>;
 
     async fn query(&self, request: Request<v1::QueryRequest>) -> Result<Response<v1::QueryReply>, Status> {
-        Ok(Response::new(GraphServer::query(self, request.into_inner()).await?))
+        Ok(Response::new(GraphServer::query(self, request.into_inner(), |reply| reply).await?))
     }
 
     async fn query_stream(
         &self,
         request: Request<v1::QueryRequest>,
     ) -> Result<Response<Self::QueryStreamStream>, Status> {
-        let reply = GraphServer::query(self, request.into_inner()).await?;
-        Ok(Response::new(futures::stream::iter(pieces(reply).into_iter().map(Ok)).boxed()))
+        let pieces = GraphServer::query(self, request.into_inner(), pieces).await?;
+        Ok(Response::new(futures::stream::iter(pieces.into_iter().map(Ok)).boxed()))
     }
 
     async fn write(
@@ -275,5 +293,25 @@ impl v1::store_server::Store for GraphServer {
             }
             other => Err(odd(&other)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kith_query::GraphAnswer;
+    use std::thread;
+
+    #[tokio::test]
+    async fn long_answers_are_encoded_by_threads_that_serve_no_connections() {
+        let encoder = async |ids: usize| {
+            let answer = GraphAnswer::Ids(vec![7; ids]);
+            let (missing_partitions, served, profile) = (Vec::new(), Vec::new(), None);
+            let answered = QueryAnswer { answer, complete: true, missing_partitions, served, profile };
+            encoded(answered, |_| thread::current().id()).await
+        };
+        let here = thread::current().id();
+        assert_eq!(encoder(10).await, here);
+        assert_ne!(encoder(INLINE_BYTES_MAX).await, here);
     }
 }

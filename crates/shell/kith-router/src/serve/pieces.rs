@@ -31,16 +31,9 @@ pub(crate) fn pieces(mut reply: v1::QueryReply) -> Vec<v1::QueryReply> {
 }
 
 /// Returns at least one chunk, so that an empty set is still an answer.
-fn chunks(mut ids: Vec<u64>) -> impl Iterator<Item = Vec<u64>> {
-    let mut first = true;
-    std::iter::from_fn(move || {
-        if ids.is_empty() && !std::mem::take(&mut first) {
-            return None;
-        }
-        first = false;
-        let rest = ids.split_off(ids.len().min(PIECE_IDS));
-        Some(std::mem::replace(&mut ids, rest))
-    })
+fn chunks(ids: Vec<u64>) -> impl Iterator<Item = Vec<u64>> {
+    let count = ids.len().div_ceil(PIECE_IDS).max(1);
+    (0..count).map(move |chunk| ids[chunk * PIECE_IDS..].iter().take(PIECE_IDS).copied().collect())
 }
 
 fn network_pieces(mut network: v1::NetworkReply) -> Vec<v1::NetworkReply> {

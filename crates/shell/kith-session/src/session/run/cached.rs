@@ -6,7 +6,7 @@ use crate::{
     cache::{CacheLookup, CacheUse, Keeper, first_known},
 };
 use futures::{FutureExt, future::BoxFuture};
-use kith_net::{WorkKind, slot};
+use kith_net::{WorkKind, in_turns_once_long, slot};
 use kith_operators::{Network, NetworkKey, Value};
 use kith_query::{FanOut, GraphAnswer, NetworkQuery, QueryError, QueryMachine};
 use kith_topology::PinnedState;
@@ -143,7 +143,8 @@ fn refresh_in_background<Answer: Send + 'static>(
             true => Some(ask(run).await.map(|answer| (answer, run.missing.is_empty()))).transpose(),
             false => Ok(None),
         };
-        match session.in_background(&pinned.name, operation, at).await {
+        // Nobody waits for it, but others would wait for what it computes about many ids.
+        match in_turns_once_long(session.in_background(&pinned.name, operation, at)).await {
             Ok(Some((answer, is_complete))) => drop(keeper.keep(answer, is_complete)),
             Ok(None) => {}
             Err(error) => keeper.fail(&error),
