@@ -184,6 +184,11 @@ impl OpenConnection {
         self.connections.0.streams.charge()
     }
 
+    /// Returns an empty charge for the memory of an HTTP/2 stream that lasts as long as its caller likes.
+    pub(super) fn no_lasting_stream(&self) -> Charge {
+        self.connections.0.lasting.charge()
+    }
+
     /// Returns an empty charge for the memory of replies.
     pub fn no_reply(&self) -> Charge {
         self.replies.charge()

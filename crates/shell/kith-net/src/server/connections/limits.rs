@@ -36,6 +36,8 @@ pub(super) const PROCESS_BYTES_MAX: usize = 240 << 20;
 /// The memory for HTTP/2 streams of all connections of a process, of the above: 5,120 streams. The rest is left to requests
 /// of other protocols and to long ones.
 pub(super) const STREAMS_BYTES_MAX: usize = 160 << 20;
+/// The part of it for streams that last as long as their callers like: 2,560 streams.
+pub(super) const LASTING_BYTES_MAX: usize = STREAMS_BYTES_MAX / 2;
 /// How many bytes an unauthenticated peer may send: enough for a request with a token.
 pub const STRANGER_BYTES_MAX: usize = 24 << 10;
 /// The longest frame of an unauthenticated peer, which contains only its token.

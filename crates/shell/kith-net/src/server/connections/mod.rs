@@ -37,7 +37,7 @@ use crate::{
 };
 use census::{Census, Verdict};
 use kith_types::ErrorCode;
-use limits::{CONNECTION_BYTES_MAX, Limits, PROCESS_BYTES_MAX, STREAMS_BYTES_MAX};
+use limits::{CONNECTION_BYTES_MAX, LASTING_BYTES_MAX, Limits, PROCESS_BYTES_MAX, STREAMS_BYTES_MAX};
 use parking_lot::{Mutex, MutexGuard};
 use std::{
     collections::HashMap,
@@ -70,6 +70,8 @@ struct Shared {
     requests: Arc<Budget>,
     /// The part of `requests` for HTTP/2 streams.
     streams: Arc<Budget>,
+    /// The part of `streams` for those that last.
+    lasting: Arc<Budget>,
     replies: Arc<Budget>,
     accepted_hosts: Arc<[AcceptedHost]>,
     farewells: Arc<Semaphore>,
@@ -150,11 +152,13 @@ impl Connections {
         accepted_hosts: Arc<[AcceptedHost]>,
     ) -> Self {
         let requests = Budget::new(PROCESS_BYTES_MAX);
+        let streams = requests.child(STREAMS_BYTES_MAX);
         Self(Arc::new(Shared {
             started: Instant::now(),
             limits,
             next: AtomicU64::new(0),
-            streams: requests.child(STREAMS_BYTES_MAX),
+            lasting: streams.child(LASTING_BYTES_MAX),
+            streams,
             requests,
             replies,
             accepted_hosts,
@@ -266,6 +270,13 @@ pub(crate) fn no_memory() -> Status {
     let message = "the requests under way use all memory that this process has for requests";
     let help = "try again in a moment, or ask for less at once";
     kith_wire::status(ErrorCode::Overloaded, message, help)
+}
+
+/// The refusal of a request that would last, beside too many others.
+fn too_many_lasting() -> Status {
+    metrics::counter!("kith_server_requests_refused_total", "reason" => "memory").increment(1);
+    let message = "too many callers follow the topology or the health of this process";
+    kith_wire::status(ErrorCode::Overloaded, message, "follow another router or node")
 }
 
 /// Connections for tests.

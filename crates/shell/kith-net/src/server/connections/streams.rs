@@ -3,7 +3,7 @@
 //! of each is charged before anything is done for it, and a connection is not read while too many of its streams wait for
 //! their tasks.
 
-use super::{OpenConnection, UNCHARGED_BYTES, no_memory};
+use super::{OpenConnection, UNCHARGED_BYTES, no_memory, too_many_lasting};
 use crate::{Charge, server::stream::CallerConnection};
 use axum::http::{Request, Response};
 use futures::{FutureExt, future::BoxFuture, task::AtomicWaker};
@@ -17,13 +17,17 @@ use std::{
     },
     task::{Context, Poll},
 };
-use tonic::{body::Body, codegen::Service};
+use tonic::{Status, body::Body, codegen::Service};
 
 /// How many requests of one connection may be under way; the peer holds back further ones.
 pub(crate) const STREAMS_MAX: u32 = 512;
 /// The memory of a stream: what is not charged elsewhere of its request, and as much for what hyper, axum and tonic keep for
 /// it (about 12 KiB).
 const STREAM_BYTES: usize = UNCHARGED_BYTES + (16 << 10);
+/// Methods whose requests last as long as their callers like, by the beginnings of their paths. They have a share of their own
+/// of the memory for streams, because everybody may call them, and the rest must stay free for requests that end.
+const LASTING: [&str; 3] =
+    ["/kith.v1.Cluster/WatchTopology", "/grpc.health.v1.Health/Watch", "/grpc.reflection."];
 /// While this many streams of a connection wait for their first turn, it is not read.
 pub(super) const STARTING_MAX: usize = 32;
 /// While this many streams of a connection have a task, it is not read: more than may be under way, so some were cancelled
@@ -65,14 +69,19 @@ struct Stream {
 }
 
 impl Stream {
-    /// Opens a stream. `None` if there is no memory for it.
-    fn open(connected: &Arc<OpenConnection>) -> Option<Self> {
-        let mut charge = connected.no_stream();
-        charge.grow_to(STREAM_BYTES).then(|| {
-            connected.streams().open.fetch_add(1, Ordering::AcqRel);
-            connected.streams().starting.fetch_add(1, Ordering::AcqRel);
-            Self { connected: Arc::clone(connected), has_started: false, _charge: charge }
-        })
+    /// Opens a stream for a request to `path`.
+    ///
+    /// # Errors
+    /// `overloaded` if there is no memory for it.
+    fn open(connected: &Arc<OpenConnection>, path: &str) -> Result<Self, Status> {
+        let is_lasting = LASTING.iter().any(|lasting| path.starts_with(lasting));
+        let mut charge = if is_lasting { connected.no_lasting_stream() } else { connected.no_stream() };
+        if !charge.grow_to(STREAM_BYTES) {
+            return Err(if is_lasting { too_many_lasting() } else { no_memory() });
+        }
+        connected.streams().open.fetch_add(1, Ordering::AcqRel);
+        connected.streams().starting.fetch_add(1, Ordering::AcqRel);
+        Ok(Self { connected: Arc::clone(connected), has_started: false, _charge: charge })
     }
 
     /// Notes that its task has its first turn.
@@ -116,11 +125,12 @@ where
 
     // hyper calls this where it reads a request, and spawns the task of the returned future afterwards.
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let stream = request.extensions().get::<CallerConnection>().map(|peer| Stream::open(&peer.connected));
+        let peer = request.extensions().get::<CallerConnection>();
+        let stream = peer.map(|peer| Stream::open(&peer.connected, request.uri().path()));
         let mut stream = match stream {
             None => return self.0.call(request).boxed(),
-            Some(Some(stream)) => stream,
-            Some(None) => return ready(Ok(no_memory().into_http())).boxed(),
+            Some(Ok(stream)) => stream,
+            Some(Err(refused)) => return ready(Ok(refused.into_http())).boxed(),
         };
         let answering = self.0.call(request);
         async move {
@@ -143,19 +153,36 @@ where
 #[cfg(test)]
 mod tests {
     use super::{
-        super::{STREAMS_BYTES_MAX, testing::known},
+        super::{LASTING_BYTES_MAX, STREAMS_BYTES_MAX, testing::known},
         *,
     };
     use futures::task::noop_waker;
 
+    const QUERY: &str = "/kith.v1.Graph/Query";
+
     #[tokio::test]
     async fn streams_take_the_memory_for_requests_and_no_more() {
         let connected = known();
-        let streams: Vec<_> = (0..12_000).map_while(|_| Stream::open(&connected)).collect();
+        let streams: Vec<_> = (0..12_000).map_while(|_| Stream::open(&connected, QUERY).ok()).collect();
         assert_eq!(streams.len(), STREAMS_BYTES_MAX / STREAM_BYTES);
         assert!(connected.charge().grow_to(1 << 20), "other requests have memory of their own");
         drop(streams);
-        assert!(Stream::open(&connected).is_some());
+        assert!(Stream::open(&connected, QUERY).is_ok());
+    }
+
+    #[tokio::test]
+    async fn streams_that_last_leave_memory_for_requests_that_end() {
+        let connected = known();
+        let lasting =
+            |count: usize| (0..count).map_while(|turn| Stream::open(&connected, LASTING[turn % 3]).ok());
+        let streams: Vec<_> = lasting(12_000).collect();
+        assert_eq!(streams.len(), LASTING_BYTES_MAX / STREAM_BYTES);
+        let refused = Stream::open(&connected, LASTING[0]).expect_err("the share is used up");
+        assert_eq!(kith_wire::code_of(&refused), kith_types::ErrorCode::Overloaded);
+        let others: Vec<_> = (0..12_000).map_while(|_| Stream::open(&connected, QUERY).ok()).collect();
+        assert_eq!(others.len(), (STREAMS_BYTES_MAX - LASTING_BYTES_MAX) / STREAM_BYTES);
+        drop(streams);
+        assert_eq!(lasting(1).count(), 1, "their memory is free again");
     }
 
     #[tokio::test]
@@ -163,7 +190,8 @@ mod tests {
         let connected = known();
         let waker = noop_waker();
         let is_read = || connected.streams().poll_few(&Context::from_waker(&waker)).is_ready();
-        let open = |count| (0..count).map(|_| Stream::open(&connected).expect("there is memory")).collect();
+        let open =
+            |count| (0..count).map(|_| Stream::open(&connected, QUERY).expect("there is memory")).collect();
         let mut streams: Vec<_> = open(STARTING_MAX - 1);
         assert!(is_read());
         streams.extend(open(1));
@@ -174,7 +202,7 @@ mod tests {
         streams.iter_mut().for_each(Stream::starts);
         for _ in streams.len()..TASKS_MAX {
             assert!(is_read());
-            let mut stream = Stream::open(&connected).expect("there is memory");
+            let mut stream = Stream::open(&connected, QUERY).expect("there is memory");
             stream.starts();
             streams.push(stream);
         }
