@@ -1,5 +1,5 @@
-//! The audit log: one line for each call that is refused because of its caller or of the store that it names. It helps to
-//! detect attacks.
+//! The audit log: one line for each call that is refused because of its caller or of the store that it names, and for each
+//! that skips the checks of a store. It helps to detect attacks.
 
 use kith_types::ErrorCode;
 use kith_types::clock::since_1970;
@@ -29,6 +29,19 @@ pub struct RefusedCall<'a> {
     pub peer: Option<SocketAddr>,
 }
 
+/// A call that skips checks of a store, because its caller wants it so.
+#[derive(Clone, Copy, Debug)]
+pub struct ForcedCall<'a> {
+    /// The caller, by its name in the access file or in its certificate.
+    pub subject: &'a str,
+    /// The method or operation.
+    pub method: &'a str,
+    /// The store.
+    pub store: &'a str,
+    /// The address of the caller.
+    pub peer: Option<SocketAddr>,
+}
+
 /// Counts the lines of one second.
 #[derive(Debug, Default)]
 struct Budget {
@@ -50,6 +63,16 @@ pub fn refused(call: &RefusedCall<'_>) {
         let (subject, store, reason) = (cut(subject), cut(store), cut(reason));
         let peer = peer.map(tracing::field::display);
         tracing::warn!(audit = true, subject, method, store, code, reason, peer, left_out, "refused");
+    }
+}
+
+/// Writes the line, unless this second already has too many.
+pub fn forced(call: &ForcedCall<'_>) {
+    let ForcedCall { subject, method, store, peer } = *call;
+    let line = BUDGET.lock().take(since_1970().as_secs());
+    if let Some(left_out) = line {
+        let (subject, store, peer) = (cut(subject), cut(store), peer.map(tracing::field::display));
+        tracing::warn!(audit = true, subject, method, store, peer, left_out, "forced");
     }
 }
 

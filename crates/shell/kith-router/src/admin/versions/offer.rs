@@ -7,13 +7,15 @@ use crate::admin::ClusterHandle;
 use kith_cluster::place::{self, PlaceError, ReadFrom, UrlRefused};
 use kith_engine::{FetchError, MANIFEST_NAME, Manifest, ObjectError, OpenError};
 use kith_files::objects::{Location, Objects};
-use kith_net::server::security::audit::{self, RefusedCall};
+use kith_net::server::security::audit::{self, ForcedCall, RefusedCall};
 use kith_schema::{Schema, may_follow};
 use kith_types::{ErrorCode, with_causes};
 use kith_wire::documents::{ComponentDocument, StoreDocument};
 use std::time::{Duration, SystemTime};
 use tonic::Status;
 
+/// The name of a push in the audit log.
+const PUSH: &str = "push";
 /// The component that holds the records of a store.
 const VALUES: &str = "values";
 /// The help text for an incomplete version.
@@ -83,12 +85,23 @@ impl Offer<'_> {
     }
 
     /// Checks that the components of a push are as described, belong to its store, and have the fields of the served version.
-    /// This is done after the push has begun, so that no clean-up can remove afterwards what was checked.
+    /// A push by force need not have them, which is a line in the audit log. This is done after the push has begun, so that no
+    /// clean-up can remove afterwards what was checked.
     ///
     /// # Errors
-    /// `other_store`, with a line in the audit log; `version_damaged`, `object_store_unreachable`, `incompatible_schema`.
+    /// With a line in the audit log: `other_store`, `bad_request` if a component is described with another schema than it was
+    /// built with, `bad_schema` if a schema cannot be read, `incompatible_schema`. Without: `version_damaged`,
+    /// `object_store_unreachable`.
     pub async fn check_manifests(&self, store: &StoreDocument) -> Result<(), Status> {
         let push = self.push;
+        if push.force {
+            audit::forced(&ForcedCall {
+                subject: &push.who,
+                method: PUSH,
+                store: &push.store,
+                peer: push.peer,
+            });
+        }
         let served = (!push.force).then(|| Served::of(store, push.fill_missing));
         let location = self.cluster.topology.borrow().cluster.object_store.clone();
         let (store, components) = (push.store.clone(), push.components.clone());
@@ -105,18 +118,25 @@ impl Offer<'_> {
         });
         let checked = checked.await.unwrap_or_else(|error| Err(Status::internal(error.to_string())));
         checked.inspect_err(|status| {
-            if kith_wire::code_of(status) == ErrorCode::OtherStore {
-                refused(push, ErrorCode::OtherStore, status.message());
+            let code = kith_wire::code_of(status);
+            if is_audited(code) {
+                refused(push, code, status.message());
             }
         })
     }
+}
+
+/// Whether a version that is refused with this code may be meant to harm a store. Others are damaged or out of reach.
+fn is_audited(code: ErrorCode) -> bool {
+    use ErrorCode::{BadRequest, BadSchema, IncompatibleSchema, OtherStore};
+    matches!(code, OtherStore | BadRequest | BadSchema | IncompatibleSchema)
 }
 
 /// Writes one line to the audit log.
 fn refused(push: &Push, code: ErrorCode, reason: &str) {
     audit::refused(&RefusedCall {
         subject: &push.who,
-        method: "push",
+        method: PUSH,
         store: &push.store,
         code,
         reason,

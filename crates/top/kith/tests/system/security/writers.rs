@@ -98,17 +98,17 @@ fn the_right_to_write_one_store_reaches_no_other() {
     assert!(must(with(cluster.kith(&["get", "secrets", "3"]), &ops)).contains("value 3 of secrets"));
     assert_audited(
         &cluster,
+        ["ads", "scores"],
         &["object store of this cluster", "are not read from s3://bucket", "../secrets/values"],
     );
 }
 
-/// The audit log says why pushes of `scores` by `ads` were refused.
-fn assert_audited(cluster: &SecuredCluster, reasons: &[&str]) {
+/// The audit log says why pushes of a store by a subject were refused, or that they were forced.
+fn assert_audited(cluster: &SecuredCluster, [subject, store]: [&str; 2], reasons: &[&str]) {
     let log = cluster.router_log();
     for reason in reasons {
-        let is_logged = log.lines().any(|line| {
-            line.contains("audit") && line.contains("ads") && line.contains("scores") && line.contains(reason)
-        });
+        let is_logged =
+            log.lines().any(|line| ["audit", subject, store, reason].iter().all(|part| line.contains(part)));
         assert!(is_logged, "{reason}: {log}");
     }
 }
@@ -184,13 +184,16 @@ fn a_version_that_lacks_fields_of_the_served_one_is_refused_unless_it_may() {
         writer.push_with("people", push, &component, &changes, others)
     };
     let fill_missing = || v1::PushRequest { fill_missing: true, ..Default::default() };
-    let refused = push("c0", &json!(component.schema), fill_missing()).expect_err("that is the served one's");
+    let force = || v1::PushRequest { force: true, ..fill_missing() };
+    let refused = push("c0", &json!(component.schema), force()).expect_err("that is the served one's");
     assert_eq!(refused.code(), ErrorCode::BadRequest, "{refused}");
     assert!(refused.to_string().contains("is said to have the schema"), "{refused}");
     let refused = push("c1", &schema, v1::PushRequest::default()).expect_err("it has no age");
     assert_eq!(refused.code(), ErrorCode::IncompatibleSchema, "{refused}");
     assert!(refused.to_string().contains("lacks fields of the current one: \"age\""), "{refused}");
     assert!(kith(&["get", "people", "7"]).contains("Ada"));
+    let reasons = ["forced audit=true", "is said to have the schema", "lacks fields"];
+    assert_audited(&cluster, ["ops", "people"], &reasons);
     push("c2", &schema, fill_missing()).expect("it may lack it");
     assert!(kith(&["get", "people", "7"]).contains("Grace"));
 }
