@@ -25,7 +25,7 @@ use crate::{
     who::who,
 };
 use anyhow::Context;
-use kith_build::{LockedStore, VALUES_COMPONENT, Work};
+use kith_build::{LockedStore, VALUES_COMPONENT, Work, find_version};
 use kith_client::RouterClient;
 use kith_engine::Manifest;
 use kith_schema::Schema;
@@ -62,8 +62,7 @@ pub async fn run(target: &TargetFlags, format: Format, flags: &PushFlags) -> any
     let topology = router.topology().await.context("read the topology")?;
     // Check the record before anything is built, and read it again under the lock.
     let document = described(&router, &flags.store).await?;
-    let is_stated = flags.force && flags.rows.schema.is_some();
-    let shape = shape_of(&router, &document, &topology, is_stated).await?;
+    let shape = shape_of(&router, &document, &topology, is_free_of_served(flags)?).await?;
     check_owner(&document, target)?;
     check_thawed(&document)?;
     let attempt = Attempt { push: format!("push-{:016x}", rand::random::<u64>()), started };
@@ -85,6 +84,16 @@ pub async fn run(target: &TargetFlags, format: Format, flags: &PushFlags) -> any
     locked.mark_finished();
     let reply = replied(&router, attempt, &document, offer, served).await;
     output::print(format, &reply, table::push::pushed)
+}
+
+/// Whether a version may be pushed even if the schema that is served cannot be read: it is forced, and its own schema is known
+/// without that one. Rows alone are read by the served schema.
+fn is_free_of_served(flags: &PushFlags) -> Result<bool, Failure> {
+    if !flags.force || flags.rows.schema.is_some() {
+        return Ok(flags.force);
+    }
+    let built = tokio::task::block_in_place(|| find_version(&flags.inputs))?;
+    Ok(built.is_some() && !flags.delta)
 }
 
 /// Removes what a failed push wrote. The marker stays, so that the next push removes what cannot be removed now.
