@@ -3,6 +3,8 @@
 
 mod repository {
     mod circles;
+    mod closure;
+    mod code_lines;
     mod names;
     mod types;
     pub mod workspace;
@@ -107,92 +109,6 @@ fn crates_depend_only_on_layers_below_their_own() {
         for dependency in edges[name].iter().filter(|dependency| layers.contains_key(*dependency)) {
             let layer = layers[dependency].as_str();
             assert!(below.contains(&layer), "{name} ({own}) depends on {dependency} ({layer})");
-        }
-    }
-}
-
-/// Crates, and what they must not link, not even through others.
-const OUT_OF_REACH: [(&[&str], &[&str]); 10] = [
-    // Files know the words of graphs, and neither questions nor writes.
-    (
-        &["kith-engine", "kith-files", "kith-build"],
-        &["kith-operators", "kith-query", "kith-live", "kith-gremlin", "kith-routing"],
-    ),
-    (&["kith-operators"], &["kith-query", "kith-live", "kith-routing", "kith-topology"]),
-    (&["kith-cache", "kith-database"], &["kith-operators", "kith-query", "kith-engine", "kith-traversal"]),
-    (&["kith-cluster"], &["kith-operators", "kith-query", "kith-client", "kith-session", "kith-traversal"]),
-    (&["kith-doors"], &["kith-client", "kith-traversal", "kith-node", "kith-router"]),
-    (&["kith-net", "kith-routing"], &["kith-schema", "kith-operators", "kith-live"]),
-    // A program that only asks a router links neither what decides about nodes nor what evaluates traversals.
-    (
-        &["kith-client"],
-        &[
-            "kith-session",
-            "kith-traversal",
-            "kith-gremlin",
-            "kith-live",
-            "kith-routing",
-            "kith-topology",
-            "kith-engine",
-        ],
-    ),
-    (&["kith-session"], &["kith-engine", "kith-cluster", "kith-node", "kith-router"]),
-    (&["kith-node"], &["kith-router", "kith-client", "kith-session", "kith-traversal"]),
-    (&["kith-sim"], &["kith-operators", "kith-query", "kith-engine", "kith-net"]),
-];
-
-/// The lines of one table of a manifest.
-fn table<'a>(manifest: &'a str, name: &str) -> impl Iterator<Item = &'a str> {
-    let table = manifest.split(&format!("[{name}]\n")).nth(1).unwrap_or_default();
-    table.split("\n[").next().unwrap_or_default().lines().filter(|line| !line.starts_with('#'))
-}
-
-/// The texts in quotes after `key = [` in a line of a manifest.
-fn listed<'a>(line: &'a str, key: &str) -> Vec<&'a str> {
-    let list = line.split(&format!("{key} = [")).nth(1).and_then(|rest| rest.split(']').next());
-    list.unwrap_or_default().split(',').map(|item| item.trim().trim_matches('"')).collect()
-}
-
-/// The crates that a crate links if some of its features are on, with the features that it asks of them.
-fn linked(manifest: &str, features: &BTreeSet<String>) -> Vec<(String, BTreeSet<String>)> {
-    let mut on = BTreeSet::new();
-    let mut next: Vec<&str> = features.iter().map(String::as_str).collect();
-    while let Some(item) = next.pop() {
-        let bring = |line: &&str| line.split(' ').next() == Some(item);
-        if on.insert(item) {
-            next.extend(table(manifest, "features").filter(bring).flat_map(|line| listed(line, item)));
-        }
-    }
-    let crates = table(manifest, "dependencies").filter(|line| line.starts_with("kith-"));
-    let crates = crates.map(|line| (line.split(['.', ' ']).next().unwrap_or_default(), line));
-    let is_linked = |(name, line): &(&str, &str)| {
-        !line.contains("optional = true") || on.contains(&*format!("dep:{name}"))
-    };
-    let asked = |(name, line): (&str, &str)| {
-        let through = on.iter().filter_map(|item| item.strip_prefix(&format!("{name}/")));
-        let asked = listed(line, "features").into_iter().chain(through).map(str::to_owned);
-        (name.to_owned(), asked.collect())
-    };
-    crates.filter(is_linked).map(asked).collect()
-}
-
-#[test]
-fn no_crate_reaches_what_its_layer_must_not_know() {
-    let manifest = |folder: &Path| fs::read_to_string(folder.join("Cargo.toml")).expect("a manifest");
-    let manifests: BTreeMap<String, String> =
-        crate_folders().into_iter().map(|(name, folder)| (name, manifest(&folder))).collect();
-    for (crates, forbidden) in OUT_OF_REACH {
-        for name in crates {
-            let own = table(&manifests[*name], "features").filter_map(|line| Some(line.split_once(" = ")?.0));
-            let mut next = vec![((*name).to_owned(), own.map(str::to_owned).collect())];
-            let mut reached = BTreeSet::new();
-            while let Some((crate_name, features)) = next.pop() {
-                let direct = linked(&manifests[&crate_name], &features);
-                next.extend(direct.into_iter().filter(|found| reached.insert(found.clone())));
-            }
-            let is_reached = |wrong: &&&str| reached.iter().any(|(found, _)| found == **wrong);
-            let wrong: Vec<_> = forbidden.iter().filter(is_reached).collect();
-            assert!(wrong.is_empty(), "{name} reaches {wrong:?}");
         }
     }
 }
