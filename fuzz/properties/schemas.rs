@@ -1,7 +1,8 @@
 //! Texts of schemas, and schemas that are inferred from rows.
 
 use super::Seed;
-use kith_schema::{Field, FieldType, Inference, Projection, Schema, SchemaId, compatible};
+use kith_build::rows::Inference;
+use kith_schema::{Field, FieldType, Projection, Schema, SchemaId, compatible};
 
 /// Input: the text of a schema.
 pub fn check(input: &[u8]) {

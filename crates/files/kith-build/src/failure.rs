@@ -1,8 +1,7 @@
 //! The error of a build or a publication: a stable code, what happened, what to do, and the first wrong rows.
 
-use crate::rows::{ReadError, RowError, RowErrors, RowFault, RowOptions, RowsError};
+use crate::rows::{InferError, ReadError, RowError, RowErrors, RowFault, RowOptions, RowsError};
 use kith_files::ValuesBuildError;
-use kith_schema::InferError;
 use kith_types::{ErrorCode, check_store_name};
 use std::error::Error;
 use thiserror::Error;

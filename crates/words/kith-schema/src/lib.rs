@@ -5,7 +5,6 @@
 //! - `language`, `schema`, `types`, `field`: the text of a schema, its checked form, and its canonical hash.
 //! - `record`: writes records from JSON or typed values, and reads fields in place.
 //! - `evolution`, `projection`: whether a schema may follow another, and reading old records under a new schema.
-//! - `infer`: a schema for rows that have none.
 //! - [`compute`]: read compute, which scores, filters and counts records.
 //! - `kinds`, `column`: the types of keys and values of stores, and of columns beside neighbour lists.
 //! - [`live`]: the words of live graphs: writes, reads, answers and tickets.
@@ -45,7 +44,6 @@ mod field;
 mod graph;
 mod half;
 mod hint;
-mod infer;
 mod kinds;
 mod language;
 pub mod live;
@@ -62,7 +60,6 @@ pub use field::{Field, NAME_BYTES_MAX};
 pub use graph::{ColumnRange, EdgeSelector, GraphSchema, KindRole, KindSchema};
 pub use half::{f16_from_f32, f32_from_f16};
 pub use hint::nearest;
-pub use infer::{InferError, Inference, JsonFault};
 pub use kinds::{KEY_BYTES_MAX, KeyType, UnknownKind, VALUE_BYTES_MAX, ValueType};
 pub use language::{SchemaFault, TypeError};
 pub use projection::{ProjectedView, Projection};

@@ -3,8 +3,9 @@
 use crate::rows::codec::Codec;
 use crate::rows::fault::{RowErrors, RowLocation};
 use crate::rows::format::Format;
+use crate::rows::inference::InferError;
 use crate::rows::wrong::ROW_ERRORS_SHOWN;
-use kith_schema::{InferError, SchemaError};
+use kith_schema::SchemaError;
 use std::io;
 use std::sync::Arc;
 use thiserror::Error;

@@ -7,7 +7,7 @@
 //! - `source`, `unpack`, `codec`: bytes from a [`RowSource`], their compression and format.
 //! - `text`, `columnar`, `vectors`: the formats. `folders`: columns in the names of folders.
 //! - `read`, `sink`, `wrong`, `fault`: the loop over all rows, and rows that do not fit.
-//! - `key`, `value`, `encode`, `field_table`: keys, values and fields. `infer`: the schema of files without one.
+//! - `key`, `value`, `encode`, `field_table`: keys, values and fields. `infer`, `inference`: the schema of files without one.
 //! - `parquet_out`: rows as Parquet.
 //!
 //! Rows are read in the order of the files. Nothing is skipped silently: a row that does not fit is counted, and ends
@@ -53,6 +53,7 @@ mod format;
 pub mod graph;
 mod id;
 mod infer;
+mod inference;
 mod key;
 mod limits;
 #[cfg(not(feature = "columnar"))]
@@ -78,6 +79,7 @@ pub use field::{EachRow, Field};
 pub use field_table::FieldTable;
 pub use format::{Format, UnknownFormat};
 pub use infer::infer_schema;
+pub use inference::{InferError, Inference, JsonFault};
 pub use kith_schema::{KeyType, ValueType};
 pub use limits::{ROW_BYTES_MAX, UNPACKED_FACTOR, UNPACKED_MIN};
 pub use options::{FieldTimes, FormatChoice, HeaderMode, RowOptions, ValueShape, WrongTimes};

@@ -1,7 +1,7 @@
 //! The rows that a schema is inferred from.
 
 use crate::rows::fault::RowLocation;
-use kith_schema::Inference;
+use crate::rows::inference::Inference;
 
 /// The rows seen so far, and their limit.
 pub(crate) struct SeenRows {

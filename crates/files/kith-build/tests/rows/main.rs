@@ -5,6 +5,7 @@
 mod bombs;
 mod exact;
 mod fields;
+mod inference;
 mod parquet_out;
 mod refused;
 mod support;

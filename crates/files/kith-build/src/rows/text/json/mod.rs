@@ -7,13 +7,13 @@ mod raw;
 
 use crate::rows::error::RowsError;
 use crate::rows::fault::RowFault;
+use crate::rows::inference::{InferError, JsonFault};
 use crate::rows::key::{RawKey, put_key};
 use crate::rows::options::{RowOptions, ValueShape};
 use crate::rows::seen::SeenRows;
 use crate::rows::sink::{Halt, Row, RowSink};
 use crate::rows::unpack::UnpackedSource;
 use crate::rows::value::{put_base64, put_compact};
-use kith_schema::{InferError, JsonFault};
 use lines::Lines;
 use members::{is_whole, members};
 use raw::{kind, string};

@@ -2,7 +2,7 @@
 
 use super::JsonFault;
 use super::guess::{Guess, Kind, Numbers, join};
-use crate::ScalarType;
+use kith_schema::ScalarType;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use std::fmt;
 

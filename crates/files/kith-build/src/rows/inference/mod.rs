@@ -11,8 +11,8 @@ mod json;
 
 pub use error::{InferError, JsonFault};
 
-use crate::{Field, FieldType, Schema};
 use guess::{Guess, join};
+use kith_schema::{Field, FieldType, Schema};
 use std::collections::HashMap;
 use std::fmt::{Debug, Display};
 

@@ -1,6 +1,6 @@
 //! The types that a field may still have, and how two observations are combined.
 
-use crate::{FieldType, ScalarType};
+use kith_schema::{FieldType, ScalarType};
 use std::fmt;
 
 /// The known facts about a field's type.

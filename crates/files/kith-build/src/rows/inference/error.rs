@@ -1,6 +1,6 @@
 //! Errors of schema inference.
 
-use crate::SchemaError;
+use kith_schema::SchemaError;
 use std::fmt::{Debug, Display};
 use thiserror::Error;
 

@@ -1,8 +1,7 @@
 //! The schemas that are inferred from tables.
 
-#![allow(clippy::unwrap_used)]
-
-use kith_schema::{FieldType, InferError, Inference, RecordWriter, ScalarType, Schema};
+use kith_build::rows::{InferError, Inference};
+use kith_schema::{FieldType, RecordWriter, ScalarType, Schema};
 
 fn inferred(rows: &[&str]) -> Result<Schema, InferError<String>> {
     let mut inference = Inference::new();
