@@ -95,6 +95,7 @@ impl Tally {
     }
 
     /// Adds the counts of a node.
+    #[cfg(feature = "nodes")]
     pub fn add(&mut self, part: &Groups) {
         self.truncated |= part.truncated;
         match &self.kept {

@@ -9,46 +9,50 @@
 //!         └───────────── merged Value ◄────────────── Value::merge ◄──────────────────────────┘
 //! ```
 //!
-//! - `operator`, `typing`, `evaluate`: the tree that nodes evaluate, its check, and its evaluation.
-//! - `value`, `merge`, `groups`, `live`, `edges`: the parts of nodes, and how they are joined.
+//! - `plans`: the operators that nodes are asked to evaluate, the check of their types, and the values that they
+//!   return, with the merging of the parts of several nodes.
+//! - `evaluate`: the evaluation of operators on a node.
+//! - `values`: reads of values by their keys, and computations over them.
 //! - `network`: a member's network, as one value that caches hold.
-//! - `records`, `slices`, `deliveries`: batch reads, in which every key is accounted for.
+//! - `records`, `groups`, `deliveries`: batch reads, in which every key is accounted for.
 //! - [`sets`]: kernels over sorted ids.
-//! - [`testing`]: a graph in memory.
+//! - `testing`, a feature: a graph in memory.
+//!
+//! A program that only asks routers goes without plans, their evaluation and kernels over many lists (cargo feature `nodes`).
 //!
 //! Operators only read, so that a request to a node may be repeated. The questions that are built from operators are in
 //! `kith-query`.
 
 mod deliveries;
-mod edges;
 mod error;
+#[cfg(feature = "nodes")]
 mod evaluate;
 mod groups;
-mod live;
-mod merge;
+mod limits;
 mod network;
-mod operator;
+#[cfg(feature = "nodes")]
+mod plans;
+mod position;
 mod records;
 pub mod sets;
-mod slices;
+#[cfg(feature = "testing")]
 pub mod testing;
-mod typing;
-mod value;
+mod values;
 
 pub use deliveries::Deliveries;
-pub use edges::{EdgePage, EdgePosition, EdgesEntry, EdgesPlan, PLAN_COLUMNS_MAX};
 pub use error::{EvaluateError, MergeError};
-pub use evaluate::{
-    BatchRead, GRAPH_BYTES_MAX, Room, Share, aggregate, aggregate_fetched, best, compute, compute_fetched,
-    evaluate, evaluate_values, lookup,
-};
+#[cfg(feature = "nodes")]
+pub use evaluate::{Share, SliceSizes, evaluate, evaluate_values};
 pub use groups::Groups;
-pub use live::{AssociationsEntry, ObjectEntry};
-pub use merge::MissingKeyRule;
+pub use limits::{ASSOCIATION_IDS_MAX, FIND_VALUES_MAX, GRAPH_BYTES_MAX};
 pub use network::{Network, NetworkKey, NetworkSizes};
-pub use operator::Operator;
+#[cfg(feature = "nodes")]
+pub use plans::{
+    AssociationsEntry, EdgePage, EdgesEntry, EdgesPlan, ListEntry, MissingKeyRule, ObjectEntry, Operator,
+    PLAN_COLUMNS_MAX, Part, PlanSize, Value, ValueKind,
+};
+pub use position::EdgePosition;
 pub use records::{Record, RecordCounts, RecordError, Records, RecordsBuilder, RecordsOver};
+#[cfg(feature = "nodes")]
 pub use sets::Scratch;
-pub use slices::SliceSizes;
-pub use typing::{ASSOCIATION_IDS_MAX, FIND_VALUES_MAX, PlanSize};
-pub use value::{ListEntry, Part, Value, ValueKind};
+pub use values::{BatchRead, Room, aggregate, aggregate_fetched, best, compute, compute_fetched, lookup};

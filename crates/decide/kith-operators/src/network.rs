@@ -1,6 +1,6 @@
 //! A member's first and second degree, as the network cache keeps them (Moolle, Algorithm 2).
 
-use crate::sets::{PackedIds, intersect};
+use crate::sets::{PackedIds, intersect, merge_two};
 use kith_types::Direction;
 
 /// The key of a network: the member and the edges.
@@ -53,6 +53,14 @@ impl Network {
             union: union.len() as u64,
         };
         Self { id, first: first.into_boxed_slice().into_vec(), union: PackedIds::from_sorted(union), sizes }
+    }
+
+    /// Builds the network of `id` from its first degree, and the raw union divided into [`Network::second`] and
+    /// [`Network::nearer`]; all sorted and distinct.
+    pub fn from_parts(id: u64, first: Vec<u64>, second: &[u64], nearer: &[u64]) -> Self {
+        let mut union = Vec::new();
+        merge_two(second, nearer, &mut union);
+        Self::new(id, first, &union)
     }
 
     /// The member of the network.
@@ -142,6 +150,13 @@ mod tests {
         assert_eq!(network().second().collect::<Vec<_>>(), [2, 7]);
         assert_eq!(network().nearer().collect::<Vec<_>>(), [1, 5, 9]);
         assert_eq!(network().both().collect::<Vec<_>>(), [1, 2, 7, 9]);
+    }
+
+    #[test]
+    fn a_network_comes_back_from_its_parts() {
+        let (second, nearer): (Vec<u64>, Vec<u64>) =
+            (network().second().collect(), network().nearer().collect());
+        assert_eq!(Network::from_parts(5, vec![1, 9], &second, &nearer), network());
     }
 
     #[test]

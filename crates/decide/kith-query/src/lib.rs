@@ -14,12 +14,14 @@
 //! ```
 //!
 //! - `operations`: a folder for each operation of graphs, with its fields, its state machine, its answer and its twin.
-//!   [`Operation`] and [`GraphAnswer`] are made from one line for each. A [`QueryMachine`] sends nothing; its driver does.
+//!   [`Operation`] and [`GraphAnswer`] are made from one line for each. A [`QueryMachine`] sends nothing; its driver does. A
+//!   program that only asks routers goes without machines, and without what routers and nodes say to each other (cargo
+//!   feature `nodes`).
 //! - `api`: the questions, the replies, their options and errors ([`QueryError`] with its stable code), and [`Service`].
 //! - [`convert`]: these types to wire messages and back.
 //! - [`gremlin`]: traversals as values within one process (cargo feature `gremlin`).
 //! - [`mod@line`]: requests as people write them, as JSON lines and as flags of commands (cargo feature `flags`).
-//! - [`testing`]: a cluster within one thread.
+//! - `testing`, a feature: a cluster within one thread.
 //!
 //! A query pins one topology (`kith-topology`) from start to end, so that no answer mixes two versions. Every key of a
 //! batch is answered by a value, by the proof that there is none, or by an error.
@@ -37,6 +39,7 @@ pub mod gremlin;
 pub mod line;
 mod names;
 mod operations;
+#[cfg(feature = "testing")]
 pub mod testing;
 
 pub use api::*;

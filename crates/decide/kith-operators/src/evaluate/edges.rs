@@ -1,6 +1,7 @@
 //! Evaluates edges with columns: a page of the list of each key.
 
-use super::{EvaluationMemory, Watch, go_on};
+use super::{EvaluationMemory, go_on};
+use crate::values::Watch;
 use crate::{EdgesEntry, EdgesPlan, EvaluateError};
 use kith_schema::NeighbourSource;
 

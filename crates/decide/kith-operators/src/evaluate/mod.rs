@@ -4,36 +4,26 @@
 //! over postings are evaluated partition by partition, so that an existence query stops at the first partition that proves
 //! it (Moolle, Algorithm 3).
 
-mod aggregate;
-mod compute;
 mod edges;
 mod held;
 mod lists;
-mod lookup;
 mod partitions;
-mod ranking;
 mod set;
 mod share;
+mod slices;
 mod values;
-mod watch;
 
-pub use aggregate::{aggregate, aggregate_fetched};
-pub use compute::{best, compute, compute_fetched};
-pub use lookup::{BatchRead, Room, lookup};
 pub use share::Share;
+pub use slices::SliceSizes;
 pub use values::evaluate_values;
 
 use crate::sets::Scratch;
-use crate::{EvaluateError, Operator, Value, ValueKind};
+use crate::values::Watch;
+use crate::{EvaluateError, GRAPH_BYTES_MAX, Operator, Value, ValueKind};
 use held::EvaluationMemory;
 use kith_schema::NeighbourSource;
 use partitions::PartitionEvaluator;
 use std::ops::ControlFlow;
-use watch::Watch;
-
-/// The most bytes of sets, lists and tallies that one evaluation over a graph holds at the same time: 8 million ids. The
-/// kernels that compute them take up to four times as much in addition.
-pub const GRAPH_BYTES_MAX: usize = 64 << 20;
 
 /// Evaluates `plan` over a node's share. `cancelled` is called every few ten thousand ids.
 ///

@@ -2,8 +2,9 @@
 //! result is the union of the partitions' results. Intersections stay small, and an existence query ends at the first
 //! partition that has a member.
 
-use super::{EvaluationMemory, Watch, mistyped};
+use super::{EvaluationMemory, mistyped};
 use crate::sets::{self, Scratch, sort_distinct};
+use crate::values::Watch;
 use crate::{EvaluateError, Operator};
 use kith_schema::NeighbourSource;
 use kith_types::PartitionId;

@@ -1,7 +1,8 @@
 //! The memory of an evaluation is bounded, even if a small request has a large result.
 
-use super::{Evaluator, held::EvaluationMemory, watch::Watch};
+use super::{Evaluator, held::EvaluationMemory};
 use crate::testing::MemoryGraph;
+use crate::values::Watch;
 use crate::{EvaluateError, Operator, Scratch, Share, Value};
 use kith_schema::{EdgeSelector, KindRole};
 use kith_types::{Direction, PartitionCount, PartitionId};

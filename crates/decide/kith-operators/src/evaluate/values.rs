@@ -1,7 +1,6 @@
 //! Evaluates plans over a store of values on a node.
 
-use super::{BatchRead, aggregate, compute, lookup};
-use crate::{EvaluateError, Operator, Value};
+use crate::{BatchRead, EvaluateError, Operator, Value, aggregate, compute, lookup};
 use kith_schema::compute::{Aggregation, Computation};
 use kith_schema::{Schema, ValueSource};
 

@@ -3,7 +3,7 @@
 //! Each block of [`BLOCK`] ids is delta-encoded separately, and a directory holds the first id of each block. A look-up
 //! decodes at most one block.
 
-use super::intersect::seek;
+use super::pair::seek;
 use kith_types::delta;
 
 /// The number of ids per block. Longer blocks make the directory smaller and look-ups slower.

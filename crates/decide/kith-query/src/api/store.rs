@@ -1,6 +1,6 @@
 //! Batch reads of a store of values: one fan-out, every key accounted for.
 
-use crate::{QueryError, Scope};
+use crate::QueryError;
 use kith_operators::{RecordCounts, Records};
 use kith_schema::{KEY_BYTES_MAX, KeyType, LookupKeys, SchemaId, ValueType};
 use kith_types::ByteKeys;
@@ -99,14 +99,6 @@ impl BatchKeys {
             (BatchKeys::Bytes(_), _) => "string or bytes",
         };
         Err(QueryError::WrongKeys { store: store.to_owned(), expected, got })
-    }
-
-    /// Converts the keys for a fan-out.
-    pub fn scope(&self) -> Scope {
-        match self {
-            BatchKeys::Ids(ids) => Scope::Keys(ids.clone()),
-            BatchKeys::Bytes(keys) => Scope::ByteKeys(keys.clone()),
-        }
     }
 
     /// Borrows the keys for an evaluation.

@@ -1,15 +1,11 @@
-//! Objects and associations of a live graph on the wire: queries, plans for nodes, parts of nodes, and answers.
+//! Objects and associations of a live graph on the wire: queries and answers.
 
 use super::ConvertError;
 use crate::AssociationsAnswer;
-use kith_operators::{AssociationsEntry, ObjectEntry};
 use kith_schema::live::{
-    AssociationAnswer, AssociationRead, ListPlace, ListedAssociation, ObjectAnswer, ObjectFind, Select, Start,
+    AssociationRead, ListPlace, ListedAssociation, ObjectAnswer, ObjectFind, Select, Start,
 };
-use kith_wire::v1::{
-    self, association_read::Select as WireSelect, associations_of_list::Answer,
-    associations_range::Start as WireStart,
-};
+use kith_wire::v1::{self, association_read::Select as WireSelect, associations_range::Start as WireStart};
 
 pub(crate) fn find_to_wire(find: &ObjectFind) -> v1::ObjectFind {
     let ObjectFind { kind, field, values, after, limit } = find.clone();
@@ -93,51 +89,6 @@ pub(crate) fn objects_from_wire(wire: v1::ObjectsReply) -> Vec<Option<ObjectAnsw
     wire.objects.into_iter().map(object_from_wire).collect()
 }
 
-pub(super) fn object_entries_to_wire(entries: &[ObjectEntry]) -> v1::ObjectsReply {
-    let entry = |entry: &ObjectEntry| match entry {
-        ObjectEntry::Absent => object_to_wire(None),
-        ObjectEntry::Found(object) => object_to_wire(Some(object)),
-        ObjectEntry::Unanswered => unreachable!("a node answers all its keys"),
-    };
-    v1::ObjectsReply { objects: entries.iter().map(entry).collect() }
-}
-
-pub(super) fn object_entries_from_wire(wire: v1::ObjectsReply) -> Vec<ObjectEntry> {
-    let entry = |wire| object_from_wire(wire).map_or(ObjectEntry::Absent, ObjectEntry::Found);
-    wire.objects.into_iter().map(entry).collect()
-}
-
-pub(super) fn association_entries_to_wire(entries: &[AssociationsEntry]) -> v1::AssociationsOfKeys {
-    let list = |answer: &AssociationAnswer| match answer {
-        AssociationAnswer::Count(count) => {
-            v1::AssociationsOfList { answer: Some(Answer::Count(*count)), more: false }
-        }
-        AssociationAnswer::List { out, more } => {
-            v1::AssociationsOfList { answer: Some(Answer::List(list_to_wire(out))), more: *more }
-        }
-    };
-    let entry = |entry: &AssociationsEntry| match entry {
-        AssociationsEntry::Answer(lists) => v1::AssociationsOfKey { lists: lists.iter().map(list).collect() },
-        AssociationsEntry::Unanswered => unreachable!("a node answers all its keys"),
-    };
-    v1::AssociationsOfKeys { entries: entries.iter().map(entry).collect() }
-}
-
-pub(super) fn association_entries_from_wire(
-    wire: v1::AssociationsOfKeys,
-) -> Result<Vec<AssociationsEntry>, ConvertError> {
-    let list = |wire: v1::AssociationsOfList| {
-        Ok(match wire.answer.ok_or(ConvertError::Missing("value.associations.answer"))? {
-            Answer::Count(count) => AssociationAnswer::Count(count),
-            Answer::List(list) => AssociationAnswer::List { out: list_from_wire(list)?, more: wire.more },
-        })
-    };
-    let entry = |wire: v1::AssociationsOfKey| {
-        wire.lists.into_iter().map(list).collect::<Result<_, _>>().map(AssociationsEntry::Answer)
-    };
-    wire.entries.into_iter().map(entry).collect()
-}
-
 pub(crate) fn associations_to_wire(answer: &AssociationsAnswer) -> v1::AssociationsReply {
     v1::AssociationsReply { list: Some(list_to_wire(&answer.out)), more: answer.more }
 }
@@ -149,7 +100,7 @@ pub(crate) fn associations_from_wire(
 }
 
 /// All associations of a list have their fields, or none has; likewise their versions.
-fn list_to_wire(out: &[ListedAssociation]) -> v1::AssociationList {
+pub(super) fn list_to_wire(out: &[ListedAssociation]) -> v1::AssociationList {
     v1::AssociationList {
         id2: out.iter().map(|association| association.id2).collect(),
         times: out.iter().map(|association| association.time).collect(),
@@ -158,7 +109,7 @@ fn list_to_wire(out: &[ListedAssociation]) -> v1::AssociationList {
     }
 }
 
-fn list_from_wire(wire: v1::AssociationList) -> Result<Vec<ListedAssociation>, ConvertError> {
+pub(super) fn list_from_wire(wire: v1::AssociationList) -> Result<Vec<ListedAssociation>, ConvertError> {
     let v1::AssociationList { id2, times, data, versions } = wire;
     if id2.len() != times.len() {
         return Err(ConvertError::Missing("associations.times"));

@@ -2,13 +2,14 @@
 
 mod batch;
 mod compute;
-mod edges;
+mod filter;
 mod gremlin;
 mod live;
-mod operator;
+#[cfg(feature = "nodes")]
+mod nodes;
 mod query;
+mod records;
 mod stream;
-mod value;
 mod write;
 
 pub use batch::{
@@ -18,23 +19,20 @@ pub use compute::{
     aggregate_answer_from_wire, aggregate_answer_to_wire, aggregate_from_wire, aggregate_to_wire,
     compute_answer_from_wire, compute_answer_to_wire, compute_from_wire, compute_to_wire,
 };
-pub(crate) use edges::{filter_from_wire, filter_to_wire};
+pub(crate) use filter::{filter_from_wire, filter_to_wire};
 pub use gremlin::{gremlin_answer_from_wire, gremlin_answer_to_wire, gremlin_from_wire, gremlin_to_wire};
 pub(crate) use live::{
     associations_from_wire, associations_to_wire, find_from_wire, find_to_wire, object_from_wire,
     object_to_wire, objects_from_wire, objects_to_wire, read_from_wire as association_read_from_wire,
     read_to_wire as association_read_to_wire,
 };
-pub use operator::{operator_from_wire, operator_to_wire};
+#[cfg(feature = "nodes")]
+pub use nodes::{operator_from_wire, operator_to_wire, value_from_wire, value_of_reply, value_to_wire};
 pub use query::{
     answer_from_wire, answer_to_wire, answered_from_wire, answered_to_wire, query_from_wire, query_to_wire,
 };
+pub use records::{groups_from_wire, groups_to_wire, records_from_wire, records_in_place, records_to_wire};
 pub use stream::{StreamReader, StreamWriter};
-pub use value::{
-    groups_from_wire, groups_to_wire, records_from_wire, records_in_place, records_to_wire, value_from_wire,
-    value_of_reply, value_to_wire,
-};
-
 pub use write::{write_from_wire, write_to_wire, written_from_wire, written_to_wire};
 
 use crate::NotACursor;

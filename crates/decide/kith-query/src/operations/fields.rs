@@ -3,12 +3,10 @@
 #[cfg(test)]
 use super::examples::Example;
 use super::{
-    Machine,
     page::{AnswerPage, Pages},
-    resolve::Resolver,
     view::{PrintedAnswer, WrongAnswer},
 };
-use crate::{GraphAnswer, OperationError, convert::ConvertError};
+use crate::{GraphAnswer, convert::ConvertError};
 use kith_wire::v1;
 use v1::{query_reply::Answer as AnswerMessage, query_request::Operand};
 
@@ -21,12 +19,6 @@ pub(crate) trait Fields {
     fn from_message(operand: Operand) -> Decoded<Self, Operand>
     where
         Self: Sized;
-
-    /// The state machine that answers, with its names resolved.
-    ///
-    /// # Errors
-    /// If a name is unknown to the graph, or a number is out of its range.
-    fn machine(&self, names: &Resolver<'_>) -> Result<Box<dyn Machine>, OperationError>;
 
     /// The ids of members, entities or objects that the fields name.
     fn ids(&self) -> Vec<u64>;

@@ -1,6 +1,5 @@
 //! The limits of queries. A query beyond a limit is refused with `OutOfRange`, and never cut.
 
-use crate::OperationError;
 pub use kith_operators::{ASSOCIATION_IDS_MAX, FIND_VALUES_MAX};
 
 /// The most targets of one distance query. A page shows tens of targets. A batch of this many still fits into one message
@@ -30,22 +29,3 @@ pub const SUGGESTIONS_MAX: u32 = 10_000;
 /// A list of at most this many ids is fetched and intersected at the caller. A longer list is intersected on its node
 /// (Moolle §II-C). With about 2 bytes per id, a list of this length fits into one frame of 8 KiB.
 pub const COMMON_FETCH_MAX: u64 = 4_096;
-
-/// The most ids of one end that are sent to every node, so that the last level of a path search need not be returned as a
-/// whole.
-pub(super) const FRONTIER_PUSH_MAX: usize = 4_096;
-
-/// Refuses a number outside of its range.
-pub(super) fn within(
-    what: &'static str,
-    got: u64,
-    least: u64,
-    greatest: u64,
-    range: &'static str,
-) -> Result<(), OperationError> {
-    if (least..=greatest).contains(&got) {
-        Ok(())
-    } else {
-        Err(OperationError::OutOfRange { what, got, range })
-    }
-}

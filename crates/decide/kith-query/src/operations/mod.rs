@@ -6,7 +6,6 @@
 
 mod registry;
 
-mod ask;
 mod assoc_count;
 mod assoc_get;
 mod assoc_range;
@@ -24,9 +23,9 @@ mod error;
 mod examples;
 mod fields;
 mod filter;
-mod first_degree;
 pub mod ids;
 mod limits;
+#[cfg(feature = "nodes")]
 mod machine;
 mod members;
 mod network;
@@ -35,10 +34,9 @@ mod object_get;
 mod page;
 mod path;
 mod query;
+#[cfg(feature = "nodes")]
 mod query_machine;
 mod reciprocal;
-mod resolve;
-mod search;
 mod signature;
 mod suggest;
 #[cfg(test)]
@@ -55,12 +53,17 @@ pub use limits::{
     ASSOCIATION_IDS_MAX, COMMON_FETCH_MAX, DEGREE_IDS_MAX, DISTANCE_TARGETS_MAX, EDGES_MAX, FIND_IDS_MAX,
     FIND_VALUES_MAX, OBJECT_IDS_MAX, PATH_LENGTH_MAX, SUGGESTIONS_MAX,
 };
-pub use network::{NetworkAnswer, NetworkPlan, NetworkReturn};
+#[cfg(feature = "nodes")]
+pub use machine::{FanOut, Input, OperationStep, Outline, Scope};
+#[cfg(feature = "nodes")]
+pub use network::machine::NetworkPlan;
+pub use network::{NetworkAnswer, NetworkReturn};
 pub use object_get::ObjectView;
 pub use page::{AnswerPage, PageStart, Pages};
 pub use path::PathAnswer;
 pub use query::GraphQuery;
-pub use query_machine::{FanOut, Input, OperationStep, Outline, QueryMachine, Scope};
+#[cfg(feature = "nodes")]
+pub use query_machine::QueryMachine;
 pub use reciprocal::ReciprocalAnswer;
 pub use signature::{Parameter, Signature};
 pub use view::{Block, Cell, Column, IdsView, Json, WrongAnswer};
@@ -70,7 +73,8 @@ use fields::{AnswerKind, Decoded, Fields, Presentation};
 use kith_schema::live::ObjectAnswer;
 use kith_types::OperationName;
 use kith_wire::v1::{query_reply::Answer as AnswerMessage, query_request::Operand};
-use machine::Machine;
+#[cfg(feature = "nodes")]
+use machine::{HasMachine, Machine, resolve::Resolver};
 use serde::{Deserialize, Serialize};
 use view::PrintedAnswer;
 

@@ -1,7 +1,6 @@
 //! The types and functions that follow from the lists of operations and of kinds of answers in `mod.rs`.
 
-use super::{AnswerPage, Machine, Operation, PageStart, Pages, resolve::Resolver};
-use crate::OperationError;
+use super::{AnswerPage, Operation, PageStart, Pages};
 use kith_wire::v1::query_request::Operand;
 
 /// Makes the enum of all operations from one line for each: its variant, its folder and fields, and its name in requests,
@@ -64,6 +63,17 @@ macro_rules! operations {
             pub fn view(&self, answer: GraphAnswer) -> Result<AnswerView, WrongAnswer> {
                 match self {
                     $(Self::$variant(fields) => fields.view(answer).map(AnswerView::$variant),)*
+                }
+            }
+
+            /// The state machine that answers.
+            ///
+            /// # Errors
+            /// Those of [`HasMachine::machine`].
+            #[cfg(feature = "nodes")]
+            pub(crate) fn machine(&self, names: &Resolver<'_>) -> Result<Box<dyn Machine>, OperationError> {
+                match self {
+                    $(Self::$variant(fields) => fields.machine(names),)*
                 }
             }
 
@@ -241,9 +251,5 @@ impl Operation {
 
     pub(crate) fn to_message(&self) -> Operand {
         self.fields().to_message()
-    }
-
-    pub(super) fn machine(&self, names: &Resolver<'_>) -> Result<Box<dyn Machine>, OperationError> {
-        self.fields().machine(names)
     }
 }

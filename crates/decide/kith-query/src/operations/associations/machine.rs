@@ -1,12 +1,16 @@
 //! Associations of one list (TAO §3.4).
 
-use super::AssociationsAnswer;
+use super::{AssociationsAnswer, ListFields};
 use crate::{
     GraphAnswer, Input, OperationError, OperationStep, Outline,
     operations::{
-        Machine,
-        ask::{ask, distinct},
-        limits::{ASSOCIATION_IDS_MAX, within},
+        limits::ASSOCIATION_IDS_MAX,
+        machine::{
+            HasMachine, Machine,
+            ask::{ask, distinct},
+            range::within,
+            resolve::Resolver,
+        },
     },
 };
 use kith_operators::{AssociationsEntry, Operator, Value};
@@ -51,6 +55,12 @@ impl Associations {
                 more: is_cut(select).then_some(false),
             }),
         }
+    }
+}
+
+impl<F: ListFields> HasMachine for F {
+    fn machine(&self, _: &Resolver<'_>) -> Result<Box<dyn Machine>, OperationError> {
+        Ok(Box::new(Associations::new(self.id1(), &self.read())?))
     }
 }
 

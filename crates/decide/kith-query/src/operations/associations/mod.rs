@@ -1,6 +1,7 @@
 //! The shared parts of the operations that read one list of associations.
 
-mod machine;
+#[cfg(feature = "nodes")]
+pub(super) mod machine;
 mod view;
 
 pub use view::{AssociationView, AssociationsView};
@@ -8,21 +9,16 @@ pub use view::{AssociationView, AssociationsView};
 #[cfg(test)]
 use super::examples::Example;
 use super::{
-    Machine, PageStart,
+    PageStart,
     fields::{AnswerKind, Decoded, Fields, ID_BYTES},
     page::{AnswerPage, Pages},
-    resolve::Resolver,
 };
-use crate::{
-    OperationError,
-    convert::{
-        ConvertError, association_read_from_wire, association_read_to_wire, associations_from_wire,
-        associations_to_wire,
-    },
+use crate::convert::{
+    ConvertError, association_read_from_wire, association_read_to_wire, associations_from_wire,
+    associations_to_wire,
 };
 use kith_schema::live::{AssociationRead, ListedAssociation};
 use kith_wire::v1::{self, query_reply::Answer, query_request::Operand};
-use machine::Associations;
 
 /// Associations of one list, newest first. Of associations with equal times, the one with the smaller id comes first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -109,10 +105,6 @@ impl<F: ListFields> Fields for F {
             },
             Err(error) => Decoded::Here(Err(error)),
         }
-    }
-
-    fn machine(&self, _: &Resolver<'_>) -> Result<Box<dyn Machine>, OperationError> {
-        Ok(Box::new(Associations::new(self.id1(), &self.read())?))
     }
 
     fn ids(&self) -> Vec<u64> {

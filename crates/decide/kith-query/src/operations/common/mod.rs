@@ -1,27 +1,21 @@
 //! The operation `common`: the common connections or entities of two members (Moolle, Algorithm 3).
 
 mod answer;
-mod every_kind;
+#[cfg(feature = "nodes")]
 mod machine;
 #[cfg(test)]
 pub(super) mod twin;
 
 pub use answer::CommonAnswer;
-pub(super) use machine::VertexKind;
 
 #[cfg(test)]
 use super::examples::Example;
 use super::{
-    Machine,
     fields::{Decoded, Fields},
     page::Pages,
-    resolve::Resolver,
 };
-use crate::{OperationError, convert::ConvertError};
-use every_kind::AnyCommon;
-use kith_schema::EdgeSelector;
+use crate::convert::ConvertError;
 use kith_wire::v1::{self, query_request::Operand};
-use machine::Common;
 use serde::{Deserialize, Serialize};
 
 /// Asks for what two members have in common. Without a kind that is the edge type of the query, but for `Want::Exists` in a
@@ -109,21 +103,6 @@ impl Fields for CommonQuery {
         }
     }
 
-    fn machine(&self, names: &Resolver<'_>) -> Result<Box<dyn Machine>, OperationError> {
-        let pair = [self.id, self.to];
-        if self.kind.is_none() && self.returns == Want::Exists && names.is_any_kind() {
-            let queries = names.every_shared().into_iter().map(|(edge, shared)| {
-                let plan = plan_for(self.plan, &edge, names).unwrap_or(CommonPlan::Fetch);
-                Common::new(pair, edge, shared, Want::Exists, plan)
-            });
-            let machine = AnyCommon::new(queries.collect()).ok_or(OperationError::NoEdgeType)?;
-            return Ok(Box::new(machine));
-        }
-        let (edge, shared) = names.shared(self.kind.as_deref())?;
-        let plan = plan_for(self.plan, &edge, names)?;
-        Ok(Box::new(Common::new(pair, edge, shared, self.returns, plan)))
-    }
-
     fn ids(&self) -> Vec<u64> {
         vec![self.id, self.to]
     }
@@ -180,18 +159,4 @@ fn fields_of(message: v1::CommonOperand) -> Result<CommonQuery, ConvertError> {
             Err(_) => return Err(ConvertError::Unknown { field: "plan", got: message.plan }),
         },
     })
-}
-
-/// The plan to intersect lists. One-sided edge types always fetch the lists.
-fn plan_for(
-    plan: CommonPlan,
-    edge: &EdgeSelector,
-    names: &Resolver<'_>,
-) -> Result<CommonPlan, OperationError> {
-    match plan {
-        CommonPlan::Fetch => Ok(plan),
-        CommonPlan::Auto if names.kind(edge)?.one_sided => Ok(CommonPlan::Fetch),
-        CommonPlan::Auto => Ok(plan),
-        CommonPlan::Push => names.two_sided(edge, "the plan \"push\"").map(|()| plan),
-    }
 }

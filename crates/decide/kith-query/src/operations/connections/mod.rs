@@ -1,19 +1,18 @@
 //! The operation `connections`: the first degree of a member.
 
+#[cfg(feature = "nodes")]
+mod machine;
 #[cfg(test)]
 mod twin;
 
 #[cfg(test)]
 use super::examples::Example;
 use super::{
-    Machine,
     fields::{Decoded, Fields, Presentation},
-    first_degree::FirstDegree,
     page::Pages,
-    resolve::Resolver,
     view::{IdsView, WrongAnswer},
 };
-use crate::{GraphAnswer, OperationError};
+use crate::GraphAnswer;
 use kith_wire::v1::{self, query_request::Operand};
 use serde::{Deserialize, Serialize};
 
@@ -36,10 +35,6 @@ impl Fields for ConnectionsQuery {
             Operand::Connections(message) => Decoded::valid(Self { id: message.id }),
             operand => Decoded::Elsewhere(operand),
         }
-    }
-
-    fn machine(&self, names: &Resolver<'_>) -> Result<Box<dyn Machine>, OperationError> {
-        Ok(Box::new(FirstDegree::connections(self.id, names.edge()?)))
     }
 
     fn ids(&self) -> Vec<u64> {

@@ -1,11 +1,15 @@
 //! The number of connections of members. Without a filter, nodes answer from the counts at the beginning of their lists.
 
+use super::DegreeQuery;
 use crate::{
     GraphAnswer, Input, OperationError, OperationStep, Outline,
     operations::{
-        Machine,
-        ask::{ask, expand},
         limits::DEGREE_IDS_MAX,
+        machine::{
+            HasMachine, Machine,
+            ask::{ask, expand},
+            resolve::Resolver,
+        },
     },
 };
 use kith_operators::{ListEntry, Operator, Value};
@@ -33,6 +37,13 @@ impl Degree {
         distinct.sort_unstable();
         distinct.dedup();
         Ok(Self { ids: ids.to_vec(), distinct, edge })
+    }
+}
+
+impl HasMachine for DegreeQuery {
+    fn machine(&self, names: &Resolver<'_>) -> Result<Box<dyn Machine>, OperationError> {
+        let edge = names.filtered(names.edge()?, self.filter.as_ref())?;
+        Ok(Box::new(Degree::new(&self.ids, edge)?))
     }
 }
 

@@ -1,23 +1,19 @@
 //! The operation `degree`: the number of connections of each member.
 
 mod answer;
+#[cfg(feature = "nodes")]
 mod machine;
 #[cfg(test)]
 pub(super) mod twin;
 
 #[cfg(test)]
 use super::examples::Example;
-use super::{
-    Machine,
-    fields::{Decoded, Fields},
-    resolve::Resolver,
-};
+use super::fields::{Decoded, Fields};
 use crate::{
-    ColumnFilter, OperationError,
+    ColumnFilter,
     convert::{filter_from_wire, filter_to_wire},
 };
 use kith_wire::v1::{self, query_request::Operand};
-use machine::Degree;
 use serde::{Deserialize, Serialize};
 
 /// Asks for the number of connections of each member. Members may come in any order and be repeated.
@@ -50,11 +46,6 @@ impl Fields for DegreeQuery {
             }
             operand => Decoded::Elsewhere(operand),
         }
-    }
-
-    fn machine(&self, names: &Resolver<'_>) -> Result<Box<dyn Machine>, OperationError> {
-        let edge = names.filtered(names.edge()?, self.filter.as_ref())?;
-        Ok(Box::new(Degree::new(&self.ids, edge)?))
     }
 
     fn ids(&self) -> Vec<u64> {

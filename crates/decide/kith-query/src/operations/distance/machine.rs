@@ -5,11 +5,18 @@
 //! in-neighbour of `t` is at distance 2 from `s`. For targets farther than 2 the raw union can serve as the second degree:
 //! if a neighbour of `t` were `s` or in the first degree, `t` would be nearer.
 
+use super::DistanceQuery;
 use crate::{
     GraphAnswer, Input, OperationError, OperationStep, Outline,
-    operations::Machine,
-    operations::ask::{List, NETWORK, ask, expand, lists_of},
-    operations::limits::{DISTANCE_TARGETS_MAX, within},
+    operations::{
+        limits::DISTANCE_TARGETS_MAX,
+        machine::{
+            HasMachine, Machine,
+            ask::{List, NETWORK, ask, expand, lists_of},
+            range::within,
+            resolve::Resolver,
+        },
+    },
 };
 use kith_operators::{Network, NetworkKey};
 use kith_schema::EdgeSelector;
@@ -72,6 +79,14 @@ impl Distance {
             Err(_) => network.distance(*target),
         };
         OperationStep::Done(GraphAnswer::Distances(self.to.iter().map(badge).collect()))
+    }
+}
+
+impl HasMachine for DistanceQuery {
+    fn machine(&self, names: &Resolver<'_>) -> Result<Box<dyn Machine>, OperationError> {
+        let edge = names.edge()?;
+        names.two_sided(&edge, "a distance")?;
+        Ok(Box::new(Distance::new(names.key(self.from)?, edge, &self.to)?))
     }
 }
 

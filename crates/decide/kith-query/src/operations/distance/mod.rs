@@ -1,20 +1,15 @@
 //! The operation `distance`: badges 0, 1, 2, 3 or unknown, from one member to many (Moolle, Algorithm 1).
 
 mod answer;
+#[cfg(feature = "nodes")]
 mod machine;
 #[cfg(test)]
 pub(super) mod twin;
 
 #[cfg(test)]
 use super::examples::Example;
-use super::{
-    Machine,
-    fields::{Decoded, Fields},
-    resolve::Resolver,
-};
-use crate::OperationError;
+use super::fields::{Decoded, Fields};
 use kith_wire::v1::{self, query_request::Operand};
-use machine::Distance;
 use serde::{Deserialize, Serialize};
 
 /// Asks how far members are from one member. Targets may come in any order and be repeated.
@@ -41,12 +36,6 @@ impl Fields for DistanceQuery {
             Operand::Distance(message) => Decoded::valid(Self { from: message.from, to: message.to }),
             operand => Decoded::Elsewhere(operand),
         }
-    }
-
-    fn machine(&self, names: &Resolver<'_>) -> Result<Box<dyn Machine>, OperationError> {
-        let edge = names.edge()?;
-        names.two_sided(&edge, "a distance")?;
-        Ok(Box::new(Distance::new(names.key(self.from)?, edge, &self.to)?))
     }
 
     fn ids(&self) -> Vec<u64> {

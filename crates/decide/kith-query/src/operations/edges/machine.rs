@@ -5,10 +5,13 @@ use super::{EdgeColumn, EdgesAnswer, EdgesQuery};
 use crate::{
     EdgeCursor, GraphAnswer, Input, OperationError, OperationStep, Outline,
     operations::{
-        Machine,
-        ask::ask,
-        limits::{EDGES_MAX, within},
-        resolve::{Resolver, column_of},
+        limits::EDGES_MAX,
+        machine::{
+            HasMachine, Machine,
+            ask::ask,
+            range::within,
+            resolve::{Resolver, column_of},
+        },
     },
 };
 use kith_operators::{EdgePosition, EdgesEntry, EdgesPlan, Operator, Value};
@@ -85,6 +88,12 @@ impl Edges {
         let after =
             next.map(|position| EdgeCursor { version: self.version, question: self.question, position });
         Ok(GraphAnswer::Edges(EdgesAnswer { ids, columns: columns.collect(), after }))
+    }
+}
+
+impl HasMachine for EdgesQuery {
+    fn machine(&self, names: &Resolver<'_>) -> Result<Box<dyn Machine>, OperationError> {
+        Ok(Box::new(Edges::new(self, names)?))
     }
 }
 

@@ -1,6 +1,7 @@
 //! The operation `edges`: the edges of one member with their columns, in a given order, page by page.
 
 mod answer;
+#[cfg(feature = "nodes")]
 mod machine;
 #[cfg(test)]
 pub(super) mod twin;
@@ -10,17 +11,15 @@ pub use answer::{EdgeColumn, EdgesAnswer};
 #[cfg(test)]
 use super::examples::Example;
 use super::{
-    Machine, PageStart,
+    PageStart,
     fields::{Decoded, Fields},
     page::{AnswerPage, Pages},
-    resolve::Resolver,
 };
 use crate::{
-    ColumnFilter, EdgeCursor, OperationError,
+    ColumnFilter, EdgeCursor,
     convert::{ConvertError, filter_from_wire, filter_to_wire},
 };
 use kith_wire::v1::{self, query_request::Operand};
-use machine::Edges;
 use serde::{Deserialize, Serialize};
 
 /// Asks for the edges of a member, and which of them.
@@ -75,10 +74,6 @@ impl Fields for EdgesQuery {
             Operand::Edges(message) => Decoded::Here(fields_of(message)),
             operand => Decoded::Elsewhere(operand),
         }
-    }
-
-    fn machine(&self, names: &Resolver<'_>) -> Result<Box<dyn Machine>, OperationError> {
-        Ok(Box::new(Edges::new(self, names)?))
     }
 
     fn ids(&self) -> Vec<u64> {

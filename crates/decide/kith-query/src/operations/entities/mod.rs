@@ -1,21 +1,19 @@
 //! The operation `entities`: the entities of one kind that a member has edges to.
 
+#[cfg(feature = "nodes")]
+mod machine;
 #[cfg(test)]
 mod twin;
 
 #[cfg(test)]
 use super::examples::Example;
 use super::{
-    Machine,
     fields::{Decoded, Fields, Presentation},
-    first_degree::FirstDegree,
     ids,
     page::Pages,
-    resolve::Resolver,
     view::{Block, IdsView, PrintedAnswer, WrongAnswer},
 };
-use crate::{GraphAnswer, OperationError};
-use kith_types::Direction;
+use crate::GraphAnswer;
 use kith_wire::v1::{self, query_request::Operand};
 use serde::{Deserialize, Serialize};
 
@@ -41,11 +39,6 @@ impl Fields for EntitiesQuery {
             Operand::Entities(message) => Decoded::valid(Self { id: message.id, kind: message.kind }),
             operand => Decoded::Elsewhere(operand),
         }
-    }
-
-    fn machine(&self, names: &Resolver<'_>) -> Result<Box<dyn Machine>, OperationError> {
-        let edge = names.entity(&self.kind, Direction::Out)?;
-        Ok(Box::new(FirstDegree::entities(self.id, edge)))
     }
 
     fn ids(&self) -> Vec<u64> {

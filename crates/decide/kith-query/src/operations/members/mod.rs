@@ -1,17 +1,16 @@
 //! The operation `members`: the members that have edges to an entity.
 
+#[cfg(feature = "nodes")]
+mod machine;
+
 #[cfg(test)]
 use super::examples::Example;
 use super::{
-    Machine,
     fields::{Decoded, Fields, Presentation},
-    first_degree::FirstDegree,
     page::Pages,
-    resolve::Resolver,
     view::{IdsView, WrongAnswer},
 };
-use crate::{GraphAnswer, OperationError};
-use kith_types::Direction;
+use crate::GraphAnswer;
 use kith_wire::v1::{self, query_request::Operand};
 use serde::{Deserialize, Serialize};
 
@@ -37,11 +36,6 @@ impl Fields for MembersQuery {
             Operand::Members(message) => Decoded::valid(Self { entity: message.entity, kind: message.kind }),
             operand => Decoded::Elsewhere(operand),
         }
-    }
-
-    fn machine(&self, names: &Resolver<'_>) -> Result<Box<dyn Machine>, OperationError> {
-        let edge = names.entity(&self.kind, Direction::In)?;
-        Ok(Box::new(FirstDegree::members(self.entity, edge)))
     }
 
     fn ids(&self) -> Vec<u64> {

@@ -9,7 +9,7 @@ use crate::{
         view::{Block, Cell, Column, PrintedAnswer, WrongAnswer},
     },
 };
-use kith_operators::{Network, NetworkSizes, sets};
+use kith_operators::{Network, NetworkSizes};
 use kith_wire::v1::{self, query_reply::Answer};
 use serde::Serialize;
 use std::sync::Arc;
@@ -56,11 +56,8 @@ impl AnswerKind for NetworkAnswer {
             message => return Decoded::Elsewhere(message),
         };
         let sizes = NetworkSizes { first: reply.degree, second: reply.n2, union: reply.fof };
-        let network = ids_wanted.then(|| {
-            let mut union = Vec::new();
-            sets::merge(&[&reply.second, &reply.fof_near], &mut sets::Scratch::new(), &mut union);
-            Arc::new(Network::new(reply.id, reply.first, &union))
-        });
+        let network = ids_wanted
+            .then(|| Arc::new(Network::from_parts(reply.id, reply.first, &reply.second, &reply.fof_near)));
         Decoded::valid(NetworkAnswer { id: reply.id, sizes, network })
     }
 }

@@ -3,26 +3,18 @@
 
 mod answer;
 mod checksum;
-mod fetch;
-mod machine;
-mod plan;
+#[cfg(feature = "nodes")]
+pub(super) mod machine;
 #[cfg(test)]
 pub(super) mod twin;
 
 pub use answer::NetworkAnswer;
-pub(super) use fetch::NetworkFetch;
-pub use plan::NetworkPlan;
 
 #[cfg(test)]
 use super::examples::Example;
-use super::{
-    Machine,
-    fields::{Decoded, Fields},
-    resolve::Resolver,
-};
-use crate::{OperationError, convert::ConvertError};
+use super::fields::{Decoded, Fields};
+use crate::convert::ConvertError;
 use kith_wire::v1::{self, query_request::Operand};
-use machine::CachedNetwork;
 use serde::{Deserialize, Serialize};
 
 /// Asks for the network of a member.
@@ -75,10 +67,6 @@ impl Fields for NetworkQuery {
             Ok(v1::Want::Size | v1::Want::Exists) => Ok(Self { id, returns: NetworkReturn::Size }),
             Err(_) => Err(ConvertError::Unknown { field: "want", got: want }),
         })
-    }
-
-    fn machine(&self, names: &Resolver<'_>) -> Result<Box<dyn Machine>, OperationError> {
-        Ok(Box::new(CachedNetwork { key: names.key(self.id)?, with_ids: self.returns.needs_ids() }))
     }
 
     fn ids(&self) -> Vec<u64> {

@@ -1,11 +1,11 @@
 //! The ids of objects that have one of some values in a field with an index.
 
+use super::ObjectFindQuery;
 use crate::{
     FanOut, GraphAnswer, Input, OperationError, OperationStep, Outline, Scope,
     operations::{
-        Machine,
-        ask::set_of,
-        limits::{FIND_IDS_MAX, FIND_VALUES_MAX, within},
+        limits::{FIND_IDS_MAX, FIND_VALUES_MAX},
+        machine::{HasMachine, Machine, ask::set_of, range::within, resolve::Resolver},
     },
 };
 use kith_operators::Operator;
@@ -26,6 +26,12 @@ impl Find {
             within("the limit", limit, 1, FIND_IDS_MAX, "1 to 100000")?;
         }
         Ok(Self(find.clone()))
+    }
+}
+
+impl HasMachine for ObjectFindQuery {
+    fn machine(&self, _: &Resolver<'_>) -> Result<Box<dyn Machine>, OperationError> {
+        Ok(Box::new(Find::new(&self.find())?))
     }
 }
 

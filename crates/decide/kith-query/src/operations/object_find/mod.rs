@@ -1,23 +1,21 @@
 //! The operation `object_find`: the ids of objects of a live graph that have one of some values in a field with an index.
 
+#[cfg(feature = "nodes")]
 mod machine;
 
 #[cfg(test)]
 use super::examples::Example;
 use super::{
-    Machine,
     fields::{Decoded, Fields, Presentation},
     page::{AnswerPage, Pages},
-    resolve::Resolver,
     view::{IdsView, WrongAnswer},
 };
 use crate::{
-    GraphAnswer, OperationError,
+    GraphAnswer,
     convert::{find_from_wire, find_to_wire},
 };
 use kith_schema::live::ObjectFind;
 use kith_wire::v1::query_request::Operand;
-use machine::Find;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -112,10 +110,6 @@ impl Fields for ObjectFindQuery {
             }
             operand => Decoded::Elsewhere(operand),
         }
-    }
-
-    fn machine(&self, _: &Resolver<'_>) -> Result<Box<dyn Machine>, OperationError> {
-        Ok(Box::new(Find::new(&self.find())?))
     }
 
     fn ids(&self) -> Vec<u64> {

@@ -1,11 +1,16 @@
 //! Objects by id (TAO §3.3).
 
+use super::ObjectGetQuery;
 use crate::{
     GraphAnswer, Input, OperationError, OperationStep, Outline,
     operations::{
-        Machine,
-        ask::{ask, distinct},
-        limits::{OBJECT_IDS_MAX, within},
+        limits::OBJECT_IDS_MAX,
+        machine::{
+            HasMachine, Machine,
+            ask::{ask, distinct},
+            range::within,
+            resolve::Resolver,
+        },
     },
 };
 use kith_operators::{GRAPH_BYTES_MAX, ObjectEntry, Operator, Value};
@@ -32,6 +37,12 @@ impl Objects {
             false => within("the number of ids", ids.len() as u64, 0, most, "at most 100000")?,
         }
         Ok(Self { ids: ids.to_vec(), distinct: distinct(ids), is_single })
+    }
+}
+
+impl HasMachine for ObjectGetQuery {
+    fn machine(&self, _: &Resolver<'_>) -> Result<Box<dyn Machine>, OperationError> {
+        Ok(Box::new(Objects::new(&self.ids, self.is_single)?))
     }
 }
 

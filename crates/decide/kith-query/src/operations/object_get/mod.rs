@@ -1,20 +1,15 @@
 //! The operation `object_get`: objects of a live graph by their ids (TAO, `obj_get`).
 
 mod answer;
+#[cfg(feature = "nodes")]
 mod machine;
 
 pub use answer::ObjectView;
 
 #[cfg(test)]
 use super::examples::Example;
-use super::{
-    Machine,
-    fields::{Decoded, Fields},
-    resolve::Resolver,
-};
-use crate::OperationError;
+use super::fields::{Decoded, Fields};
 use kith_wire::v1::{self, query_request::Operand};
-use machine::Objects;
 use serde::{Deserialize, Serialize};
 
 /// Asks for objects by their ids, in any order; repeats are allowed.
@@ -86,10 +81,6 @@ impl Fields for ObjectGetQuery {
             }
             operand => Decoded::Elsewhere(operand),
         }
-    }
-
-    fn machine(&self, _: &Resolver<'_>) -> Result<Box<dyn Machine>, OperationError> {
-        Ok(Box::new(Objects::new(&self.ids, self.is_single)?))
     }
 
     fn ids(&self) -> Vec<u64> {

@@ -4,18 +4,31 @@
 //! nodes unite whole levels, always from the smaller frontier. Levels are sets without parents: once the two sides meet,
 //! [`Trace`] walks back.
 
-use super::trace::{HOP, Trace, found};
+use super::{
+    PathQuery,
+    trace::{HOP, Trace, found},
+};
 use crate::{
     Input, OperationError, OperationStep, Outline,
-    operations::Machine,
-    operations::ask::{NETWORK, ask, ask_list, expand, list_of, lists_of, set_of, union, union_kind},
-    operations::limits::{FRONTIER_PUSH_MAX, PATH_LENGTH_MAX, within},
-    operations::search::{Search, Side},
+    operations::{
+        limits::PATH_LENGTH_MAX,
+        machine::{
+            HasMachine, Machine,
+            ask::{NETWORK, ask, ask_list, expand, list_of, lists_of, set_of, union, union_kind},
+            range::within,
+            resolve::Resolver,
+            search::{Search, Side},
+        },
+    },
 };
 use kith_operators::sets::intersect;
 use kith_operators::{Network, NetworkKey, Operator};
 use kith_schema::EdgeSelector;
 use kith_types::{FanOutKind, Workflow};
+
+/// The most ids of one end that are sent to every node, so that the last level of a path search need not be returned as a
+/// whole.
+const FRONTIER_PUSH_MAX: usize = 4_096;
 
 const ENDS: &str = "both ends";
 const END: &str = "first degree of the end";
@@ -157,6 +170,15 @@ impl Path {
 
     fn edge_back(&self) -> EdgeSelector {
         EdgeSelector { direction: self.edge.direction.reverse(), ..self.edge.clone() }
+    }
+}
+
+impl HasMachine for PathQuery {
+    fn machine(&self, names: &Resolver<'_>) -> Result<Box<dyn Machine>, OperationError> {
+        let edge = names.edge()?;
+        names.two_sided(&edge, "a path")?;
+        let path = Path::new(names.key(self.from)?, edge, self.to, self.max, names.query.workflow)?;
+        Ok(Box::new(path))
     }
 }
 

@@ -1,7 +1,9 @@
 //! The operation `path`: a shortest path between two members.
 
 mod answer;
+#[cfg(feature = "nodes")]
 mod machine;
+#[cfg(feature = "nodes")]
 mod trace;
 #[cfg(test)]
 pub(super) mod twin;
@@ -11,14 +13,10 @@ pub use answer::PathAnswer;
 #[cfg(test)]
 use super::examples::Example;
 use super::{
-    Machine,
     fields::{Decoded, Fields},
     limits::PATH_LENGTH_MAX,
-    resolve::Resolver,
 };
-use crate::OperationError;
 use kith_wire::v1::{self, query_request::Operand};
-use machine::Path;
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
 
 /// Asks for a shortest path.
@@ -50,13 +48,6 @@ impl Fields for PathQuery {
             }
             operand => Decoded::Elsewhere(operand),
         }
-    }
-
-    fn machine(&self, names: &Resolver<'_>) -> Result<Box<dyn Machine>, OperationError> {
-        let edge = names.edge()?;
-        names.two_sided(&edge, "a path")?;
-        let path = Path::new(names.key(self.from)?, edge, self.to, self.max, names.query.workflow)?;
-        Ok(Box::new(path))
     }
 
     fn ids(&self) -> Vec<u64> {

@@ -3,7 +3,7 @@
 
 use crate::{
     GraphAnswer, OperationStep, PathAnswer,
-    operations::{ask::ask_list, search::Search},
+    operations::machine::{ask::ask_list, search::Search},
 };
 use kith_operators::sets::intersect;
 use std::collections::VecDeque;

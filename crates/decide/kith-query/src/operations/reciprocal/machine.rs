@@ -1,21 +1,24 @@
 //! The members that a member follows and that follow it. The node of the member has both lists, so it intersects them. It
 //! returns up to one id more than the answer may have. That id shows that the answer is truncated.
 
-use super::ReciprocalAnswer;
+use super::{ReciprocalAnswer, ReciprocalQuery};
 use crate::{
     GraphAnswer, Input, OperationError, OperationStep, Outline,
-    operations::{
-        Machine,
+    operations::machine::{
+        HasMachine, Machine,
         ask::{ask, expand, lists_of, set_of, union},
-        limits::within,
+        range::within,
+        resolve::Resolver,
     },
 };
 use kith_operators::Operator;
-use kith_schema::EdgeSelector;
+use kith_schema::{EdgeSelector, KindRole};
 use kith_types::{Direction, FanOutKind};
 
 const BOTH_WAYS: &str = "intersection of both directions";
 const EXISTENCE: &str = "existence of the member";
+/// The default number of ids.
+const LIMIT: u64 = 1_000;
 const LIMIT_MAX: u64 = 100_000;
 
 /// A query for reciprocal edges under way.
@@ -69,6 +72,15 @@ impl Reciprocal {
         let truncated = self.limit < ids.len() as u64;
         ids.truncate(self.limit as usize);
         OperationStep::Done(GraphAnswer::Reciprocal(ReciprocalAnswer { ids, truncated }))
+    }
+}
+
+impl HasMachine for ReciprocalQuery {
+    fn machine(&self, names: &Resolver<'_>) -> Result<Box<dyn Machine>, OperationError> {
+        let edge = names.edge()?;
+        names.two_sided(&edge, "`reciprocal`")?;
+        let is_directed = names.kind(&edge)?.role == KindRole::Directed;
+        Ok(Box::new(Reciprocal::new(self.id, edge, is_directed, self.limit.unwrap_or(LIMIT))?))
     }
 }
 

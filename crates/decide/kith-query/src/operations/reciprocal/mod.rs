@@ -1,6 +1,7 @@
 //! The operation `reciprocal`: the members that a member follows and that follow it.
 
 mod answer;
+#[cfg(feature = "nodes")]
 mod machine;
 #[cfg(test)]
 mod tests;
@@ -12,19 +13,11 @@ pub use answer::ReciprocalAnswer;
 #[cfg(test)]
 use super::examples::Example;
 use super::{
-    Machine,
     fields::{Decoded, Fields},
     page::{AnswerPage, Pages},
-    resolve::Resolver,
 };
-use crate::OperationError;
-use kith_schema::KindRole;
 use kith_wire::v1::{self, query_request::Operand};
-use machine::Reciprocal;
 use serde::{Deserialize, Serialize};
-
-/// The default number of ids.
-const LIMIT: u64 = 1_000;
 
 /// Asks for the members that a member follows and that follow it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,13 +42,6 @@ impl Fields for ReciprocalQuery {
             Operand::Reciprocal(message) => Decoded::valid(Self { id: message.id, limit: message.limit }),
             operand => Decoded::Elsewhere(operand),
         }
-    }
-
-    fn machine(&self, names: &Resolver<'_>) -> Result<Box<dyn Machine>, OperationError> {
-        let edge = names.edge()?;
-        names.two_sided(&edge, "`reciprocal`")?;
-        let is_directed = names.kind(&edge)?.role == KindRole::Directed;
-        Ok(Box::new(Reciprocal::new(self.id, edge, is_directed, self.limit.unwrap_or(LIMIT))?))
     }
 
     fn ids(&self) -> Vec<u64> {

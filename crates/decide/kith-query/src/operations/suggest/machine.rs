@@ -1,11 +1,18 @@
 //! People you may know: the members of the second degree, ranked by the number of first-degree members whose lists contain
 //! them.
 
+use super::SuggestQuery;
 use crate::{
     GraphAnswer, Input, OperationError, OperationStep, Outline,
-    operations::Machine,
-    operations::ask::{FIRST_DEGREE, ask, ask_list, expand, list_of, union_kind},
-    operations::limits::{SUGGESTIONS_MAX, within},
+    operations::{
+        limits::SUGGESTIONS_MAX,
+        machine::{
+            HasMachine, Machine,
+            ask::{FIRST_DEGREE, ask, ask_list, expand, list_of, union_kind},
+            range::within,
+            resolve::Resolver,
+        },
+    },
 };
 use kith_operators::{Operator, Value};
 use kith_schema::EdgeSelector;
@@ -41,6 +48,12 @@ impl Suggest {
     ) -> Result<Self, OperationError> {
         within("k", u64::from(k), 1, u64::from(SUGGESTIONS_MAX), "1 to 10000")?;
         Ok(Self { id, edge, k: k as usize, workflow, state: State::Start })
+    }
+}
+
+impl HasMachine for SuggestQuery {
+    fn machine(&self, names: &Resolver<'_>) -> Result<Box<dyn Machine>, OperationError> {
+        Ok(Box::new(Suggest::new(self.id, names.edge()?, self.k, names.query.workflow)?))
     }
 }
 

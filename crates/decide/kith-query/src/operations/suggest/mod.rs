@@ -1,20 +1,15 @@
 //! The operation `suggest`: the people that a member may know.
 
 mod answer;
+#[cfg(feature = "nodes")]
 mod machine;
 #[cfg(test)]
 pub(super) mod twin;
 
 #[cfg(test)]
 use super::examples::Example;
-use super::{
-    Machine,
-    fields::{Decoded, Fields},
-    resolve::Resolver,
-};
-use crate::OperationError;
+use super::fields::{Decoded, Fields};
 use kith_wire::v1::{self, query_request::Operand};
-use machine::Suggest;
 use serde::{Deserialize, Serialize};
 
 /// Asks for the first `k` members of the second degree by number of common connections.
@@ -40,10 +35,6 @@ impl Fields for SuggestQuery {
             Operand::Suggest(message) => Decoded::valid(Self { id: message.id, k: message.k }),
             operand => Decoded::Elsewhere(operand),
         }
-    }
-
-    fn machine(&self, names: &Resolver<'_>) -> Result<Box<dyn Machine>, OperationError> {
-        Ok(Box::new(Suggest::new(self.id, names.edge()?, self.k, names.query.workflow)?))
     }
 
     fn ids(&self) -> Vec<u64> {

@@ -1,14 +1,8 @@
 //! Checks plans before anything is read: whether they are well-typed, the type of value that they yield, and whether two
 //! nodes can return the same id.
 
-use crate::{EvaluateError, Operator, PLAN_COLUMNS_MAX, ValueKind};
+use crate::{ASSOCIATION_IDS_MAX, EvaluateError, FIND_VALUES_MAX, Operator, PLAN_COLUMNS_MAX, ValueKind};
 use kith_schema::live::{AssociationRead, Select};
-
-/// The most values of one query for the ids of objects that have them. Each is a statement of the database.
-pub const FIND_VALUES_MAX: usize = 1_000;
-
-/// The most ids of one query for associations, because no list can return more ([`kith_schema::live::CAP_MAX`]).
-pub const ASSOCIATION_IDS_MAX: usize = kith_schema::live::CAP_MAX as usize;
 
 impl Operator {
     /// The greatest depth of a plan. Operations of graphs need 4; the rest is room for a query language. It bounds the

@@ -19,15 +19,15 @@ pub(crate) struct FirstDegree {
 }
 
 impl FirstDegree {
-    pub(super) fn connections(id: u64, edge: EdgeSelector) -> Self {
+    pub(in crate::operations) fn connections(id: u64, edge: EdgeSelector) -> Self {
         Self { id, edge, purpose: FIRST_DEGREE, of_entity: false }
     }
 
-    pub(super) fn entities(id: u64, edge: EdgeSelector) -> Self {
+    pub(in crate::operations) fn entities(id: u64, edge: EdgeSelector) -> Self {
         Self { id, edge, purpose: "entities", of_entity: false }
     }
 
-    pub(super) fn members(entity: u64, edge: EdgeSelector) -> Self {
+    pub(in crate::operations) fn members(entity: u64, edge: EdgeSelector) -> Self {
         Self { id: entity, edge, purpose: "members", of_entity: true }
     }
 }

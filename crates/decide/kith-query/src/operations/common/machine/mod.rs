@@ -5,15 +5,21 @@
 //! longer, the short list is sent to the node of the long one. If both are longer, every partition is asked. `m` is common
 //! to `a` and `b` under direction `d` exactly if both are in `m`'s list under `reverse(d)`, so those postings are read.
 
-use super::{CommonAnswer, CommonPlan, Want};
+mod every_kind;
+
+use super::{CommonAnswer, CommonPlan, CommonQuery, Want};
 use crate::{
     FanOut, GraphAnswer, Input, OperationError, OperationStep, Outline, Scope,
     operations::{
-        Machine,
-        ask::{List, ask, expand, lists_of, union},
         limits::COMMON_FETCH_MAX,
+        machine::{
+            HasMachine, Machine,
+            ask::{List, ask, expand, lists_of, union},
+            resolve::{Resolver, VertexKind},
+        },
     },
 };
+use every_kind::AnyCommon;
 use kith_operators::sets::{difference, intersect};
 use kith_operators::{Operator, Value};
 use kith_schema::EdgeSelector;
@@ -23,15 +29,6 @@ const LISTS: &str = "both lists";
 const AT_LONGER: &str = "intersection at the longer list";
 const PUSH: &str = "intersection in every partition";
 const EXISTENCE: &str = "existence of the members";
-
-/// The kind of vertices that the lists hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum VertexKind {
-    /// Members. The two members themselves do not count.
-    Connections,
-    /// Entities, whose ids belong to another space.
-    Entities,
-}
 
 /// A query for common connections or entities under way.
 #[derive(Clone, Debug)]
@@ -157,6 +154,23 @@ impl Common {
     }
 }
 
+impl HasMachine for CommonQuery {
+    fn machine(&self, names: &Resolver<'_>) -> Result<Box<dyn Machine>, OperationError> {
+        let pair = [self.id, self.to];
+        if self.kind.is_none() && self.returns == Want::Exists && names.is_any_kind() {
+            let queries = names.every_shared().into_iter().map(|(edge, shared)| {
+                let plan = plan_for(self.plan, &edge, names).unwrap_or(CommonPlan::Fetch);
+                Common::new(pair, edge, shared, Want::Exists, plan)
+            });
+            let machine = AnyCommon::new(queries.collect()).ok_or(OperationError::NoEdgeType)?;
+            return Ok(Box::new(machine));
+        }
+        let (edge, shared) = names.shared(self.kind.as_deref())?;
+        let plan = plan_for(self.plan, &edge, names)?;
+        Ok(Box::new(Common::new(pair, edge, shared, self.returns, plan)))
+    }
+}
+
 impl Machine for Common {
     fn step(&mut self, input: Input) -> Result<OperationStep, OperationError> {
         match std::mem::replace(&mut self.state, State::Over) {
@@ -204,5 +218,19 @@ fn is_nothing(answer: &GraphAnswer) -> bool {
         GraphAnswer::Common(CommonAnswer::Size(size)) => *size == 0,
         GraphAnswer::Common(CommonAnswer::Exists(exists)) => !exists,
         _ => false,
+    }
+}
+
+/// The plan to intersect lists. One-sided edge types always fetch the lists.
+fn plan_for(
+    plan: CommonPlan,
+    edge: &EdgeSelector,
+    names: &Resolver<'_>,
+) -> Result<CommonPlan, OperationError> {
+    match plan {
+        CommonPlan::Fetch => Ok(plan),
+        CommonPlan::Auto if names.kind(edge)?.one_sided => Ok(CommonPlan::Fetch),
+        CommonPlan::Auto => Ok(plan),
+        CommonPlan::Push => names.two_sided(edge, "the plan \"push\"").map(|()| plan),
     }
 }

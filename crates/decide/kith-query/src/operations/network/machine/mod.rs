@@ -1,9 +1,15 @@
 //! The query for a member's second-degree network, which the cache may answer.
 
-use super::NetworkAnswer;
+mod fetch;
+mod plan;
+
+pub(in crate::operations) use fetch::NetworkFetch;
+pub use plan::NetworkPlan;
+
+use super::{NetworkAnswer, NetworkQuery};
 use crate::{
     GraphAnswer, Input, OperationError, OperationStep, Outline,
-    operations::{Machine, ask::NETWORK},
+    operations::machine::{HasMachine, Machine, ask::NETWORK, resolve::Resolver},
 };
 use kith_operators::{Network, NetworkKey};
 use std::sync::Arc;
@@ -14,6 +20,12 @@ pub(super) struct CachedNetwork {
     pub(super) key: NetworkKey,
     /// Whether the ids are requested besides the sizes.
     pub(super) with_ids: bool,
+}
+
+impl HasMachine for NetworkQuery {
+    fn machine(&self, names: &Resolver<'_>) -> Result<Box<dyn Machine>, OperationError> {
+        Ok(Box::new(CachedNetwork { key: names.key(self.id)?, with_ids: self.returns.needs_ids() }))
+    }
 }
 
 impl Machine for CachedNetwork {

@@ -1,11 +1,12 @@
 //! Operator trees on the wire.
 
-use super::{
+use super::edges;
+use crate::convert::{
     ConvertError,
     compute::{
         aggregate_plan_from_wire, aggregate_plan_to_wire, compute_plan_from_wire, compute_plan_to_wire,
     },
-    direction_from_wire, direction_to_wire, edges, live,
+    direction_from_wire, direction_to_wire, live,
 };
 use kith_operators::{Operator, PlanSize};
 use kith_schema::{ColumnRange, EdgeSelector};

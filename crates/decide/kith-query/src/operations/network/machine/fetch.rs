@@ -1,10 +1,10 @@
 //! The fetch of a member's second-degree network from the nodes (Moolle, Algorithm 2: first degree, then the union of its
 //! lists).
 
-use super::{NetworkPlan, machine::answer};
+use super::{NetworkPlan, answer};
 use crate::{
     FanOut, Input, OperationError, OperationStep, Outline, Scope,
-    operations::{
+    operations::machine::{
         Machine,
         ask::{FIRST_DEGREE, ask, ask_list, list_of, set_of, union, union_kind},
     },

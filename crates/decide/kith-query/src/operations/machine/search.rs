@@ -5,33 +5,33 @@ use kith_schema::EdgeSelector;
 
 /// The levels from both ends.
 #[derive(Clone, Debug)]
-pub(super) struct Search {
-    pub(super) forward: Side,
-    pub(super) backward: Side,
+pub(in crate::operations) struct Search {
+    pub(in crate::operations) forward: Side,
+    pub(in crate::operations) backward: Side,
 }
 
 /// One side of the search.
 #[derive(Clone, Debug)]
-pub(super) struct Side {
+pub(in crate::operations) struct Side {
     /// `levels[d]` holds the members exactly `d` hops away: sorted, distinct, disjoint from other levels.
-    pub(super) levels: Vec<Vec<u64>>,
+    pub(in crate::operations) levels: Vec<Vec<u64>>,
     /// The edges that lead to the next level.
-    pub(super) edge: EdgeSelector,
+    pub(in crate::operations) edge: EdgeSelector,
 }
 
 impl Side {
     /// The outermost level.
-    pub(super) fn frontier(&self) -> &[u64] {
+    pub(in crate::operations) fn frontier(&self) -> &[u64] {
         self.levels.last().map_or(&[], Vec::as_slice)
     }
 
     /// The number of hops to the outermost level.
-    pub(super) fn depth(&self) -> usize {
+    pub(in crate::operations) fn depth(&self) -> usize {
         self.levels.len() - 1
     }
 
     /// Adds a level: those of `reached` that were not reached before.
-    pub(super) fn push(&mut self, reached: Vec<u64>) {
+    pub(in crate::operations) fn push(&mut self, reached: Vec<u64>) {
         let fresh = self.levels.iter().fold(reached, |ids, level| difference(&ids, level));
         self.levels.push(fresh);
     }

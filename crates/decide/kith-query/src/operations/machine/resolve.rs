@@ -1,20 +1,28 @@
 //! Resolves the names of a query to the edges that it follows.
 
-use super::common::VertexKind;
 use crate::{ColumnFilter, GraphQuery, OperationError};
 use kith_operators::NetworkKey;
 use kith_schema::{Column, ColumnNumber, ColumnRange, EdgeSelector, GraphSchema, KindRole, KindSchema};
 use kith_types::Direction;
 
+/// The kind of vertices that the lists hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum VertexKind {
+    /// Members. The two members themselves do not count.
+    Connections,
+    /// Entities, whose ids belong to another space.
+    Entities,
+}
+
 /// A query, with the schema that its names refer to.
 pub(crate) struct Resolver<'a> {
-    pub(super) query: &'a GraphQuery,
-    pub(super) schema: &'a GraphSchema,
+    pub(in crate::operations) query: &'a GraphQuery,
+    pub(in crate::operations) schema: &'a GraphSchema,
 }
 
 impl Resolver<'_> {
     /// The edges that the query follows.
-    pub(super) fn edge(&self) -> Result<EdgeSelector, OperationError> {
+    pub(in crate::operations) fn edge(&self) -> Result<EdgeSelector, OperationError> {
         let kind = match &self.query.edge_type {
             None => self.schema.default_edge_type().ok_or(OperationError::NoEdgeType)?,
             Some(name) => self.schema.kind(name).filter(|kind| kind.is_edge_type()).ok_or_else(|| {
@@ -28,12 +36,12 @@ impl Resolver<'_> {
     }
 
     /// The edge type that a selector names.
-    pub(super) fn kind(&self, edge: &EdgeSelector) -> Result<&KindSchema, OperationError> {
+    pub(in crate::operations) fn kind(&self, edge: &EdgeSelector) -> Result<&KindSchema, OperationError> {
         self.schema.kind(&edge.kind).ok_or(OperationError::NoEdgeType)
     }
 
     /// Restricts edges by a filter.
-    pub(super) fn filtered(
+    pub(in crate::operations) fn filtered(
         &self,
         edge: EdgeSelector,
         filter: Option<&ColumnFilter>,
@@ -53,19 +61,27 @@ impl Resolver<'_> {
     }
 
     /// Refuses a one-sided edge type, because `what` follows edges backwards.
-    pub(super) fn two_sided(&self, edge: &EdgeSelector, what: &'static str) -> Result<(), OperationError> {
+    pub(in crate::operations) fn two_sided(
+        &self,
+        edge: &EdgeSelector,
+        what: &'static str,
+    ) -> Result<(), OperationError> {
         let kind = self.kind(edge)?;
         if kind.one_sided { Err(one_sided(kind, what)) } else { Ok(()) }
     }
 
     /// The key of the member's network over the query's edges.
-    pub(super) fn key(&self, id: u64) -> Result<NetworkKey, OperationError> {
+    pub(in crate::operations) fn key(&self, id: u64) -> Result<NetworkKey, OperationError> {
         let EdgeSelector { kind, direction, .. } = self.edge()?;
         Ok(NetworkKey { id, edge_type: kind, direction })
     }
 
     /// The edges of an entity kind, from members (`Out`) or from entities (`In`).
-    pub(super) fn entity(&self, name: &str, direction: Direction) -> Result<EdgeSelector, OperationError> {
+    pub(in crate::operations) fn entity(
+        &self,
+        name: &str,
+        direction: Direction,
+    ) -> Result<EdgeSelector, OperationError> {
         match self.schema.kind(name) {
             Some(kind) if is_entity_kind(kind) => Ok(selector(kind, direction)),
             _ => {
@@ -75,7 +91,10 @@ impl Resolver<'_> {
     }
 
     /// The edges to what two members share. `None` and names of edge types mean connections, other kinds mean entities.
-    pub(super) fn shared(&self, name: Option<&str>) -> Result<(EdgeSelector, VertexKind), OperationError> {
+    pub(in crate::operations) fn shared(
+        &self,
+        name: Option<&str>,
+    ) -> Result<(EdgeSelector, VertexKind), OperationError> {
         let Some(name) = name else { return Ok((self.edge()?, VertexKind::Connections)) };
         let asked = |kind: &KindSchema| kind.is_edge_type() || is_entity_kind(kind);
         match self.schema.kind(name) {
@@ -86,12 +105,12 @@ impl Resolver<'_> {
     }
 
     /// Whether the query names neither an edge type nor a direction, so that it may look at every kind.
-    pub(super) fn is_any_kind(&self) -> bool {
+    pub(in crate::operations) fn is_any_kind(&self) -> bool {
         self.query.edge_type.is_none() && self.query.direction.is_none()
     }
 
     /// The edges of every edge type in its usual direction, and from members to entities of every kind.
-    pub(super) fn every_shared(&self) -> Vec<(EdgeSelector, VertexKind)> {
+    pub(in crate::operations) fn every_shared(&self) -> Vec<(EdgeSelector, VertexKind)> {
         let kinds = self.schema.kinds.iter();
         let edges = kinds.clone().filter(|kind| kind.is_edge_type());
         let entities = kinds.filter(|kind| is_entity_kind(kind));
@@ -132,7 +151,10 @@ fn is_entity_kind(kind: &KindSchema) -> bool {
 ///
 /// # Errors
 /// [`OperationError::UnknownColumn`] if there is no such column.
-pub(super) fn column_of<'a>(kind: &'a KindSchema, name: &str) -> Result<&'a Column, OperationError> {
+pub(in crate::operations) fn column_of<'a>(
+    kind: &'a KindSchema,
+    name: &str,
+) -> Result<&'a Column, OperationError> {
     kind.column(name).ok_or_else(|| OperationError::UnknownColumn {
         kind: kind.name.clone(),
         column: name.to_owned(),

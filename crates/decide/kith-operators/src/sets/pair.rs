@@ -1,4 +1,4 @@
-//! Intersection and difference of two sorted lists: a merge if their sizes are similar, otherwise a binary search for each
+//! Union, intersection and difference of two sorted lists: a merge if their sizes are similar, otherwise a binary search for each
 //! id of the shorter list.
 //!
 //! Each search covers the whole longer list. Searches are then independent of each other, unlike galloping from the last
@@ -30,6 +30,20 @@ pub fn intersects(a: &[u64], b: &[u64]) -> bool {
         false
     });
     found
+}
+
+/// Appends to `out` the ids in any of the sorted, distinct lists, ascending and distinct.
+pub(crate) fn merge_two(a: &[u64], b: &[u64], out: &mut Vec<u64>) {
+    out.reserve(a.len().max(b.len()));
+    let (mut i, mut j) = (0, 0);
+    while i < a.len() && j < b.len() {
+        let (x, y) = (a[i], b[j]);
+        out.push(x.min(y));
+        i += usize::from(x <= y);
+        j += usize::from(y <= x);
+    }
+    out.extend_from_slice(&a[i..]);
+    out.extend_from_slice(&b[j..]);
 }
 
 /// The ids of `a` that are not in `b`. Both must be sorted and distinct.

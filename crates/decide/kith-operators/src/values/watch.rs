@@ -9,18 +9,18 @@ const IDS_PER_LOOK: usize = 1 << 15;
 const IDS_PER_LIST: usize = 64;
 
 /// Counts work, and checks for cancellation from time to time.
-pub(super) struct Watch<'a> {
+pub(crate) struct Watch<'a> {
     cancelled: &'a dyn Fn() -> bool,
     left: usize,
 }
 
 impl<'a> Watch<'a> {
-    pub(super) fn new(cancelled: &'a dyn Fn() -> bool) -> Self {
+    pub(crate) fn new(cancelled: &'a dyn Fn() -> bool) -> Self {
         Self { cancelled, left: IDS_PER_LOOK }
     }
 
     /// Counts one list of this many ids, and checks for cancellation if enough work was done.
-    pub(super) fn list(&mut self, ids: usize) -> Result<(), EvaluateError> {
+    pub(crate) fn list(&mut self, ids: usize) -> Result<(), EvaluateError> {
         match self.left.checked_sub(ids + IDS_PER_LIST) {
             Some(left) => {
                 self.left = left;
@@ -31,7 +31,7 @@ impl<'a> Watch<'a> {
     }
 
     /// Checks for cancellation now.
-    pub(super) fn look(&mut self) -> Result<(), EvaluateError> {
+    pub(crate) fn look(&mut self) -> Result<(), EvaluateError> {
         self.left = IDS_PER_LOOK;
         if (self.cancelled)() { Err(EvaluateError::Cancelled) } else { Ok(()) }
     }

@@ -1,5 +1,6 @@
 //! Edges with the values of their columns: the plan for a node, and how a node cuts a page out of a list.
 
+use crate::EdgePosition;
 use kith_schema::{EdgeList, EdgeSelector};
 use std::cmp::Ordering;
 
@@ -21,15 +22,6 @@ pub struct EdgesPlan {
     pub after: Option<EdgePosition>,
     /// The most edges per key.
     pub limit: u64,
-}
-
-/// The place of an edge in an ordered list, whether or not the list has that edge.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EdgePosition {
-    /// The stored value of the column that the list is sorted by; 0 if it is sorted by id.
-    pub value: u64,
-    /// The other end of the edge.
-    pub id: u64,
 }
 
 /// The edges of one key.

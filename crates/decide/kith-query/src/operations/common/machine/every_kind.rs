@@ -3,8 +3,8 @@
 //! The kinds are asked one after the other, in the order in which they were loaded, and the first match ends the search. So
 //! the fan-out at any time is that of a query for one kind.
 
-use super::{CommonAnswer, machine::Common};
-use crate::{GraphAnswer, Input, OperationError, OperationStep, Outline, operations::Machine};
+use super::{Common, CommonAnswer};
+use crate::{GraphAnswer, Input, OperationError, OperationStep, Outline, operations::machine::Machine};
 
 /// A query over all kinds under way.
 #[derive(Clone, Debug)]

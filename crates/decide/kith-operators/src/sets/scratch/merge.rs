@@ -3,7 +3,7 @@
 
 use super::Scratch;
 use super::bitmap::{Bitmap, SPAN};
-use super::intersect::seek;
+use crate::sets::pair::{merge_two, seek};
 
 /// Windows are worthwhile with at least one id per this span of ids.
 const SPAN_PER_ID: u64 = 1_024;
@@ -56,17 +56,4 @@ fn pairwise(lists: &[&[u64]], out: &mut Vec<u64>) {
             merge_two(&a, &b, out);
         }
     }
-}
-
-fn merge_two(a: &[u64], b: &[u64], out: &mut Vec<u64>) {
-    out.reserve(a.len().max(b.len()));
-    let (mut i, mut j) = (0, 0);
-    while i < a.len() && j < b.len() {
-        let (x, y) = (a[i], b[j]);
-        out.push(x.min(y));
-        i += usize::from(x <= y);
-        j += usize::from(y <= x);
-    }
-    out.extend_from_slice(&a[i..]);
-    out.extend_from_slice(&b[j..]);
 }
