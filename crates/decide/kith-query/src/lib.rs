@@ -15,12 +15,12 @@
 //!
 //! - `operations`: a folder for each operation of graphs, with its fields, its state machine, its answer and its twin.
 //!   [`Operation`] and [`GraphAnswer`] are made from one line for each. A [`QueryMachine`] sends nothing; its driver does. A
-//!   program that only asks routers goes without machines, and without what routers and nodes say to each other (cargo
-//!   feature `nodes`).
+//!   program that only asks routers goes without machines, and without what routers and nodes say to each other (feature
+//!   `nodes`).
 //! - `api`: the questions, the replies, their options and errors ([`QueryError`] with its stable code), and [`Service`].
 //! - [`convert`]: these types to wire messages and back.
-//! - [`gremlin`]: traversals as values within one process (cargo feature `gremlin`).
-//! - [`mod@line`]: requests as people write them, as JSON lines and as flags of commands (cargo feature `flags`).
+//! - `gremlin`, a feature: traversals as values within one process.
+//! - `line`, a feature (`flags`): requests as people write them, as JSON lines and as flags of commands.
 //! - `testing`, a feature: a cluster within one thread.
 //!
 //! A query pins one topology (`kith-topology`) from start to end, so that no answer mixes two versions. Every key of a
