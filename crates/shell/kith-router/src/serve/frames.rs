@@ -39,7 +39,9 @@ impl GraphServer {
         request: v1::QueryRequest,
         encode: impl FnOnce(v1::QueryReply) -> T + Send + 'static,
     ) -> Result<T, Status> {
-        match self.asked(query_from_wire(request)).await? {
+        let answer = async { self.answer(Arc::new(query_from_wire(request)?)).await };
+        let (reply, _slot) = answer.await.map_err(|error| error.to_status())?;
+        match reply {
             Reply::Graph(answered) => Ok(encoded(answered, encode).await),
             other => Err(odd(&other)),
         }

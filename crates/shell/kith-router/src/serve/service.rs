@@ -2,8 +2,8 @@
 
 use super::{forward::Forwarder, pipeline::Pipeline};
 use futures::{FutureExt, StreamExt, future::BoxFuture};
-use kith_net::{Share, WorkKind, in_turns, in_turns_once_long, slot};
-use kith_query::{BatchStream, Operation, QueryError, Question, Reply, Request, Service};
+use kith_net::{Share, Slot, WorkKind, in_turns, in_turns_once_long, slot};
+use kith_query::{BatchStream, NetworkReturn, Operation, QueryError, Question, Reply, Request, Service};
 use kith_session::{Session, carried_out};
 use std::{
     sync::Arc,
@@ -26,10 +26,11 @@ pub(crate) struct GraphServer {
 }
 
 impl GraphServer {
-    async fn answer(&self, request: Arc<Request>) -> Result<Reply, QueryError> {
+    /// Answers a request. Whoever encodes the reply keeps the slot until then.
+    pub async fn answer(&self, request: Arc<Request>) -> Result<HeldReply, QueryError> {
         if matches!(request.question, Question::Shape { .. } | Question::Schema { .. }) {
             // A question about the store, not about its data, is neither a query nor part of the load.
-            return self.session.call(request).await;
+            return Ok((self.session.call(request).await?, None));
         }
         if !request.question.is_idempotent() {
             return self.finish_always(request).await;
@@ -39,7 +40,7 @@ impl GraphServer {
 
     /// Carries a request out to its end, whether or not anybody still waits for the answer. A traversal ends after the write
     /// that is under way when its caller leaves.
-    async fn finish_always(&self, request: Arc<Request>) -> Result<Reply, QueryError> {
+    async fn finish_always(&self, request: Arc<Request>) -> Result<HeldReply, QueryError> {
         let (server, share) = (self.clone(), Share::here());
         let gone = CancellationToken::new();
         let _leaving = gone.clone().drop_guard();
@@ -50,58 +51,86 @@ impl GraphServer {
         })
     }
 
-    async fn pass(&self, request: Arc<Request>) -> Result<Reply, QueryError> {
+    async fn pass(&self, request: Arc<Request>) -> Result<HeldReply, QueryError> {
         let entered = self.pipeline.enter(self.session.topology(), Arc::clone(&request))?;
         let passage = entered.begin(request.question.name(), |keys| self.session.check_batch(keys))?;
         // The router that owns the member notes the query, so this one does not.
         if let Some(reply) = self.forwarder.forward(&request).await {
-            return reply;
+            return Ok((reply?, None));
         }
         let allowed = self.session.timeout(&request.options);
         let work = self.session.call(Arc::clone(&request));
-        let answered = match &request.question {
-            _ if is_long(&request) => until(passage.started(), allowed, in_a_slot(work)).await,
-            // How much it computes is known only once nodes have answered.
-            Question::Graph { .. } => until(passage.started(), allowed, in_turns_once_long(work)).await,
+        let started = passage.started();
+        let held = match weight(&request) {
             // Traversals take turns by themselves.
-            _ => work.await,
+            Weight::Light => work.await.map(|reply| (reply, None)),
+            Weight::Unknown => {
+                until(started, allowed, in_turns_once_long(work)).await.map(|reply| (reply, None))
+            }
+            Weight::LongAnswer => until(started, allowed, in_a_slot(in_turns_once_long(work))).await,
+            Weight::LongWork => until(started, allowed, in_a_slot(in_turns(work))).await,
         };
-        passage.end(answered)
+        match held {
+            Ok((reply, slot)) => Ok((passage.end(Ok(reply))?, slot)),
+            Err(error) => Ok((passage.end(Err(error))?, None)),
+        }
     }
 }
 
-/// Does long work in turns, and begins only when little enough of it is under way: what nodes answer to it waits in memory for
-/// its turns.
-async fn in_a_slot<T>(work: impl Future<Output = T> + Send) -> T {
-    let _slot = slot(WorkKind::LongQueries).await;
-    in_turns(work).await
+/// A reply, and the slot of what it keeps in memory until it is encoded.
+pub(crate) type HeldReply = (Reply, Option<Slot>);
+
+/// Begins only when few enough other requests that keep much in memory are under way.
+async fn in_a_slot(
+    work: impl Future<Output = Result<Reply, QueryError>> + Send,
+) -> Result<HeldReply, QueryError> {
+    let slot = slot(WorkKind::LongQueries).await;
+    Ok((work.await?, Some(slot)))
 }
 
 /// Ends work that takes turns when its time has passed. It observes its deadline itself, and may answer with what it has by then,
 /// but not while it waits for a turn.
-async fn until(
+async fn until<T>(
     started: Instant,
     allowed: Duration,
-    work: impl Future<Output = Result<Reply, QueryError>>,
-) -> Result<Reply, QueryError> {
+    work: impl Future<Output = Result<T, QueryError>>,
+) -> Result<T, QueryError> {
     let end = started + allowed + DEADLINE_GRACE;
     tokio::time::timeout_at(end.into(), work).await.unwrap_or_else(|_| {
         Err(QueryError::DeadlineExceeded { deadline_ms: allowed.as_millis().try_into().unwrap_or(u64::MAX) })
     })
 }
 
-/// Whether a request is likely to compute for long without waiting for nodes: one for many keys, and suggestions, which weigh all
-/// members at distance 2.
-fn is_long(request: &Request) -> bool {
+/// How much a request computes in this process, and keeps in memory.
+enum Weight {
+    Light,
+    /// Known only once nodes have answered.
+    Unknown,
+    /// The answer may have as many ids as the graph. It is in memory until it is encoded.
+    LongAnswer,
+    /// Much is computed, or answered by nodes, before the answer.
+    LongWork,
+}
+
+fn weight(request: &Request) -> Weight {
     match &request.question {
-        Question::Graph { query, .. } => matches!(query.operation, Operation::Suggest(_)),
-        question => question.keys().is_some_and(|keys| KEYS_WITHOUT_TURNS_MAX < keys.len()),
+        Question::Graph { query, .. } => match &query.operation {
+            // They weigh all members at distance 2.
+            Operation::Suggest(_) => Weight::LongWork,
+            Operation::Network(network) if network.returns == NetworkReturn::Ids => Weight::LongAnswer,
+            Operation::Members(_) => Weight::LongAnswer,
+            _ => Weight::Unknown,
+        },
+        question if question.keys().is_some_and(|keys| KEYS_WITHOUT_TURNS_MAX < keys.len()) => {
+            Weight::LongWork
+        }
+        _ => Weight::Light,
     }
 }
 
 impl Service for GraphServer {
     fn call(&self, request: Arc<Request>) -> BoxFuture<'_, Result<Reply, QueryError>> {
-        self.answer(request).boxed()
+        async { Ok(self.answer(request).await?.0) }.boxed()
     }
 
     fn stream(&self, request: Arc<Request>) -> BatchStream<'_> {
@@ -119,7 +148,7 @@ mod tests {
     #[tokio::test]
     async fn work_that_never_gets_a_turn_ends_after_its_deadline() {
         let allowed = Duration::from_millis(7);
-        let ended = until(Instant::now(), allowed, std::future::pending()).await;
+        let ended = until(Instant::now(), allowed, std::future::pending::<Result<Reply, QueryError>>()).await;
         assert!(matches!(ended, Err(QueryError::DeadlineExceeded { deadline_ms: 7 })), "{ended:?}");
     }
 }
