@@ -21,7 +21,7 @@
 //! briefly see one direction without the other.
 //!
 //! ```
-//! use kith_cache::adjacency::{Adjacency, AdjacencyOptions, Next};
+//! use kith_cache::adjacency::{Adjacency, AdjacencyOptions, BuildNeed};
 //! use kith_live::{Association, Change, Effect, GraphTypes, ListKey};
 //! use kith_schema::{EdgeSelector, NeighbourSource};
 //! use kith_types::{Direction, LogPoint, PartitionCount, PartitionId, Timestamp};
@@ -36,11 +36,11 @@
 //!
 //! let mut build = graph.open(PartitionId(0));
 //! let at = LogPoint::new(1, 7);
-//! assert_eq!(build.next(), Next::Objects { after: None });
+//! assert_eq!(build.next(), BuildNeed::Objects { after: None });
 //! build.objects(at, &[4, 5], true)?;
-//! assert_eq!(build.next(), Next::Associations { after: None });
+//! assert_eq!(build.next(), BuildNeed::Associations { after: None });
 //! build.associations(at, &[ListKey { id1: 4, kind }.to(5)], true)?;
-//! assert_eq!(build.next(), Next::Nothing);
+//! assert_eq!(build.next(), BuildNeed::Nothing);
 //! graph.install(build)?;
 //!
 //! let before = graph.reader([(PartitionId(0), None)])?;

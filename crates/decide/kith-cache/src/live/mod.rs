@@ -10,7 +10,7 @@
 //! The caller reads databases and the clock, and does the waiting. Undo information for graph queries is not kept here.
 //!
 //! ```
-//! use kith_cache::live::{Answer, LiveCacheOptions, LiveCaches, MissDecision, Need, Query, Reply};
+//! use kith_cache::live::{CacheReply, LiveCacheOptions, LiveCaches, MissDecision, Need, Query, RowsAnswer};
 //! use kith_live::{Change, RowAnswer, RowQuery};
 //! use kith_types::{LogPoint, PartitionId, Timestamp};
 //!
@@ -21,14 +21,14 @@
 //! cache.prove_freshness(nonce, LogPoint::new(1, 7), now);
 //!
 //! let query = Query::Objects(vec![42]);
-//! let Reply::Missing(rows) = cache.ask(&query, Need::default(), now) else { panic!("it is empty") };
+//! let CacheReply::Missing(rows) = cache.ask(&query, Need::default(), now) else { panic!("it is empty") };
 //! assert_eq!(rows, [RowQuery::Object(42)]);
 //! let MissDecision::Fetch(flight) = cache.begin(&rows[0]) else { panic!("nobody else reads it") };
 //! let landed = cache.land(flight, LogPoint::new(1, 8), &rows[0], &RowAnswer::Object(None));
 //! assert!(landed.filled.is_some(), "it is as new as what was applied");
 //!
-//! let Reply::Answer(answered) = cache.ask(&query, Need::default(), now) else { panic!("it was filled") };
-//! assert_eq!((answered.answer, answered.until), (Answer::Objects(vec![None]), LogPoint::new(1, 8)));
+//! let CacheReply::Answer(answered) = cache.ask(&query, Need::default(), now) else { panic!("it was filled") };
+//! assert_eq!((answered.answer, answered.until), (RowsAnswer::Objects(vec![None]), LogPoint::new(1, 8)));
 //! ```
 
 mod ask;
