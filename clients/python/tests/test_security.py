@@ -1,5 +1,5 @@
-"""Clusters over TLS: who shows a certificate or a token is served as far as their rights go, and whoever is not receives what the
-command line tells."""
+"""Clusters over TLS: a caller with a certificate or a token is served as far as its rights go. A refused caller receives the
+same error as on the command line."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ pub enum WorkKind {
     Evaluations,
     /// Queries of a router that keep much in memory from their start to their end.
     LongQueries,
-    /// Fetches of second-degree networks, which need none of the above while they run.
+    /// Fetches of second-degree networks. A long query may wait for one, but a fetch never waits for a long query.
     Networks,
 }
 

@@ -26,7 +26,7 @@ pub(crate) struct GraphServer {
 }
 
 impl GraphServer {
-    /// Answers a request. Whoever encodes the reply keeps the slot until then.
+    /// Answers a request. The caller keeps the slot until it has encoded the reply, because the answer is in memory until then.
     pub async fn answer(&self, request: Arc<Request>) -> Result<HeldReply, QueryError> {
         if matches!(request.question, Question::Shape { .. } | Question::Schema { .. }) {
             // A question about the store, not about its data, is neither a query nor part of the load.

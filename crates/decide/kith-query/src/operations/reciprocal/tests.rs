@@ -53,7 +53,7 @@ fn edges_of_an_undirected_type_lead_both_ways() {
     assert_eq!(asked(&cluster, 6_000, None), ids([1], false));
 }
 
-/// Whoever accepts a partial answer gets an empty one without the member's partition. Other partitions do not matter.
+/// If the member's partition is unavailable, a partial answer is empty. Other partitions do not matter.
 #[test]
 fn a_partial_answer_lacks_all_or_nothing() {
     let whole = cluster(KindRole::Directed, 3);

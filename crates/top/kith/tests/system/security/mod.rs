@@ -1,4 +1,5 @@
-//! Clusters of processes over TLS: who shows a certificate or a token is served as far as their rights go, and whoever is not receives the reason.
+//! Clusters of processes over TLS: a caller with a certificate or a token is served as far as its rights go. A refused caller
+//! receives the reason.
 
 mod live;
 mod owners;
@@ -162,8 +163,8 @@ fn a_cluster_over_tls_answers_who_shows_a_certificate_and_tells_the_others_why_n
     });
 }
 
-/// Whoever shows no certificate, an expired one or that of another authority receives an error that says so, and so does whoever does not believe the
-/// cluster, or speaks no TLS.
+/// A caller without a certificate, or with one that has expired or is of another authority, receives an error that says so. So
+/// does a caller that does not trust the cluster's certificate, or speaks no TLS.
 fn assert_tells_strangers_why(cluster: &SecuredCluster, own: &Papers, read: &[&str]) {
     let (code, message, help) = refused(cluster.kith(read));
     assert_eq!(code, "tls_failed");
