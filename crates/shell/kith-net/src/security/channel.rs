@@ -2,13 +2,17 @@
 //! connection becomes `Unavailable`, although the HTTP/2 library reports some of them otherwise: as "transport error",
 //! `Unknown`, a cancelled call, or a reset in the middle of a reply.
 
-use super::dialer::{Dialer, cause};
+use super::secured::TlsDialer;
 use futures::{
     TryFutureExt,
     future::{MapErr, MapOk},
 };
 use http_body_util::BodyExt;
-use std::task::{Context, Poll};
+use std::{
+    fmt,
+    sync::Arc,
+    task::{Context, Poll},
+};
 use tonic::{
     Status,
     body::Body,
@@ -21,15 +25,23 @@ use tonic::{
 
 /// A gRPC channel that sends this process's token with each call, if it has a token. Connection errors become
 /// `Unavailable`, with the message of the innermost error.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct GrpcChannel {
     channel: Channel,
-    dialer: Dialer,
+    /// Has the current token; `None` without TLS, because a token is not sent in the clear.
+    secured: Option<Arc<TlsDialer>>,
+}
+
+impl fmt::Debug for GrpcChannel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The token is never printed.
+        f.debug_tuple("GrpcChannel").field(&self.channel).finish()
+    }
 }
 
 impl GrpcChannel {
-    pub(super) fn new(channel: Channel, dialer: Dialer) -> Self {
-        Self { channel, dialer }
+    pub(super) fn new(channel: Channel, secured: Option<Arc<TlsDialer>>) -> Self {
+        Self { channel, secured }
     }
 }
 
@@ -43,7 +55,7 @@ impl Service<Request<Body>> for GrpcChannel {
     }
 
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
-        if let Some(token) = self.dialer.token_header() {
+        if let Some(token) = self.secured.as_ref().and_then(|secured| secured.token_header()) {
             request.headers_mut().insert(AUTHORIZATION, token);
         }
         let to_status: fn(Error) -> Status = |error| lost(&error);
@@ -57,6 +69,11 @@ fn guarded(body: Body) -> Body {
     Body::new(body.map_err(|status| lost(&status)))
 }
 
-fn lost(error: &(dyn std::error::Error + 'static)) -> Status {
-    Status::unavailable(cause(error))
+/// The status of a connection that failed: the message of the innermost source of the error.
+pub(super) fn lost(error: &(dyn std::error::Error + 'static)) -> Status {
+    let mut innermost = error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    Status::unavailable(innermost.to_string())
 }

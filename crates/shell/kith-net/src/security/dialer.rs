@@ -3,12 +3,13 @@
 
 use super::{
     GrpcChannel, SecurityError, SecurityOptions, TlsFailure,
+    channel::lost,
     connector::Connector,
     secured::{TlsDialer, server_name},
 };
 use crate::{Budget, endpoint::endpoint};
 use std::{fmt, sync::Arc};
-use tonic::{Status, codegen::http::HeaderValue, transport::Channel};
+use tonic::{Status, transport::Channel};
 
 /// Opens connections to other processes. Cheap to clone; clones share their certificates. `Default` connects without TLS.
 #[derive(Clone, Default)]
@@ -98,18 +99,13 @@ impl Dialer {
         };
         connected.map(|channel| self.bearing(channel)).map_err(|error| match self.failure_at(addr) {
             Some(failure) => Status::unavailable(failure.reason),
-            None => Status::unavailable(cause(&error)),
+            None => lost(&error),
         })
     }
 
     /// Wraps an existing channel so that its calls send this process's token.
     pub fn bearing(&self, channel: Channel) -> GrpcChannel {
-        GrpcChannel::new(channel, self.clone())
-    }
-
-    /// The `authorization` header of gRPC calls, if this process has a token.
-    pub(super) fn token_header(&self) -> Option<HeaderValue> {
-        self.secured.as_ref()?.token_header()
+        GrpcChannel::new(channel, self.secured.clone())
     }
 
     /// Why the last connection to a peer failed at TLS. `None` if it did not fail, or if TLS is not used.
@@ -127,15 +123,6 @@ impl Dialer {
         let name = server_name(addr).map_err(|error| Status::invalid_argument(error.to_string()))?;
         Ok(Some(Connector::new(Arc::clone(secured), addr, name)))
     }
-}
-
-/// The message of the innermost source of an error.
-pub(super) fn cause(error: &dyn std::error::Error) -> String {
-    let mut innermost = error;
-    while let Some(source) = innermost.source() {
-        innermost = source;
-    }
-    innermost.to_string()
 }
 
 #[cfg(test)]

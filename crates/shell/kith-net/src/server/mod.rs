@@ -23,10 +23,7 @@ pub use stream::CallerConnection;
 
 use crate::server::{
     accept::PortServices,
-    connections::{
-        Connections, requests,
-        streams::{CountStreams, STREAMS_MAX},
-    },
+    connections::{Connections, open_streams::STREAMS_MAX, requests, streams::CountStreams},
     framed::FrameService,
     security::{Security, behind},
 };

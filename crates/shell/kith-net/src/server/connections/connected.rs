@@ -1,8 +1,8 @@
 //! One connection as its process counts it: whether its peer is authenticated, its requests, and the memory that it uses.
 
 use super::{
-    CONNECTION_BYTES_MAX, Connections, Open, Reason, STRANGER_TIMEOUT, Watch, closed, streams::Streams,
-    watch::Pace,
+    CONNECTION_BYTES_MAX, Connections, Open, Reason, STRANGER_TIMEOUT, Watch, closed,
+    open_streams::OpenStreams, watch::Pace,
 };
 use crate::{
     Budget, Charge, Share,
@@ -49,7 +49,7 @@ pub struct OpenConnection {
     replies: Arc<Budget>,
     taken: Arc<AtomicU64>,
     share: Share,
-    streams: Streams,
+    streams: OpenStreams,
     is_crowded_out: Arc<AtomicBool>,
     site: OnceLock<Site>,
 }
@@ -71,7 +71,7 @@ impl OpenConnection {
             replies: Arc::clone(&open.replies),
             taken: Arc::clone(&open.taken),
             share: Share::default(),
-            streams: Streams::default(),
+            streams: OpenStreams::default(),
             is_crowded_out: Arc::clone(&open.is_crowded_out),
             site: OnceLock::new(),
         }
@@ -170,7 +170,7 @@ impl OpenConnection {
     }
 
     /// The HTTP/2 streams of the connection.
-    pub(super) fn streams(&self) -> &Streams {
+    pub(super) fn streams(&self) -> &OpenStreams {
         &self.streams
     }
 

@@ -9,6 +9,7 @@ mod holdback;
 mod http2;
 mod limits;
 mod lookout;
+pub(crate) mod open_streams;
 pub(crate) mod requests;
 mod room;
 mod stream;

@@ -3,7 +3,7 @@
 use super::{
     OpenConnection, Reason, STRANGER_BYTES_MAX, closed,
     http2::{Allowance, Frames},
-    streams::STARTING_MAX,
+    open_streams::STARTING_MAX,
     traffic::Traffic,
 };
 use futures::{FutureExt, future::BoxFuture};

@@ -6,21 +6,16 @@
 use super::{OpenConnection, UNCHARGED_BYTES, no_memory, too_many_lasting};
 use crate::{Charge, server::stream::CallerConnection};
 use axum::http::{Request, Response};
-use futures::{FutureExt, future::BoxFuture, task::AtomicWaker};
+use futures::{FutureExt, future::BoxFuture};
 use http_body::Body as _;
 use http_body_util::BodyExt;
 use std::{
     future::ready,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::Arc,
     task::{Context, Poll},
 };
 use tonic::{Status, body::Body, codegen::Service};
 
-/// How many requests of one connection may be under way; the peer holds back further ones.
-pub(crate) const STREAMS_MAX: u32 = 512;
 /// The memory of a stream: what is not charged elsewhere of its request, and as much for what hyper, axum and tonic keep for
 /// it (about 12 KiB).
 const STREAM_BYTES: usize = UNCHARGED_BYTES + (16 << 10);
@@ -28,37 +23,6 @@ const STREAM_BYTES: usize = UNCHARGED_BYTES + (16 << 10);
 /// of the memory for streams, because everybody may call them, and the rest must stay free for requests that end.
 const LASTING: [&str; 3] =
     ["/kith.v1.Cluster/WatchTopology", "/grpc.health.v1.Health/Watch", "/grpc.reflection."];
-/// While this many streams of a connection wait for their first turn, it is not read.
-pub(super) const STARTING_MAX: usize = 32;
-/// While this many streams of a connection have a task, it is not read: more than may be under way, so some were cancelled
-/// and their tasks have not noticed yet.
-const TASKS_MAX: usize = STREAMS_MAX as usize + STARTING_MAX;
-
-/// The streams of one connection.
-#[derive(Debug, Default)]
-pub(super) struct Streams {
-    /// Those whose tasks have not had their first turn.
-    starting: AtomicUsize,
-    /// Those that have a task.
-    open: AtomicUsize,
-    reader: AtomicWaker,
-}
-
-impl Streams {
-    /// Ready unless too many streams wait for their tasks; the waker is called once they do not any more.
-    pub fn poll_few(&self, cx: &Context<'_>) -> Poll<()> {
-        if self.are_few() {
-            return Poll::Ready(());
-        }
-        self.reader.register(cx.waker());
-        // One may have ended in between.
-        if self.are_few() { Poll::Ready(()) } else { Poll::Pending }
-    }
-
-    fn are_few(&self) -> bool {
-        self.starting.load(Ordering::Acquire) < STARTING_MAX && self.open.load(Ordering::Acquire) < TASKS_MAX
-    }
-}
 
 /// A stream that counts as open until this is dropped.
 #[derive(Debug)]
@@ -79,18 +43,14 @@ impl Stream {
         if !charge.grow_to(STREAM_BYTES) {
             return Err(if is_lasting { too_many_lasting() } else { no_memory() });
         }
-        connected.streams().open.fetch_add(1, Ordering::AcqRel);
-        connected.streams().starting.fetch_add(1, Ordering::AcqRel);
+        connected.streams().opened();
         Ok(Self { connected: Arc::clone(connected), has_started: false, _charge: charge })
     }
 
     /// Notes that its task has its first turn.
     fn starts(&mut self) {
         if !std::mem::replace(&mut self.has_started, true) {
-            let streams = self.connected.streams();
-            if streams.starting.fetch_sub(1, Ordering::AcqRel) == STARTING_MAX {
-                streams.reader.wake();
-            }
+            self.connected.streams().started();
         }
     }
 }
@@ -98,10 +58,7 @@ impl Stream {
 impl Drop for Stream {
     fn drop(&mut self) {
         self.starts();
-        let streams = self.connected.streams();
-        if streams.open.fetch_sub(1, Ordering::AcqRel) == TASKS_MAX {
-            streams.reader.wake();
-        }
+        self.connected.streams().ended();
     }
 }
 
@@ -153,7 +110,11 @@ where
 #[cfg(test)]
 mod tests {
     use super::{
-        super::{LASTING_BYTES_MAX, STREAMS_BYTES_MAX, testing::known},
+        super::{
+            LASTING_BYTES_MAX, STREAMS_BYTES_MAX,
+            open_streams::{STARTING_MAX, TASKS_MAX},
+            testing::known,
+        },
         *,
     };
     use futures::task::noop_waker;
