@@ -3,6 +3,7 @@
 use crate::placement::OwnerChange;
 use crate::rebalance::donors::{Donors, Need};
 use crate::rebalance::holdings::Holdings;
+use crate::rebalance::plan::touched;
 use crate::rebalance::shape::Target;
 use crate::rebalance::{Batch, Move, MovedStore, PlanOptions, PlanRefusal, PlanStep, RebalancePlan};
 use crate::{GroupEntry, GroupIndex, GroupRole, Strategy, TableParts};
@@ -116,13 +117,6 @@ fn interleaved(changes: Vec<OwnerChange>, owners: &[Vec<NodeId>]) -> Vec<OwnerCh
         pairs.retain(|_, left| !left.is_empty());
     }
     ordered
-}
-
-pub(crate) fn touched(before: &[Vec<NodeId>], after: &[Vec<NodeId>]) -> Vec<PartitionId> {
-    let count = before.first().map_or(0, Vec::len);
-    let differs =
-        |index: &usize| before.iter().zip(after).any(|(before, after)| before[*index] != after[*index]);
-    (0..count).filter(differs).map(|index| PartitionId(index as u32)).collect()
 }
 
 /// Returns what nodes need of a partition before the table may name them as its owners.

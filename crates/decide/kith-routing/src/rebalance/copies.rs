@@ -1,8 +1,8 @@
 //! The copies of a batch: which of them may begin, and how failures and the deaths of nodes affect them.
 
 use crate::rebalance::donors::{Donors, Need};
-use crate::rebalance::execute::Nodes;
 use crate::rebalance::holdings::Holdings;
+use crate::rebalance::state::Nodes;
 use crate::rebalance::{CopyFault, RebalanceAction, RebalanceParts, StopReason, Transfer, TransferState};
 use kith_types::NodeId;
 use std::collections::BTreeMap;

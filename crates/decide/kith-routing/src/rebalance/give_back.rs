@@ -1,7 +1,7 @@
 //! The partitions that owners gave up. They are kept for the grace period and until no process uses an old table, then freed.
 
-use crate::rebalance::execute::Nodes;
 use crate::rebalance::holdings::{Holdings, given_up};
+use crate::rebalance::state::Nodes;
 use crate::rebalance::{Phase, RebalanceAction, RebalanceParts, Reclaim};
 use crate::{Strategy, TableParts};
 use kith_types::{NodeId, PartitionId, Timestamp};

@@ -9,10 +9,10 @@
 //! [`plan`] is a pure function. [`RebalanceState`] executes one plan through copies, changes of the table, failures,
 //! restarts and aborts.
 //!
-//! - `shape`, `plan`, `batches`, `donors`, `parts`: from the shape to moves in batches. `outlive` and `reasons`: what
-//!   is refused, and why.
+//! - `shape`, `planning`, `batches`, `donors`: from the shape to moves in batches. `plan`, `parts`: the result. `outlive` and
+//!   `reasons`: what is refused, and why.
 //! - `print`, `totals`: the plan and its cost for people.
-//! - `execute`, `state`, `copies`, `commit`: the events and actions, and what follows from them.
+//! - `event`, `execute`, `state`, `copies`, `commit`: the events and actions, and what follows from them.
 //! - `give_back`, `undo`: when former owners free their copies, and how a rebalance is aborted.
 //! - `stored`: the part that outlives the driver.
 //!
@@ -38,12 +38,14 @@ mod batches;
 mod commit;
 mod copies;
 mod donors;
+mod event;
 mod execute;
 mod give_back;
 mod holdings;
 mod outlive;
 mod parts;
 mod plan;
+mod planning;
 mod print;
 mod reasons;
 mod shape;
@@ -52,11 +54,11 @@ mod stored;
 mod totals;
 mod undo;
 
-pub use execute::{CopyFault, RebalanceAction, RebalanceEvent};
-pub use parts::{AddedGroup, Batch, Move, MovedStore, PlanStep, Roster, StoreSizes};
-pub use plan::{PlanOptions, RebalancePlan, plan};
+pub use event::{CopyFault, RebalanceAction, RebalanceEvent};
+pub use parts::{AddedGroup, Batch, Move, MovedStore, NodeTotals, PairTotals, PlanStep, Roster, StoreSizes};
+pub use plan::{PlanOptions, RebalancePlan};
+pub use planning::plan;
 pub use reasons::{BeginRefusal, PlanRefusal, ResumeRefusal, StopReason};
 pub use shape::TargetShape;
 pub use state::{Conditions, Progress, RebalanceState};
 pub use stored::{Phase, RebalanceEnding, RebalanceParts, Reclaim, Transfer, TransferState};
-pub use totals::{NodeTotals, PairTotals};

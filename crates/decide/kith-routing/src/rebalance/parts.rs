@@ -1,4 +1,4 @@
-//! The parts of a plan: stores, moves, batches and steps.
+//! The parts of a plan: stores, moves, batches, steps and totals.
 
 use crate::placement::OwnerChange;
 use crate::{GroupEntry, NodeEntry};
@@ -88,4 +88,52 @@ pub enum PlanStep {
     Batch(usize),
     /// A new group serves; nodes that have given everything up are no longer listed.
     Close,
+}
+
+/// The data that one node gives to another.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PairTotals {
+    /// The node that gives.
+    pub donor: NodeId,
+    /// The node that receives.
+    pub stealer: NodeId,
+    /// The number of partitions copied, including secondary ones.
+    pub moves: u64,
+    /// The number of those that only follow from other moves.
+    pub secondary_moves: u64,
+    /// The number of bytes copied.
+    pub bytes: u64,
+}
+
+/// The data that one node has before, during and after a rebalance.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodeTotals {
+    /// The node.
+    pub node: NodeId,
+    /// Its group; on a ring, the group of all nodes.
+    pub group: GroupId,
+    /// The partitions before, including the replicas of a ring.
+    pub partitions_before: u64,
+    /// The partitions after.
+    pub partitions_after: u64,
+    /// The bytes before.
+    pub bytes_before: u64,
+    /// The bytes after, once what was given up is reclaimed.
+    pub bytes_after: u64,
+    /// The bytes copied to it.
+    pub bytes_in: u64,
+}
+
+impl NodeTotals {
+    /// The bytes at the worst moment: what it had and all that it receives, before anything is reclaimed.
+    pub fn bytes_peak(&self) -> u64 {
+        self.bytes_before + self.bytes_in
+    }
+
+    /// The bytes at the worst moment divided by the larger of before and after. 1 means that the change needs no additional
+    /// space. 1 for a node that has nothing.
+    pub fn overhead(&self) -> f64 {
+        let settled = self.bytes_before.max(self.bytes_after);
+        if settled == 0 { 1.0 } else { self.bytes_peak() as f64 / settled as f64 }
+    }
 }

@@ -1,6 +1,5 @@
 //! The state of an execution: how it begins and resumes, and its progress.
 
-use crate::rebalance::execute::Nodes;
 use crate::rebalance::{
     BeginRefusal, Phase, PlanStep, RebalanceEnding, RebalanceParts, RebalancePlan, ResumeRefusal, StopReason,
     TransferState,
@@ -60,6 +59,14 @@ pub struct RebalanceState {
     pub(crate) nodes: Nodes,
     /// The ending, until `next` has returned it.
     pub(crate) new_ending: Option<RebalanceEnding>,
+}
+
+/// The facts about the nodes of the cluster, as far as they are known.
+#[derive(Clone, Debug)]
+pub(crate) struct Nodes {
+    pub(crate) dead: BTreeSet<NodeId>,
+    /// No process uses a table before this epoch.
+    pub(crate) oldest_in_use: Epoch,
 }
 
 impl RebalanceState {
