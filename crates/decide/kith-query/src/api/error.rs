@@ -17,6 +17,9 @@ const OVERLOADED_RETRY_MS: u64 = 100;
 /// The beginning of the message of a refused write.
 const NOTHING_WRITTEN: &str = "nothing was written: ";
 
+/// The name in messages for the number of keys.
+pub(crate) const KEY_COUNT: &str = "the number of keys";
+
 /// The reason why a query has no answer. The codes are a contract: `docs/errors.md`.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]

@@ -5,6 +5,7 @@ mod early;
 mod error;
 mod graph;
 mod gremlin;
+mod limits;
 mod options;
 mod request;
 mod service;
@@ -16,10 +17,11 @@ pub use early::EarlyResults;
 pub use error::QueryError;
 pub use graph::{QueryAnswer, ServedGraph, ServedState};
 pub use gremlin::{DecodedTraversal, GremlinAnswer, GremlinQuery, GremlinTraversal, LinkedTraversal};
+pub use limits::ANSWER_BYTES_MAX;
 pub use options::{CacheMode, Page, Proofs, QueryOptions, merged_tickets, parse_hedging};
 pub use request::{Question, Reply, Request, WriteOutcome};
 pub use service::Service;
-pub use store::{ANSWER_BYTES_MAX, BatchAnswer, BatchKeys, StoreShape};
+pub use store::{BatchAnswer, BatchKeys, StoreShape};
 pub use stream::{
     BatchPiece, BatchStream, Outlet, StreamFailure, StreamFooter, StreamItem, StreamStatus, driven,
 };

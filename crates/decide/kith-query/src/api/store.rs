@@ -1,14 +1,13 @@
 //! Batch reads of a store of values: one fan-out, every key accounted for.
 
-use crate::QueryError;
+use super::{
+    error::{KEY_COUNT, QueryError},
+    limits::ANSWER_BYTES_MAX,
+};
 use kith_operators::{RecordCounts, Records};
 use kith_schema::{KEY_BYTES_MAX, KeyType, LookupKeys, SchemaId, ValueType};
 use kith_types::ByteKeys;
 use kith_wire::{BATCH_KEYS_MAX, v1};
-
-/// The most bytes of the values of one node's share of an answer, and of the whole answer unless a session's settings allow
-/// another size (`answer-bytes-max`). Also the most bytes of all keys of a batch.
-pub const ANSWER_BYTES_MAX: usize = 64 << 20;
 
 /// The types of a store's keys and values, which are fixed when the store is created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,9 +108,6 @@ impl BatchKeys {
         }
     }
 }
-
-/// The name in messages for the number of keys.
-pub(crate) const KEY_COUNT: &str = "the number of keys";
 
 fn bounded(what: &'static str, got: usize, max: usize) -> Result<(), QueryError> {
     match got <= max {

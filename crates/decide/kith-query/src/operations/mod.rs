@@ -24,6 +24,7 @@ mod examples;
 mod fields;
 mod filter;
 pub mod ids;
+mod ids_answer;
 mod limits;
 #[cfg(feature = "nodes")]
 mod machine;
@@ -49,6 +50,7 @@ pub use cursor::{EdgeCursor, NotACursor};
 pub use edges::{EdgeColumn, EdgesAnswer};
 pub use error::OperationError;
 pub use filter::ColumnFilter;
+pub use ids_answer::IdsView;
 pub use limits::{
     ASSOCIATION_IDS_MAX, COMMON_FETCH_MAX, DEGREE_IDS_MAX, DISTANCE_TARGETS_MAX, EDGES_MAX, FIND_IDS_MAX,
     FIND_VALUES_MAX, OBJECT_IDS_MAX, PATH_LENGTH_MAX, SUGGESTIONS_MAX,
@@ -66,7 +68,7 @@ pub use query::GraphQuery;
 pub use query_machine::QueryMachine;
 pub use reciprocal::ReciprocalAnswer;
 pub use signature::{Parameter, Signature};
-pub use view::{Block, Cell, Column, IdsView, Json, WrongAnswer};
+pub use view::{Block, Cell, Column, Json, WrongAnswer};
 
 use crate::convert::ConvertError;
 use fields::{AnswerKind, Decoded, Fields, Presentation};

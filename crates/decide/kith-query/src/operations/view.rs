@@ -1,11 +1,6 @@
 //! Answers as people read them: text of which a terminal makes tables. The JSON is what the same types serialize as.
 
-use super::{
-    fields::{AnswerKind, Decoded, ID_BYTES},
-    ids,
-};
 use crate::GraphAnswer;
-use kith_wire::v1::{self, query_reply::Answer};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use thiserror::Error;
@@ -132,44 +127,3 @@ impl PartialEq for Json {
 }
 
 impl Eq for Json {}
-
-/// A set of ids: `{"ids": [...]}`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct IdsView {
-    /// The ids.
-    #[serde(serialize_with = "ids::many")]
-    pub ids: Vec<u64>,
-}
-
-impl IdsView {
-    /// The answer of an operation whose answers are ids.
-    pub(crate) fn of(answer: GraphAnswer) -> Result<Self, WrongAnswer> {
-        match answer {
-            GraphAnswer::Ids(ids) => Ok(Self { ids }),
-            answer => Err(WrongAnswer::kind(&answer)),
-        }
-    }
-}
-
-impl PrintedAnswer for IdsView {
-    fn text(&self) -> Vec<Block> {
-        vec![Block::Ids { title: "ids", ids: self.ids.clone() }]
-    }
-}
-
-impl AnswerKind for Vec<u64> {
-    fn to_message(&self) -> Answer {
-        Answer::Ids(v1::IdSet { ids: self.clone() })
-    }
-
-    fn bytes(&self) -> usize {
-        self.len() * ID_BYTES
-    }
-
-    fn from_message(message: Answer, _: bool) -> Decoded<Self, Answer> {
-        match message {
-            Answer::Ids(v1::IdSet { ids }) => Decoded::valid(ids),
-            message => Decoded::Elsewhere(message),
-        }
-    }
-}

@@ -1,6 +1,6 @@
 //! Says for each error what to do.
 
-use super::QueryError;
+use super::{KEY_COUNT, QueryError};
 use crate::OperationError;
 use kith_schema::compute::ComputeError;
 use kith_schema::live::{Refusal, WriteFault};
@@ -37,7 +37,7 @@ impl QueryError {
             QueryError::WrongKeys { .. } => {
                 "ids are numbers, strings are text, bytes are base64 (docs/queries.md)".to_owned()
             }
-            QueryError::BatchTooLarge { what: crate::api::store::KEY_COUNT, max, .. }
+            QueryError::BatchTooLarge { what: KEY_COUNT, max, .. }
                 if *max == crate::BATCH_KEYS_MAX as u64 =>
             {
                 "ask in several batches; routers take no more than their keys-max, 100000 by default".to_owned()

@@ -9,8 +9,9 @@ mod twin;
 use super::examples::Example;
 use super::{
     fields::{Decoded, Fields, Presentation},
+    ids_answer::IdsView,
     page::Pages,
-    view::{IdsView, WrongAnswer},
+    view::WrongAnswer,
 };
 use crate::GraphAnswer;
 use kith_wire::v1::{self, query_request::Operand};

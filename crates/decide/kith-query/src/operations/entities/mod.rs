@@ -10,8 +10,9 @@ use super::examples::Example;
 use super::{
     fields::{Decoded, Fields, Presentation},
     ids,
+    ids_answer::IdsView,
     page::Pages,
-    view::{Block, IdsView, PrintedAnswer, WrongAnswer},
+    view::{Block, PrintedAnswer, WrongAnswer},
 };
 use crate::GraphAnswer;
 use kith_wire::v1::{self, query_request::Operand};

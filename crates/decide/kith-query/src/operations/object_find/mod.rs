@@ -7,8 +7,9 @@ mod machine;
 use super::examples::Example;
 use super::{
     fields::{Decoded, Fields, Presentation},
+    ids_answer::IdsView,
     page::{AnswerPage, Pages},
-    view::{IdsView, WrongAnswer},
+    view::WrongAnswer,
 };
 use crate::{
     GraphAnswer,
