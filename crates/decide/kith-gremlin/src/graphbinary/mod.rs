@@ -6,11 +6,10 @@
 //! [`Value::DateTime`], which is written as an `OffsetDateTime`.
 
 mod code;
-mod elements;
 mod items;
 mod reader;
 mod scalars;
-mod traversals;
+mod values;
 mod write_elements;
 mod write_traversals;
 mod writer;

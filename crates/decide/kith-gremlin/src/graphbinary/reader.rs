@@ -1,14 +1,10 @@
-//! Reads values from bytes.
+//! Reads bytes: numbers, strings and lengths, within a room and with positions for errors.
 
-use super::{
-    DEPTH_MAX, code::TypeCode, elements::ElementReader, scalars::ScalarReader, traversals::TraversalReader,
-};
+use super::DEPTH_MAX;
 use crate::{
     error::{GremlinError, Result},
-    room::{ELEMENT, ENTRY, HEAD, Room, VALUE},
-    value::{Map, Set, Value, numbers},
+    room::{HEAD, Room},
 };
-use bytes::Bytes;
 use kith_types::ErrorCode;
 use std::sync::Arc;
 use uuid::Uuid;
@@ -57,7 +53,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Takes room for `count` items of this size, and returns for how many the list is to be made.
-    fn capacity(&mut self, count: usize, item_bytes: usize) -> Result<usize> {
+    pub(super) fn capacity(&mut self, count: usize, item_bytes: usize) -> Result<usize> {
         match &mut self.room {
             Some(room) => room.take(count.saturating_mul(item_bytes).saturating_add(HEAD)).map(|()| count),
             None => Ok(count.min(CAPACITY_FIRST_MAX)),
@@ -92,117 +88,15 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A value with its type.
-    pub fn value(&mut self) -> Result<Value> {
-        let start = self.offset;
-        let byte = self.byte()?;
-        let Some(code) = TypeCode::from_repr(byte) else {
-            return Err(self.error_at(start, format!("no type has the code 0x{byte:02x}")));
-        };
-        if code == TypeCode::Custom {
-            let name = self.string()?;
-            return Err(self.unsupported_at(start, &format!("the custom type {name:?}")));
-        }
-        if self.flag()? {
-            return Ok(Value::Null);
-        }
+    /// The result of `read`, which reads the parts of the value at `start`.
+    pub(super) fn deeper<T>(&mut self, start: usize, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         if self.depth == DEPTH_MAX {
             return Err(self.error_at(start, format!("values nest deeper than {DEPTH_MAX}")));
         }
         self.depth += 1;
-        let value = self.value_of(code, start);
+        let value = read(self);
         self.depth -= 1;
         value
-    }
-
-    /// The bytes of a value whose type and flag were read.
-    fn value_of(&mut self, code: TypeCode, start: usize) -> Result<Value> {
-        use TypeCode::*;
-        self.take_room(head(code))?;
-        Ok(match code {
-            Int => Value::Int(self.i32()?),
-            Long => Value::Long(self.i64()?),
-            Byte => Value::Byte(i8::from_be_bytes(self.array()?)),
-            Short => Value::Short(i16::from_be_bytes(self.array()?)),
-            Double => Value::Double(f64::from_be_bytes(self.array()?)),
-            Float => Value::Float(f32::from_be_bytes(self.array()?)),
-            Boolean => Value::Bool(self.flag()?),
-            String => Value::String(self.string()?),
-            Class => Value::Class(self.string()?),
-            Uuid => Value::Uuid(self.uuid()?),
-            Char => Value::Char(ScalarReader(self).char()?),
-            ByteBuffer => {
-                let bytes = self.sized()?;
-                self.take_room(HEAD + bytes.len())?;
-                Value::Binary(Bytes::copy_from_slice(bytes))
-            }
-            BigInteger => Value::BigInteger(Arc::new(ScalarReader(self).big_integer()?)),
-            BigDecimal => {
-                let scale = i64::from(self.i32()?);
-                let unscaled = ScalarReader(self).big_integer()?;
-                numbers::decimal(unscaled, scale).map_err(|error| self.located(start, error))?
-            }
-            Date | Timestamp | Instant | OffsetDateTime | ZonedDateTime | Duration => {
-                ScalarReader(self).time(code, start)?
-            }
-            List => Value::List(Arc::new(self.list()?)),
-            Set => {
-                let values = self.list()?;
-                self.take_room(values.len() * ENTRY)?;
-                Value::Set(Arc::new(values.into_iter().collect::<self::Set>()))
-            }
-            Map => Value::Map(Arc::new(self.map()?)),
-            BulkSet => self.bulk_set()?,
-            Vertex | Edge | VertexProperty | Property | Path => ElementReader(self).element(code, start)?,
-            Metrics | TraversalMetrics => ElementReader(self).profile(code, start)?,
-            Bytecode | Binding | P | TextP | Lambda | TraversalStrategy | Traverser => {
-                TraversalReader(self).part_of_traversal(code)?
-            }
-            Barrier | Cardinality | Column | Direction | Operator | Order | Pick | Pop | Scope | Token
-            | Merge | DateUnit | GType => ScalarReader(self).symbol(code)?,
-            Graph | Tree | InetAddress | LocalDate | LocalDateTime | LocalTime | MonthDay | OffsetTime
-            | Period | Year | YearMonth | ZoneOffset | Custom => {
-                let what = format!("the type {} (0x{:02x})", code.name(), code as u8);
-                return Err(self.unsupported_at(start, &what));
-            }
-            Null => return Err(self.error_at(start, "a null has the flag of a value")),
-        })
-    }
-
-    /// A map without its type and flag.
-    pub fn map(&mut self) -> Result<Map> {
-        let count = self.count(4)?;
-        let mut map = Map::with_capacity(self.capacity(count, ENTRY)?);
-        for _ in 0..count {
-            let key = self.value()?;
-            map.insert(key, self.value()?);
-        }
-        Ok(map)
-    }
-
-    /// A list without its type and flag.
-    pub(super) fn list(&mut self) -> Result<Vec<Value>> {
-        let count = self.count(2)?;
-        self.values(count)
-    }
-
-    /// `count` values with their types. The caller has checked that the input is long enough for them.
-    pub(super) fn values(&mut self, count: usize) -> Result<Vec<Value>> {
-        let mut values = Vec::with_capacity(self.capacity(count, VALUE)?);
-        for _ in 0..count {
-            values.push(self.value()?);
-        }
-        Ok(values)
-    }
-
-    fn bulk_set(&mut self) -> Result<Value> {
-        let count = self.count(10)?;
-        let mut values = Vec::with_capacity(self.capacity(count, VALUE + HEAD)?);
-        for _ in 0..count {
-            let value = self.value()?;
-            values.push((value, self.i64()?));
-        }
-        Ok(Value::BulkSet(Arc::new(values)))
     }
 
     /// A UUID without its type and flag.
@@ -257,7 +151,7 @@ impl<'a> Reader<'a> {
         fitting.ok_or_else(|| self.error_at(start, format!("a length is {count}, but {left} bytes are left")))
     }
 
-    fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+    pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
         let mut array = [0; N];
         array.copy_from_slice(self.take(N)?);
         Ok(array)
@@ -287,7 +181,7 @@ impl<'a> Reader<'a> {
         GremlinError::bad(format!("GraphBinary, byte {offset}: {}", message.as_ref()))
     }
 
-    fn unsupported_at(&self, offset: usize, what: &str) -> GremlinError {
+    pub(super) fn unsupported_at(&self, offset: usize, what: &str) -> GremlinError {
         GremlinError::new(
             ErrorCode::UnsupportedOperation,
             format!("GraphBinary, byte {offset}: {what} is not supported"),
@@ -297,17 +191,5 @@ impl<'a> Reader<'a> {
     /// The same error, with the position.
     pub(super) fn located(&self, offset: usize, error: GremlinError) -> GremlinError {
         self.error_at(offset, error.message)
-    }
-}
-
-/// The memory of a value besides its place in a list, and the values, texts and bytes in it.
-fn head(code: TypeCode) -> usize {
-    use TypeCode::*;
-    match code {
-        Int | Long | Byte | Short | Double | Float | Boolean | Uuid | Char | Null => 0,
-        Vertex | Edge | VertexProperty | Property | Path | Metrics | TraversalMetrics => ELEMENT,
-        BigInteger | BigDecimal => 3 * HEAD,
-        Bytecode | Binding | P | TextP | Lambda | TraversalStrategy | Traverser => 3 * HEAD,
-        _ => HEAD,
     }
 }

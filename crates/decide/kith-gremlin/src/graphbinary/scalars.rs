@@ -1,13 +1,13 @@
-//! Reads times, symbols, characters and large numbers.
+//! Reads times, characters and large numbers.
 
 use super::{Reader, code::TypeCode};
 use crate::{
     error::Result,
-    value::{Symbol, Value, numbers, time},
+    value::{Value, numbers, time},
 };
 use num_bigint::BigInt;
 
-/// Reads times, symbols, characters and large numbers from the bytes of a reader.
+/// Reads times, characters and large numbers from the bytes of a reader.
 pub(super) struct ScalarReader<'r, 'a>(pub(super) &'r mut Reader<'a>);
 
 impl ScalarReader<'_, '_> {
@@ -33,15 +33,6 @@ impl ScalarReader<'_, '_> {
             _ => time::instant_of_millis(self.0.i64()?),
         };
         value.map_err(|error| self.0.located(start, error))
-    }
-
-    pub(super) fn symbol(&mut self, code: TypeCode) -> Result<Value> {
-        let start = self.0.offset();
-        let name = self.0.value()?;
-        let symbol = name.as_text().and_then(|name| Symbol::parse(code.name(), name));
-        symbol
-            .map(Value::Symbol)
-            .ok_or_else(|| self.0.error_at(start, format!("{} has no value {name}", code.name())))
     }
 
     pub(super) fn char(&mut self) -> Result<char> {

@@ -5,11 +5,11 @@
 //! In GraphSON 2, lists, sets and maps have no types; it is read like GraphSON 3, and written by [`to_json_of`].
 //! `BigInteger` and `BigDecimal` are written as strings, which all drivers read; many would round such numbers.
 
-mod elements;
 mod fields;
+mod profiles;
 mod reader;
 mod scalars;
-mod traversals;
+mod values;
 mod write_elements;
 mod writer;
 

@@ -3,6 +3,7 @@
 use super::JsonReader;
 use crate::{
     error::{GremlinError, Result},
+    room::HEAD,
     value::{Value, duration, numbers, time},
 };
 use base64::{Engine, engine::general_purpose::STANDARD};
@@ -48,6 +49,21 @@ impl<'a> ScalarReader<'_, 'a> {
         value.map_err(|error| {
             self.0.located(raw, GremlinError::bad(format!("{type_name}: {}", error.message)))
         })
+    }
+
+    /// A number without a type.
+    pub(super) fn number(&mut self, raw: &'a RawValue) -> Result<Value> {
+        let text = raw.get();
+        let is_whole = !text.contains(['.', 'e', 'E']);
+        if let Ok(number) = text.parse::<i64>() {
+            return Ok(i32::try_from(number).map_or(Value::Long(number), Value::Int));
+        }
+        if is_whole {
+            self.0.take_room(HEAD + text.len())?;
+            let number = numbers::integer_of_text(text).map_err(|error| self.0.located(raw, error))?;
+            return Ok(Value::BigInteger(Arc::new(number)));
+        }
+        text.parse().map(Value::Double).map_err(|_| self.0.error_at(raw, "this is no number"))
     }
 
     /// The text of a string, or a number as it is written.
