@@ -63,10 +63,10 @@ pub use leader::{
     Event, Leader, LoadId, SenderId, WriteAnswer, WriteError,
 };
 pub use resolve::{EdgeKeys, ResolvedMutation, ResolvedWrite, new_object_id, ordering_partition};
-pub use rows::{Association, AssociationKey, Data, IndexEntry, ListKey, Object, Pair, UniqueHolder};
+pub use rows::{Association, AssociationKey, Data, IndexEntry, IndexId, ListKey, Object, Pair, UniqueHolder};
 pub use types::{
     AssociationDocument, AssociationType, DeclaredAssociation, DeclaredInverse, DeclaredObject,
-    DeclaredTypes, FindFault, GraphTypes, INDEX_KEY_BYTES_MAX, Index, IndexDocument, IndexId, Indexing,
-    Inverse, Label, MissingTypes, OPEN_TYPES_MAX, ObjectDocument, ObjectType, TEXT_BYTES_MAX, TYPES_MAX,
-    TypeChange, TypeKind, TypePart, TypesDocument, TypesError, TypesFault,
+    DeclaredTypes, FindFault, GraphTypes, INDEX_KEY_BYTES_MAX, Index, IndexDocument, Indexing, Inverse,
+    Label, MissingTypes, OPEN_TYPES_MAX, ObjectDocument, ObjectType, TEXT_BYTES_MAX, TYPES_MAX, TypeChange,
+    TypeKind, TypePart, TypesDocument, TypesError, TypesFault,
 };

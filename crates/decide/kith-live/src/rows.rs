@@ -1,6 +1,6 @@
 //! The rows of a live graph, as databases store them and caches keep them.
 
-use crate::{IndexId, ListPlace, TypeId};
+use crate::{ListPlace, TypeId};
 use kith_types::{LogPoint, PartitionCount, PartitionId, partition_of_id};
 use std::sync::Arc;
 
@@ -72,6 +72,10 @@ pub struct AssociationKey {
     /// The object that the association leads to.
     pub id2: u64,
 }
+
+/// The number of an index. No two indexes of a graph have the same number, and no number is used again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct IndexId(pub u32);
 
 /// One object in an index.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -5,7 +5,7 @@
 use super::ObjectType;
 use super::fault::{TypeKind, TypePart, TypesError, TypesFault};
 use super::fields::written_under;
-use crate::{Data, FieldsFault, IndexEntry, TypeId, UnknownType};
+use crate::{Data, FieldsFault, IndexEntry, IndexId, TypeId, UnknownType};
 use kith_schema::{
     EncodeError, Field, FieldType, RecordView, RecordWriter, Scalar, ScalarType, Schema, nearest,
 };
@@ -21,10 +21,6 @@ const WHOLE_BYTES_MAX: usize = 64;
 pub const INDEX_KEY_BYTES_MAX: usize = 1 + WHOLE_BYTES_MAX;
 /// The most bytes of a value that an error shows.
 const SHOWN_BYTES_MAX: usize = 64;
-
-/// The number of an index. No two indexes of a graph have the same number, and no number is used again.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct IndexId(pub u32);
 
 /// An index on a field of an object type.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -16,10 +16,10 @@ pub use change::TypeChange;
 pub use declared::{DeclaredAssociation, DeclaredInverse, DeclaredObject, DeclaredTypes};
 pub use document::{AssociationDocument, IndexDocument, ObjectDocument, TypesDocument};
 pub use fault::{TypeKind, TypePart, TypesError, TypesFault};
-pub use index::{FindFault, INDEX_KEY_BYTES_MAX, Index, IndexId, Indexing};
+pub use index::{FindFault, INDEX_KEY_BYTES_MAX, Index, Indexing};
 pub use open::{Label, MissingTypes};
 
-use crate::{CAP_MAX, Data, FieldsFault, IndexEntry, Mutation, TypeId, UnknownType};
+use crate::{CAP_MAX, Data, FieldsFault, IndexEntry, IndexId, Mutation, TypeId, UnknownType};
 use kith_schema::{Schema, nearest};
 use std::collections::BTreeMap;
 use std::sync::Arc;
