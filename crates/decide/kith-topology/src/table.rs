@@ -1,21 +1,41 @@
 //! Converts the routing table to documents and back, without loss.
 
-use super::BadTopology;
-use kith_routing::{GroupEntry, GroupRole, NodeEntry, Strategy, TableParts};
+use kith_routing::{GroupEntry, GroupRole, NodeEntry, RoutingTable, Strategy, TableError, TableParts};
 use kith_types::{Epoch, GroupId, NodeId, PartitionCount};
-use kith_wire::documents::{ClusterDocument, GroupDocument, ListedNodeDocument};
+use kith_wire::documents::{ClusterDocument, GroupDocument, ListedNodeDocument, TopologyDocument};
+use thiserror::Error;
+
+/// The reason why the routing table in a document is invalid.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum BadTable {
+    /// The number of partitions is invalid.
+    #[error("{0} partitions")]
+    Partitions(u32),
+    /// The table's strategy or a group's role is invalid, or of a newer release.
+    #[error("unknown {what} {name:?}")]
+    Word {
+        /// The kind of word that is expected.
+        what: &'static str,
+        /// The word in the document.
+        name: String,
+    },
+    /// The owners do not form a valid table.
+    #[error("routing table")]
+    Owners(#[from] TableError),
+}
 
 /// The table that a cluster's document describes, without addresses, because those change when nodes restart.
 ///
 /// # Errors
 /// If the document has values that this release does not know.
-pub fn table_parts(cluster: &ClusterDocument) -> Result<TableParts, BadTopology> {
+pub fn table_parts(cluster: &ClusterDocument) -> Result<TableParts, BadTable> {
     let partition_count =
-        PartitionCount::new(cluster.partitions).ok_or(BadTopology::Partitions(cluster.partitions))?;
+        PartitionCount::new(cluster.partitions).ok_or(BadTable::Partitions(cluster.partitions))?;
     let strategy = match cluster.strategy.as_str() {
         "" => Strategy::ReplicaGroups,
         "ring" => Strategy::Ring,
-        name => return Err(BadTopology::Word { what: "strategy", name: name.to_owned() }),
+        name => return Err(BadTable::Word { what: "strategy", name: name.to_owned() }),
     };
     let groups = cluster
         .groups
@@ -34,11 +54,29 @@ pub fn table_parts(cluster: &ClusterDocument) -> Result<TableParts, BadTopology>
         epoch: Epoch(cluster.epoch),
         strategy,
         partition_count,
-        groups: groups.collect::<Result<_, BadTopology>>()?,
+        groups: groups.collect::<Result<_, BadTable>>()?,
         nodes: nodes.collect(),
         owners: owners.collect(),
         partition_epochs: cluster.partition_epochs.iter().copied().map(Epoch).collect(),
     })
+}
+
+/// The table with addresses. If the table lists a node without labels, it gets the labels that it registered with.
+///
+/// # Errors
+/// If the document is invalid.
+pub fn table_of_document(document: &TopologyDocument) -> Result<RoutingTable, BadTable> {
+    let mut parts = table_parts(&document.cluster)?;
+    for entry in &mut parts.nodes {
+        let Some(known) = document.nodes.iter().find(|known| known.node == entry.id.0) else { continue };
+        entry.address.clone_from(&known.addr);
+        if entry.zone.is_empty() && entry.rack.is_empty() && entry.region.is_empty() {
+            entry.zone.clone_from(&known.zone);
+            entry.rack.clone_from(&known.rack);
+            entry.region.clone_from(&known.region);
+        }
+    }
+    Ok(RoutingTable::new(parts)?)
 }
 
 /// The document of a table. Properties that a table does not have are copied from `before`.
@@ -110,17 +148,16 @@ pub fn role_text(role: GroupRole) -> &'static str {
 /// The role of this name.
 ///
 /// # Errors
-/// [`BadTopology::Word`] if there is no such role.
-pub fn role_of_group(name: &str) -> Result<GroupRole, BadTopology> {
+/// [`BadTable::Word`] if there is no such role.
+pub fn role_of_group(name: &str) -> Result<GroupRole, BadTable> {
     let roles = [GroupRole::Serving, GroupRole::Maintenance, GroupRole::Joining];
     let role = roles.into_iter().find(|role| role_text(*role) == name);
-    role.ok_or_else(|| BadTopology::Word { what: "role of a group", name: name.to_owned() })
+    role.ok_or_else(|| BadTable::Word { what: "role of a group", name: name.to_owned() })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kith_routing::RoutingTable;
     use kith_routing::rebalance::{PlanOptions, TargetShape, plan};
     use kith_wire::documents::DOCUMENT_FORMAT;
 

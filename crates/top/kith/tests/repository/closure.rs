@@ -15,7 +15,18 @@ const OUT_OF_REACH: [(&[&str], &[&str]); 10] = [
     ),
     (&["kith-operators"], &["kith-query", "kith-live", "kith-routing", "kith-topology"]),
     (&["kith-cache", "kith-database"], &["kith-operators", "kith-query", "kith-engine", "kith-traversal"]),
-    (&["kith-cluster"], &["kith-operators", "kith-query", "kith-client", "kith-session", "kith-traversal"]),
+    (
+        &["kith-cluster"],
+        &[
+            "kith-live",
+            "kith-gremlin",
+            "kith-operators",
+            "kith-query",
+            "kith-client",
+            "kith-session",
+            "kith-traversal",
+        ],
+    ),
     (&["kith-doors"], &["kith-client", "kith-traversal", "kith-node", "kith-router"]),
     (&["kith-net", "kith-routing"], &["kith-schema", "kith-operators", "kith-live"]),
     // A program that only asks a router links neither what decides about nodes nor what evaluates traversals.

@@ -8,7 +8,7 @@ use kith_routing::rebalance::{
     Phase, RebalanceEnding, RebalanceParts, Reclaim, StopReason, Transfer, TransferState,
 };
 use kith_routing::{RoutingTable, TableError, TableParts};
-use kith_topology::{BadTopology, cluster_document, table_parts};
+use kith_topology::{BadTable, cluster_document, table_parts};
 use kith_types::{Epoch, NodeId, PartitionId, Timestamp};
 use kith_wire::documents::{
     ClusterDocument, PhaseDocument, RebalanceDocument, ReclaimDocument, StopDocument, TransferDocument,
@@ -22,10 +22,10 @@ use thiserror::Error;
 pub(super) enum BadRecord {
     /// A routing table in it is invalid.
     #[error(transparent)]
-    Topology(#[from] BadTopology),
+    Table(#[from] BadTable),
     /// The parts of a routing table contradict each other.
     #[error(transparent)]
-    Table(#[from] TableError),
+    Parts(#[from] TableError),
     /// The state of a copy is unknown to this release.
     #[error("unknown state of a copy {0:?}")]
     State(String),

@@ -6,7 +6,7 @@ use kith_routing::rebalance::{
     TargetShape,
 };
 use kith_routing::{GroupEntry, GroupIndex, placement::OwnerChange};
-use kith_topology::{BadTopology, cluster_document, listed_document, listed_entry, role_of_group, role_text};
+use kith_topology::{BadTable, cluster_document, listed_document, listed_entry, role_of_group, role_text};
 use kith_types::{GroupId, NodeId, PartitionId};
 use kith_wire::documents::{
     AddedGroupDocument, BatchDocument, ClusterDocument, MoveDocument, NodeTotalsDocument, PairTotalsDocument,
@@ -72,7 +72,7 @@ fn roster_document(roster: &Roster) -> RosterDocument {
 
 fn roster_of(document: &RosterDocument) -> Result<Roster, BadRecord> {
     let group = |(id, role): &(u32, String)| {
-        Ok::<_, BadTopology>(GroupEntry { id: GroupId(*id), role: role_of_group(role)? })
+        Ok::<_, BadTable>(GroupEntry { id: GroupId(*id), role: role_of_group(role)? })
     };
     Ok(Roster {
         groups: document.groups.iter().map(group).collect::<Result<_, _>>()?,

@@ -31,18 +31,10 @@ pub fn types_of_text(reference: &TypesReference, text: &str) -> Result<GraphType
     GraphTypes::try_from(document).map_err(|error| error.to_string())
 }
 
-/// Reads the identity of a graph in the reference to its types.
-///
-/// # Errors
-/// If it is not a hexadecimal number.
-pub fn identity_of(reference: &TypesReference) -> Result<u64, String> {
-    u64::from_str_radix(&reference.identity, 16)
-        .map_err(|_| format!("the identity {:?} is not a hexadecimal number", reference.identity))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::identity_of;
 
     #[test]
     fn types_are_read_only_from_the_text_that_their_reference_names() {
