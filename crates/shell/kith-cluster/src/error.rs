@@ -2,10 +2,9 @@
 
 use crate::metadata::{MetadataError, TargetError};
 use crate::{data_dir::DataDirError, topology::TopologyError};
-use kith_files::objects::ClaimError;
 use kith_net::{security::SecurityError, server::ListenError};
 use kith_types::ErrorCode;
-use std::{io, path::PathBuf};
+use std::{error::Error, io, path::PathBuf};
 use thiserror::Error;
 
 /// The reason why a node, router or supervisor cannot start.
@@ -46,11 +45,18 @@ pub enum StartError {
         /// Its folder or URL.
         location: String,
         #[source]
-        source: Box<crate::place::PlaceError>,
+        source: Box<dyn Error + Send + Sync>,
     },
     /// The object store belongs to another cluster, or cannot be checked or claimed.
     #[error("the object store cannot be used")]
-    ObjectStoreClaim(#[from] ClaimError),
+    ObjectStoreClaim {
+        /// The code of the reason.
+        code: ErrorCode,
+        /// Advice for the operator.
+        help: &'static str,
+        #[source]
+        source: Box<dyn Error + Send + Sync>,
+    },
     /// Another process with the same id is alive.
     #[error("{name} is already running at {addr}")]
     IdTaken {
@@ -106,7 +112,7 @@ impl StartError {
             StartError::Outage(_) => ErrorCode::ReplicasTogether,
             StartError::Settings { .. } | StartError::MetadataTarget(_) => ErrorCode::BadSettings,
             StartError::ObjectStore { .. } => ErrorCode::ObjectStoreUnreachable,
-            StartError::ObjectStoreClaim(error) => error.code(),
+            StartError::ObjectStoreClaim { code, .. } => *code,
             StartError::ReadyFileInUse { .. } => ErrorCode::ReadyFileInUse,
             StartError::Security(error) => error.code(),
             StartError::IdTaken { .. } => ErrorCode::IdTaken,
@@ -141,7 +147,7 @@ impl StartError {
             StartError::ObjectStore { .. } => {
                 "name a folder or an s3://, gs:// or az:// URL; docs/operating/object-stores.md lists the settings"
             }
-            StartError::ObjectStoreClaim(error) => error.help(),
+            StartError::ObjectStoreClaim { help, .. } => help,
             StartError::ReadyFileInUse { .. } => {
                 "end that cluster first (`kith dev --stop`), or name another file with --ready-file"
             }

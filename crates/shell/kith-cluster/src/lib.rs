@@ -11,9 +11,8 @@
 //! - [`liveness`], `lives`: registers this process, and says which processes live.
 //! - [`freshness`]: whether this process has lost the metadata store, and after which time others count it as gone.
 //! - [`data_dir`], [`private`]: the data directory with its lock and format, and permissions of files.
-//! - [`place`]: the cluster's object store, and where else versions may be read from.
 //! - [`background`]: work on threads of low priority, so that reads come first.
-//! - `cluster_reader`, `peer`: the topology for clients, and objects from another node.
+//! - `cluster_reader`, `peer`: the topology for clients, and the objects of a version from a node that holds it.
 //! - [`quotas`], [`counts`], `labels`, `leaders`: read quotas, counters that start at 0, failure domains, and the write
 //!   that changes leaders.
 //! - `fail_point`: the steps at which a test ends a process. `testing`: an etcd (feature `testing`).
@@ -36,7 +35,6 @@ pub mod liveness;
 mod lives;
 pub mod metadata;
 mod peer;
-pub mod place;
 pub mod private;
 pub mod quotas;
 #[cfg(feature = "testing")]
@@ -50,4 +48,4 @@ pub use fail_point::{FailPoint, VARIABLE as FAIL_POINTS_VARIABLE};
 pub use labels::Labels;
 pub use leaders::change_leaders;
 pub use lives::{LivesReceiver, follow_lives, unable};
-pub use peer::PeerSource;
+pub use peer::PeerObjects;

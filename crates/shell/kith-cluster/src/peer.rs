@@ -1,6 +1,5 @@
-//! Fetching from another node instead of the object store: the client side of `Node.ReadObject`.
+//! Objects of a version from a node that holds it: the client side of `Node.ReadObject`.
 
-use kith_engine::{ObjectError, Source};
 use kith_net::security::{Dialer, GrpcChannel};
 use kith_types::ErrorCode;
 use kith_wire::v1::{self, node_client::NodeClient};
@@ -8,8 +7,6 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tonic::{Code, Status};
 
-/// The most bytes that are requested from a peer at a time. Small requests let a throttle spread the bytes evenly.
-const ASKED_BYTES: usize = 256 << 10;
 /// The time after which a peer that sends nothing is given up.
 const TIMEOUT: Duration = Duration::from_secs(20);
 /// A request whose connection broke is sent once more, because the peer may have closed an idle connection.
@@ -18,7 +15,7 @@ const TRIES: u32 = 2;
 /// One component version on another node. Its reads block, so the threads of a runtime must not call them. It must be created
 /// inside a runtime, whose threads receive what the peer sends.
 #[derive(Clone, Debug)]
-pub struct PeerSource {
+pub struct PeerObjects {
     runtime: Handle,
     client: NodeClient<GrpcChannel>,
     store: String,
@@ -26,7 +23,7 @@ pub struct PeerSource {
     version: u64,
 }
 
-impl PeerSource {
+impl PeerObjects {
     /// Returns a source for the component `component` of `store` at its own version, on the node at `addr` (`host:port`).
     /// Sends no request yet.
     ///
@@ -51,6 +48,26 @@ impl PeerSource {
         })
     }
 
+    /// Reads from `offset` on until `into` is full or the object ends. Returns the number of bytes read; `None` if the node does
+    /// not hold the object.
+    ///
+    /// # Errors
+    /// If the node cannot be reached, sends nothing for too long, or refuses the request.
+    pub fn read(&self, object: &str, offset: u64, into: &mut [u8]) -> Result<Option<usize>, Status> {
+        let mut tries = 1;
+        loop {
+            match self.runtime.block_on(self.try_read(object, offset, into)) {
+                Ok(count) => {
+                    metrics::counter!("kith_node_fetched_from_peers_bytes_total").increment(count as u64);
+                    return Ok(Some(count));
+                }
+                Err(status) if kith_wire::code_of(&status) == ErrorCode::ObjectNotHeld => return Ok(None),
+                Err(status) if status.code() == Code::Unavailable && tries < TRIES => tries += 1,
+                Err(status) => return Err(status),
+            }
+        }
+    }
+
     async fn try_read(&self, object: &str, offset: u64, into: &mut [u8]) -> Result<usize, Status> {
         let request = v1::ReadObjectRequest {
             store: self.store.clone(),
@@ -72,31 +89,6 @@ impl PeerSource {
             done = end;
         }
         Ok(done)
-    }
-}
-
-impl Source for PeerSource {
-    fn piece_bytes(&self) -> usize {
-        ASKED_BYTES
-    }
-
-    fn read(&self, object: &str, offset: u64, into: &mut [u8]) -> Result<usize, ObjectError> {
-        let mut tries = 1;
-        loop {
-            match self.runtime.block_on(self.try_read(object, offset, into)) {
-                Ok(count) => {
-                    metrics::counter!("kith_node_fetched_from_peers_bytes_total").increment(count as u64);
-                    return Ok(count);
-                }
-                Err(status) if kith_wire::code_of(&status) == ErrorCode::ObjectNotHeld => {
-                    return Err(ObjectError::Missing { object: object.to_owned() });
-                }
-                Err(status) if status.code() == Code::Unavailable && tries < TRIES => tries += 1,
-                Err(status) => {
-                    return Err(ObjectError::Failed { object: object.to_owned(), source: status.into() });
-                }
-            }
-        }
     }
 }
 

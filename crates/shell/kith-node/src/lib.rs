@@ -35,3 +35,4 @@ mod versions;
 pub use kith_cluster::Labels;
 pub use node::Node;
 pub use options::NodeOptions;
+pub use versions::peer::PeerSource;

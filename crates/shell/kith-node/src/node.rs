@@ -22,6 +22,7 @@ use kith_cluster::{
 };
 use kith_database::{Reach, Retention};
 use kith_doors::{Backend, Doors, OpenDoors};
+use kith_files::objects::Objects;
 use kith_net::{
     server::{
         self, Ports,
@@ -192,8 +193,9 @@ fn held_stores(
         .ok_or(StartError::Topology { detail: format!("{} partitions", cluster.partitions) })?;
     let owned = held::PartitionOwnership::of(cluster, options.node);
     let folders = ComponentFolders::new(options.data.join("components"), partition_count).in_data_dir(data);
-    let object_store = kith_cluster::place::objects(&cluster.object_store).map_err(|source| {
-        StartError::ObjectStore { location: cluster.object_store.clone(), source: Box::new(source) }
+    let object_store = Objects::named(&cluster.object_store).map_err(|source| StartError::ObjectStore {
+        location: cluster.object_store.clone(),
+        source: Box::new(source),
     })?;
     let fetches = Throttle::new(options.fetch_rate, stop.clone());
     let dialer = options.security.dialer().clone();

@@ -32,17 +32,16 @@ mod serve;
 mod settings;
 mod staleness;
 
-pub use admin::{DatabaseServer, DatabaseServers, UploadSettings};
+pub use admin::{DatabaseServer, DatabaseServers, ReadFrom, UploadSettings};
 pub use options::RouterOptions;
 pub use settings::{AdmissionSettings, CacheSettings, RouterSettings, SettingsFileError, SlowLogSettings};
 
-use admin::{Admin, Coordinator};
+use admin::{Admin, Coordinator, object_store};
 use kith_cluster::metadata::MetadataStore;
 use kith_cluster::{
     StartError,
     freshness::Freshness,
     liveness::{self, ProcessId, Registration},
-    place,
     topology::{self, FollowedTopology, TopologyReceiver},
 };
 use kith_doors::{Backend, Doors, OpenDoors};
@@ -126,7 +125,7 @@ impl Router {
         let dialer = options.security.dialer().clone().with_reply_budget(Arc::clone(connections.replies()));
         counts::of_router(&documents, &stop);
         let cluster = documents.borrow().cluster.clone();
-        place::check_claim(&cluster).await?;
+        object_store::check_claim(&cluster).await?;
         let id = ProcessId::router(options.router);
         id.wait_until_free(&*metadata, options.listen).await?;
         let around = Surroundings { metadata, documents, freshness, dialer, stop: stop.clone() };

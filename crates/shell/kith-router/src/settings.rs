@@ -1,8 +1,7 @@
 //! The settings of a router. They are one TOML document, which `kith bench calibrate` can write, and which is passed on to
 //! child processes unchanged.
 
-use crate::admin::{DatabaseServer, DatabaseServers, UploadSettings};
-use kith_cluster::place::ReadFrom;
+use crate::admin::{DatabaseServer, DatabaseServers, ReadFrom, UploadSettings};
 use kith_net::server::hosts::AcceptedHost;
 use kith_session::SessionSettings;
 use kith_wire::millis;

@@ -1,5 +1,6 @@
 //! Errors of places and objects.
 
+use crate::objects::location::LocationError;
 use kith_engine::ObjectError;
 use std::error::Error;
 use std::io;
@@ -66,6 +67,18 @@ pub enum ObjectsError {
     /// The folder to be uploaded does not contain a whole version.
     #[error("{} is not a complete version", path.display())]
     NoVersion { path: PathBuf, source: kith_engine::OpenError },
+}
+
+/// A text that names no place, or a place whose settings are wrong.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum PlaceError {
+    /// The text names no place.
+    #[error(transparent)]
+    Location(#[from] LocationError),
+    /// The settings of the place are wrong.
+    #[error(transparent)]
+    Objects(#[from] ObjectsError),
 }
 
 impl ObjectsError {

@@ -42,7 +42,7 @@ mod upload;
 
 pub use access::Access;
 pub use claim::{ClaimError, IDENTITY_NAME};
-pub use error::ObjectsError;
+pub use error::{ObjectsError, PlaceError};
 pub use listed::ListedObject;
 pub use location::{Location, LocationError};
 pub use partitions::PartitionObjects;

@@ -4,7 +4,7 @@ use crate::objects::listed::ListedObject;
 use crate::objects::partitions::PartitionObjects;
 use crate::objects::put_new::put_new_file;
 use crate::objects::remote::{Remote, block_on};
-use crate::objects::{Access, Location, ObjectReader, ObjectsError, VersionObjects};
+use crate::objects::{Access, Location, ObjectReader, ObjectsError, PlaceError, VersionObjects};
 use kith_engine::{FetchError, FolderSource, Manifest, ObjectError, REMOTE_PIECE_BYTES, Source};
 use object_store::PutMode;
 use std::collections::BTreeSet;
@@ -34,6 +34,14 @@ impl Objects {
         Ok(Self { location: location.clone(), remote })
     }
 
+    /// Opens the folder or URL that a text names, with credentials from the environment of this process. Makes no request.
+    ///
+    /// # Errors
+    /// [`PlaceError`].
+    pub fn named(location: &str) -> Result<Self, PlaceError> {
+        Ok(Self::open(&location.parse()?, &Access::from_environment())?)
+    }
+
     /// Returns the location of this place.
     pub fn location(&self) -> &Location {
         &self.location
@@ -50,6 +58,23 @@ impl Objects {
         Self {
             location: self.location.join(name),
             remote: self.remote.as_ref().map(|remote| remote.join(name)),
+        }
+    }
+
+    /// Returns the place of a component's version: the one that `url` names, or else `folder` in the layout of object stores.
+    ///
+    /// # Errors
+    /// As [`Objects::named`].
+    pub fn component(
+        &self,
+        store: &str,
+        component: &str,
+        folder: &str,
+        url: Option<&str>,
+    ) -> Result<Self, PlaceError> {
+        match url {
+            Some(url) => Self::named(url),
+            None => Ok(self.join(&format!("{store}/{component}/{folder}"))),
         }
     }
 

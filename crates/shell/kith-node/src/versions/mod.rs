@@ -2,12 +2,14 @@
 //! them when nothing names them.
 //!
 //! [`held`] is the folder and the open versions. [`follow`], [`prepare`] and [`moves`] carry out what the topology and calls
-//! want of it. [`throttle`] and [`pace`] limit how fast files move, [`warm`] and [`residency`] look after memory.
+//! want of it. [`peer`] reads files of other nodes, [`throttle`] and [`pace`] limit how fast files move, and [`warm`] and
+//! [`residency`] look after memory.
 
 pub(crate) mod follow;
 pub(crate) mod held;
 pub(crate) mod moves;
 pub(crate) mod pace;
+pub(crate) mod peer;
 pub(crate) mod prepare;
 pub(crate) mod repairs;
 pub(crate) mod residency;

@@ -1,9 +1,9 @@
 //! The node's part of a rebalance: copying partitions from a peer, and freeing partitions that it gave up.
 
-use super::{CopyError, CopyTerms, Partitions, ReleaseError, held::HeldStores};
+use super::{CopyError, CopyTerms, Partitions, ReleaseError, held::HeldStores, peer::PeerSource};
 use crate::serve::named::{partitions_of, seen, versions_of};
 use futures::{StreamExt, stream::BoxStream};
-use kith_cluster::{PeerSource, background, topology::TopologyReceiver};
+use kith_cluster::{background, topology::TopologyReceiver};
 use kith_engine::{FetchError, Source};
 use kith_types::{ErrorCode, with_causes};
 use kith_wire::{documents::ComponentDocument, v1};

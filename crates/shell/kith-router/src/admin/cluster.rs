@@ -1,7 +1,8 @@
 //! The shape of a cluster. It is written once into the metadata store, and checked at every later start.
 
+use super::object_store;
 use kith_cluster::metadata::{CommitOutcome, Condition, MetadataStore, Write, keys};
-use kith_cluster::{Labels, StartError, place};
+use kith_cluster::{Labels, StartError};
 use kith_files::objects::Location;
 use kith_routing::{GroupEntry, GroupRole, NodeEntry, Strategy, TableParts, placement::outage_risk};
 use kith_topology::{cluster_document, table_parts};
@@ -71,7 +72,7 @@ pub async fn create_cluster(
         );
         return Err(StartError::Topology { detail });
     }
-    place::claim(&cluster).await?;
+    object_store::claim(&cluster).await?;
     Ok(ClusterResult { cluster, is_new: false })
 }
 
@@ -102,7 +103,7 @@ pub async fn create_or_check(
             _ => {}
         }
         store.commit(Vec::new(), vec![Write::put(keys::CLUSTER, cluster.encode())]).await?;
-        place::check_claim(&cluster).await?;
+        object_store::check_claim(&cluster).await?;
         return Ok(cluster);
     }
     make(store, shape, objects.map_or_else(|| folder.display().to_string(), str::to_owned)).await
@@ -117,7 +118,7 @@ async fn make(
     let only_if_new = Condition { key: keys::CLUSTER.to_owned(), revision: 0 };
     match store.commit(vec![only_if_new], vec![Write::put(keys::CLUSTER, cluster.encode())]).await? {
         CommitOutcome::At(revision) => {
-            if let Err(error) = place::claim(&cluster).await {
+            if let Err(error) = object_store::claim(&cluster).await {
                 // Remove the cluster again, so that another object store can be named.
                 let ours = Condition { key: keys::CLUSTER.to_owned(), revision };
                 store.commit(vec![ours], vec![Write::delete(keys::CLUSTER.to_owned())]).await?;

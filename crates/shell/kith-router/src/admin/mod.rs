@@ -13,6 +13,7 @@
 //!   back pushes whose router died.
 //! - `rebalance`: plans for people (`plan`), the driver (`drive`), and taking over from a dead one (`takeover`).
 //! - `live`: creates and drops live graphs, changes their types, assigns leaders.
+//! - `object_store`, `read_from`: the claim to the object store, and the other places that versions may be read from.
 //! - [`cluster`], [`shape`], [`recover`]: a new cluster, its shape, and metadata from a copy of the topology.
 //! - `status`, `view`, `own_status`, `fetch_rates`, `uploads`: what operators see and set.
 //!
@@ -26,7 +27,9 @@ pub mod cluster;
 mod cluster_handle;
 mod fetch_rates;
 mod live;
+pub(crate) mod object_store;
 mod own_status;
+mod read_from;
 mod rebalance;
 pub mod recover;
 mod service;
@@ -40,6 +43,7 @@ pub use cluster_handle::{ClusterHandle, Coordinator};
 pub use kith_database::{DatabaseServer, DatabaseServers};
 pub use live::{Databases, LiveGraphStore, assign_leaders};
 pub use own_status::own_status;
+pub use read_from::ReadFrom;
 pub use rebalance::{Rebalancer, take_over};
 pub use service::Admin;
 pub use uploads::UploadSettings;

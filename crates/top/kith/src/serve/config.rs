@@ -8,11 +8,11 @@ use super::{
     own::{DatabaseEntry, NodeEntry, ProcessEntry, RouterEntry, choose},
 };
 use crate::failure::Failure;
-use kith_cluster::place::ReadFrom;
 use kith_net::server::{connections::ConnectionSettings, hosts::AcceptedHost, security::ServerSecurity};
 use kith_node::Labels;
 use kith_router::{
-    AdmissionSettings, CacheSettings, DatabaseServer, RouterSettings, SlowLogSettings, UploadSettings,
+    AdmissionSettings, CacheSettings, DatabaseServer, ReadFrom, RouterSettings, SlowLogSettings,
+    UploadSettings,
 };
 use kith_session::SessionSettings;
 use kith_types::ErrorCode;

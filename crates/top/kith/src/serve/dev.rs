@@ -12,9 +12,9 @@ use crate::{
 };
 use clap::Args;
 use kith::dev::{Dev, DevOptions, PORT, PORT_GREMLIN, PORT_HTTP, PORT_RESP, ReadyDocument, Shape};
-use kith_cluster::place::ReadFrom;
 use kith_files::objects::Location;
 use kith_net::server::connections::ConnectionSettings;
+use kith_router::ReadFrom;
 use std::{num::NonZeroU16, path::PathBuf};
 
 /// Run a whole cluster on this machine

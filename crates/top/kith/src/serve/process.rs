@@ -14,8 +14,7 @@ use crate::{
     failure::{Exit, Failure},
 };
 use clap::Args;
-use kith_cluster::metadata::MetadataStore;
-use kith_cluster::{background, place::ReadFrom};
+use kith_cluster::{background, metadata::MetadataStore};
 use kith_net::{
     security::secret,
     server::{
@@ -25,7 +24,7 @@ use kith_net::{
     },
 };
 use kith_node::{Labels, Node, NodeOptions};
-use kith_router::{Router, RouterOptions};
+use kith_router::{ReadFrom, Router, RouterOptions};
 use kith_types::ErrorCode;
 use std::{
     io,

@@ -1,7 +1,8 @@
 //! The reasons why a version cannot be prepared.
 
-use kith_cluster::{data_dir::DataDirError, place::PlaceError};
+use kith_cluster::data_dir::DataDirError;
 use kith_engine::{FetchError, OpenError};
+use kith_files::objects::PlaceError;
 use thiserror::Error;
 
 /// The reason why a component version cannot be prepared.

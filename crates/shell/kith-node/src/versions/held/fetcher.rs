@@ -8,9 +8,9 @@ use super::{
 };
 use crate::{
     repair::heal::{fetch_anew, heal},
-    versions::throttle::ThrottledSource,
+    versions::{peer::PeerSource, throttle::ThrottledSource},
 };
-use kith_cluster::{FailPoint, PeerSource};
+use kith_cluster::FailPoint;
 use kith_engine::{
     Damage, FetchError, FetchOptions, FetchProgress, OpenError, Source, SplicedSource, read_manifest,
 };

@@ -3,10 +3,12 @@
 use super::PrepareError;
 use crate::{
     repair::heal::Take,
-    versions::throttle::{Throttle, ThrottledSource},
+    versions::{
+        peer::PeerSource,
+        throttle::{Throttle, ThrottledSource},
+    },
 };
 use kith_cluster::metadata::records::holders_of;
-use kith_cluster::{PeerSource, place};
 use kith_engine::{Damage, FetchError, FileId, FileKind, Source, SplicedSource, read_manifest};
 use kith_files::objects::Objects;
 use kith_net::security::Dialer;
@@ -90,7 +92,9 @@ impl Origins {
         store: &str,
         component: &ComponentDocument,
     ) -> Result<Objects, PrepareError> {
-        place::of(&self.object_store, store, component).map_err(|source| PrepareError::Place {
+        let url = component.url.as_deref();
+        let place = self.object_store.component(store, &component.name, &component.folder(), url);
+        place.map_err(|source| PrepareError::Place {
             component: component.name.clone(),
             version: component.version,
             source: Box::new(source),

@@ -2,7 +2,7 @@
 
 use super::{open_versions::VERSION_GRACE, *};
 use crate::versions::throttle::Throttle;
-use kith_cluster::place;
+use kith_files::objects::Objects;
 use kith_net::security::Dialer;
 use kith_wire::documents::{
     ClusterDocument, DOCUMENT_FORMAT, DefinitionDocument, HoldsDocument, KeptDocument,
@@ -68,7 +68,7 @@ fn held(folder: &Path) -> HeldStores {
     HeldStores::new(
         ComponentFolders::new(folder.to_owned(), partition_count),
         Origins::new(
-            place::objects("nowhere").unwrap(),
+            Objects::named("nowhere").unwrap(),
             Throttle::new(None, CancellationToken::new()),
             Dialer::default(),
         ),

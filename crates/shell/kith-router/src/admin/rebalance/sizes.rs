@@ -1,8 +1,9 @@
 //! The data that moves with a partition: the bytes of all kept versions of every store, from their manifests.
 
 use super::{Dead, nodes::addr_of};
-use kith_cluster::{PeerSource, place};
-use kith_engine::{FileKind, Manifest, Source, read_manifest};
+use kith_cluster::PeerObjects;
+use kith_engine::{FileKind, Manifest, ObjectError, Source, read_manifest};
+use kith_files::objects::Objects;
 use kith_net::security::Dialer;
 use kith_routing::rebalance::StoreSizes;
 use kith_types::{ErrorCode, NodeId};
@@ -80,8 +81,9 @@ impl SizeReader<'_> {
         component: &ComponentDocument,
     ) -> Result<Vec<Box<dyn Source>>, Status> {
         let (name, version) = (&component.name, component.version);
-        let objects = place::objects(&topology.cluster.object_store);
-        let built = objects.and_then(|objects| place::of(&objects, &store.name, component));
+        let built = Objects::named(&topology.cluster.object_store).and_then(|objects| {
+            objects.component(&store.name, name, &component.folder(), component.url.as_deref())
+        });
         let mut sources: Vec<Box<dyn Source>> = Vec::new();
         if let Ok(built) = built {
             sources.push(Box::new(built));
@@ -95,10 +97,24 @@ impl SizeReader<'_> {
             .collect();
         for node in owners.into_iter().map(NodeId).filter(|node| !dead.contains(node)) {
             if let Some(addr) = addr_of(topology, node) {
-                sources.push(Box::new(PeerSource::new(self.dialer, &addr, &store.name, name, version)?));
+                let peer = PeerObjects::new(self.dialer, &addr, &store.name, name, version)?;
+                sources.push(Box::new(PeerManifest(peer)));
             }
         }
         Ok(sources)
+    }
+}
+
+/// A component version on a node, of which only the manifest is read.
+struct PeerManifest(PeerObjects);
+
+impl Source for PeerManifest {
+    fn read(&self, object: &str, offset: u64, into: &mut [u8]) -> Result<usize, ObjectError> {
+        match self.0.read(object, offset, into) {
+            Ok(Some(count)) => Ok(count),
+            Ok(None) => Err(ObjectError::Missing { object: object.to_owned() }),
+            Err(status) => Err(ObjectError::Failed { object: object.to_owned(), source: status.into() }),
+        }
     }
 }
 

@@ -6,7 +6,6 @@
 
 use crate::admin::{ClusterHandle, UploadSettings};
 use kith_cluster::metadata::records::read;
-use kith_cluster::place;
 use kith_files::objects::{Objects, ObjectsError};
 use kith_topology::versions::Effect;
 use kith_types::{check_component_name, check_store_name};
@@ -69,7 +68,7 @@ impl Cleaner {
     /// clean-up tries again.
     async fn with_objects(&self, work: impl FnOnce(&Objects) + Send + 'static) {
         let ClusterDocument { object_store: location, cluster_id, .. } = self.cluster.cluster();
-        let done = tokio::task::spawn_blocking(move || match place::objects(&location) {
+        let done = tokio::task::spawn_blocking(move || match Objects::named(&location) {
             Ok(objects) => match objects.claim(&cluster_id) {
                 Ok(()) => work(&objects),
                 Err(error) => tracing::error!(%error, location, "nothing is removed from the object store"),
@@ -189,7 +188,7 @@ mod tests {
     #[test]
     fn what_a_version_names_or_may_come_to_name_stays() {
         let folder = tempfile::tempdir().unwrap();
-        let objects = kith_cluster::place::objects(folder.path().to_str().unwrap()).unwrap();
+        let objects = Objects::named(folder.path().to_str().unwrap()).unwrap();
         let built = |version: u64| folder.path().join(format!("village/connection/{version}"));
         for version in [3, 4, 5, 6] {
             std::fs::create_dir_all(built(version)).unwrap();
@@ -238,7 +237,7 @@ mod tests {
     #[test]
     fn a_folder_of_a_push_goes_when_its_version_is_dropped_or_it_is_long_forgotten() {
         let folder = tempfile::tempdir().unwrap();
-        let objects = kith_cluster::place::objects(folder.path().to_str().unwrap()).unwrap();
+        let objects = Objects::named(folder.path().to_str().unwrap()).unwrap();
         let names = ["7-push-a", "7-push-b", "8-push-c", "9-push-d"];
         let built = |name: &str| folder.path().join("kv/values").join(name);
         for name in names {

@@ -11,11 +11,11 @@ use super::{
     push::{Progress, Push},
     run::{PushResult, Pushes},
 };
-use crate::admin::{ClusterHandle, UploadSettings};
+use crate::admin::{ClusterHandle, ReadFrom, UploadSettings};
+use kith_cluster::FailPoint;
 use kith_cluster::metadata::records::{
     ChangeCaller, ChangeError, WrittenChange, bounds, change, define, read, unknown_command,
 };
-use kith_cluster::{FailPoint, place::ReadFrom};
 use kith_topology::versions::{Command, PushId, Trust};
 use kith_types::StoreVersion;
 use kith_wire::{

@@ -3,10 +3,12 @@
 //! contacted.
 
 use super::push::Push;
-use crate::admin::ClusterHandle;
-use kith_cluster::place::{self, PlaceError, ReadFrom, UrlRefused};
+use crate::admin::{
+    ClusterHandle,
+    read_from::{ReadFrom, UrlRefused, check_url},
+};
 use kith_engine::{FetchError, MANIFEST_NAME, Manifest, ObjectError, OpenError};
-use kith_files::objects::{Location, Objects};
+use kith_files::objects::{Location, Objects, PlaceError};
 use kith_net::server::security::audit::{self, ForcedCall, RefusedCall};
 use kith_schema::{Schema, may_follow};
 use kith_types::{ErrorCode, with_causes};
@@ -41,7 +43,7 @@ impl Offer<'_> {
         let location = self.cluster.topology.borrow().cluster.object_store.clone();
         let own: Location = location.parse().map_err(|error| unusable(&PlaceError::Location(error)))?;
         for url in push.components.iter().filter_map(|component| component.url.as_deref()) {
-            place::check_url(url, &push.store, &own, self.read_from).map_err(|error| {
+            check_url(url, &push.store, &own, self.read_from).map_err(|error| {
                 refused(push, ErrorCode::UrlNotAllowed, &error.to_string());
                 url_not_allowed(&error)
             })?;
@@ -108,7 +110,7 @@ impl Offer<'_> {
         let own = format!("-{}", push.push.0);
         let hand_over = self.hand_over;
         let checked = tokio::task::spawn_blocking(move || {
-            let objects = place::objects(&location).map_err(|error| unusable(&error))?;
+            let objects = Objects::named(&location).map_err(|error| unusable(&error))?;
             components.iter().try_for_each(|component| {
                 let is_new = component.url.is_none()
                     && component.folder.as_ref().is_some_and(|folder| folder.ends_with(&own));
@@ -150,7 +152,9 @@ fn check_manifest(
     component: &ComponentDocument,
     hand_over: Option<Duration>,
 ) -> Result<Manifest, Status> {
-    let folder = place::of(objects, store, component).map_err(|error| unusable(&error))?;
+    let folder = objects
+        .component(store, &component.name, &component.folder(), component.url.as_deref())
+        .map_err(|error| unusable(&error))?;
     let manifest = folder.manifest().map_err(|error| unreadable(&folder, &error))?;
     if manifest.hash() != component.manifest_hash {
         let message =
@@ -216,7 +220,9 @@ impl Served {
     }
 
     fn served_schema(&self, objects: &Objects, values: &ComponentDocument) -> Result<Option<String>, Status> {
-        let folder = place::of(objects, &self.store, values).map_err(|error| unusable(&error))?;
+        let folder = objects
+            .component(&self.store, &values.name, &values.folder(), values.url.as_deref())
+            .map_err(|error| unusable(&error))?;
         let manifest = folder.manifest().map_err(|error| {
             let message = format!(
                 "the push has another schema than the served version, whose own cannot be read: {}: {}",

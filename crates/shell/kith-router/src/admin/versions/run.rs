@@ -11,8 +11,9 @@ use super::{
     prepare::Preparation,
     push::{Progress, Push},
 };
-use crate::admin::ClusterHandle;
+use crate::admin::{ClusterHandle, ReadFrom};
 use futures::StreamExt;
+use kith_cluster::FailPoint;
 use kith_cluster::metadata::{
     keys,
     records::{
@@ -20,7 +21,6 @@ use kith_cluster::metadata::{
         read, state_of,
     },
 };
-use kith_cluster::{FailPoint, place::ReadFrom};
 use kith_topology::versions::{Command, Refusal};
 use kith_types::StoreVersion;
 use kith_wire::{

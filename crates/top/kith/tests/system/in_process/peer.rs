@@ -1,9 +1,9 @@
 //! Tests of fetching from a node that serves.
 
 use super::{start, village};
-use kith_cluster::PeerSource;
 use kith_engine::{FetchError, FetchOptions, fetch, verify_component};
 use kith_net::security::Dialer;
+use kith_node::PeerSource;
 use kith_types::PartitionId;
 use std::ops::ControlFlow;
 

@@ -1,9 +1,7 @@
-//! The places of built components: the cluster's object store, or the URL that a component names.
+//! The places outside of the cluster's object store from which versions may be read.
 
-use crate::StartError;
-use kith_files::objects::{Access, ClaimError, Location, LocationError, Objects, ObjectsError};
+use kith_files::objects::{Location, LocationError};
 use kith_net::server::security::{is_pattern, matches};
-use kith_wire::documents::{ClusterDocument, ComponentDocument};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::{fmt, str::FromStr};
 use thiserror::Error;
@@ -99,64 +97,6 @@ pub fn check_url(
         return Ok(());
     }
     Err(UrlRefused::NotListed { url: url.to_owned(), store: store.to_owned() })
-}
-
-/// A text that names no place, or a place whose settings are wrong.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum PlaceError {
-    /// The text names no place.
-    #[error(transparent)]
-    Location(#[from] LocationError),
-    /// The settings of the place are wrong.
-    #[error(transparent)]
-    Objects(#[from] ObjectsError),
-}
-
-/// The place of a folder or URL, with credentials from the environment of this process. Sends no request yet.
-///
-/// # Errors
-/// [`PlaceError`].
-pub fn objects(location: &str) -> Result<Objects, PlaceError> {
-    Ok(Objects::open(&location.parse()?, &Access::from_environment())?)
-}
-
-/// Makes sure that the object store of a cluster belongs to that cluster.
-///
-/// # Errors
-/// [`StartError`] if it belongs to another cluster, cannot be used, or does not answer.
-pub async fn claim(cluster: &ClusterDocument) -> Result<(), StartError> {
-    let ClusterDocument { object_store: location, cluster_id, .. } = cluster.clone();
-    let claimed = tokio::task::spawn_blocking(move || {
-        let objects = objects(&location).map_err(|source| {
-            let source = Box::new(source);
-            StartError::ObjectStore { location, source }
-        })?;
-        Ok(objects.claim(&cluster_id)?)
-    });
-    claimed.await.unwrap_or_else(|error| Err(StartError::Topology { detail: error.to_string() }))
-}
-
-/// As [`claim`], but an object store that does not answer is no error: serving does not need it.
-pub async fn check_claim(cluster: &ClusterDocument) -> Result<(), StartError> {
-    match claim(cluster).await {
-        Err(StartError::ObjectStoreClaim(ClaimError::Objects(error))) => {
-            tracing::warn!(%error, "it cannot be checked yet whether the object store belongs to this cluster");
-            Ok(())
-        }
-        other => other,
-    }
-}
-
-/// The folder of a component's version.
-///
-/// # Errors
-/// As [`objects`].
-pub fn of(object_store: &Objects, store: &str, component: &ComponentDocument) -> Result<Objects, PlaceError> {
-    match &component.url {
-        Some(url) => objects(url),
-        None => Ok(object_store.join(&format!("{store}/{}/{}", component.name, component.folder()))),
-    }
 }
 
 #[cfg(test)]
