@@ -19,9 +19,19 @@ pub type Judge = fn(request: &Value, answer: &Value) -> Result<(), String>;
 pub struct Stream {
     stop: Arc<AtomicBool>,
     answers: Arc<AtomicUsize>,
-    feeder: JoinHandle<()>,
-    reader: JoinHandle<Vec<String>>,
+    feeder: Option<JoinHandle<()>>,
+    reader: Option<JoinHandle<Vec<String>>>,
     child: Child,
+}
+
+/// A test that fails must not leave a process behind that asks a cluster which is gone.
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        // It has ended already, unless the test has failed.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }
 
 impl Stream {
@@ -49,13 +59,13 @@ impl Stream {
         let stopped = Arc::clone(&stop);
         let feeder = thread::spawn(move || {
             let go_on = |_: &&String| !stopped.load(Ordering::Relaxed);
-            for line in lines.iter().cycle().take_while(go_on) {
-                input.write_all(line.as_bytes()).expect("kith run reads");
-            }
+            // If it does not read any more, it has ended, which its status tells.
+            let _ =
+                lines.iter().cycle().take_while(go_on).try_for_each(|line| input.write_all(line.as_bytes()));
         });
         let count = Arc::clone(&answers);
         let reader = thread::spawn(move || read(output, &requests, judge, &count));
-        Self { stop, answers, feeder, reader, child }
+        Self { stop, answers, feeder: Some(feeder), reader: Some(reader), child }
     }
 
     /// Answers so far.
@@ -66,8 +76,10 @@ impl Stream {
     /// Ends it; how many answers there were. Panics if any was wrong, or an error.
     pub fn end(mut self) -> usize {
         self.stop.store(true, Ordering::Relaxed);
-        self.feeder.join().expect("the feeder ends");
-        let wrong = self.reader.join().expect("the reader ends");
+        let feeder = self.feeder.take().expect("it ends once");
+        feeder.join().expect("the feeder ends");
+        let reader = self.reader.take().expect("it ends once");
+        let wrong = reader.join().expect("the reader ends");
         let status = self.child.wait().expect("kith run ends");
         let answers = self.answers.load(Ordering::Relaxed);
         let shown = wrong.iter().take(3).cloned().collect::<Vec<_>>().join("\n");
