@@ -1,7 +1,7 @@
 //! Plays `testdata/policy/<policy>.txt`: a layout, commands, and their outcomes.
 //!
-//! A block is a command, `----`, and its outcome up to the next empty line. Run with
-//! `BLESS=1` to rewrite the outcomes, then read the difference. Commands:
+//! A block is a command, and its outcome after `>`. Run with `BLESS=1` to rewrite the outcomes, then read the difference.
+//! Commands:
 //!
 //! - `layout`, then one line per group: `g0: n0[0 3] n1[1 4]`: node and its partitions
 //! - `down n1 n4`, `exclude n1`, `lose p3@n0`, `rescue`, `all up`
@@ -12,6 +12,7 @@ use kith_routing::{
     Availability, FanOutPlan, GroupEntry, GroupLimit, GroupRole, LoadSnapshot, NodeEntry, NodeIndex,
     NodeLoad, PolicyInputs, PolicyState, ReplicaPolicy, RoutingTable, Strategy, TableParts, policy,
 };
+use kith_sim::scenario::check_blocks;
 use kith_types::{Epoch, GroupId, NodeId, PartitionCount, PartitionId};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -31,29 +32,12 @@ fn plans_are_as_recorded() {
     for policy in policy::ALL {
         let path =
             PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("testdata/policy/{}.txt", policy.name()));
-        let recorded = std::fs::read_to_string(&path)
-            .unwrap_or_else(|error| panic!("policy {} needs a fixture {path:?}: {error}", policy.name()));
-        let played = play(*policy, &recorded);
-        if std::env::var_os("BLESS").is_some() {
-            std::fs::write(&path, &played).unwrap();
-        } else {
-            assert_eq!(played, recorded, "{path:?} differs; BLESS=1 rewrites it");
-        }
+        assert!(path.exists(), "policy {} needs a page {path:?}", policy.name());
+        let (state, rng) = (PolicyState::at_first_group(), StdRng::seed_from_u64(1));
+        let mut player =
+            Player { policy: *policy, table: None, availability: None, state, load: BTreeMap::new(), rng };
+        check_blocks(&path, |lines| player.run(lines));
     }
-}
-
-fn play(policy: &'static dyn ReplicaPolicy, script: &str) -> String {
-    let (state, rng) = (PolicyState::at_first_group(), StdRng::seed_from_u64(1));
-    let mut player = Player { policy, table: None, availability: None, state, load: BTreeMap::new(), rng };
-    let blocks = script.trim_end().split("\n\n").map(|block| {
-        let command = block.split("\n----").next().expect("split yields one at least");
-        let lines: Vec<&str> = command.lines().filter(|line| !line.starts_with('#')).collect();
-        match lines.is_empty() {
-            true => command.to_owned(),
-            false => format!("{command}\n----\n{}", player.run(&lines)),
-        }
-    });
-    blocks.collect::<Vec<_>>().join("\n\n") + "\n"
 }
 
 impl Player {

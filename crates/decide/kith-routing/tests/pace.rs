@@ -1,11 +1,12 @@
 //! Fetches that give way to reads: plays `testdata/pace.txt`, and checks properties that hold for all reads.
 //!
-//! A block of the file is a command, `----`, and its outcome; `BLESS=1` rewrites the outcomes. The command `8s reads=1000
+//! A block of the file is a command, and its outcome after `>`; `BLESS=1` rewrites the outcomes. The command `8s reads=1000
 //! ms=1 slow=20x10 fetch=200` stands for eight seconds with a thousand reads per second that take a millisecond, of which
 //! twenty take ten times as long, while up to 200 MiB per second are fetched. `reported=500x9` adds 500 reads per second for
 //! which routers waited 9 ms. The outcome is the limit after each second, in MiB/s.
 
 use kith_routing::{Latencies, Pace, PaceOptions, PaceSample, SeenFrom};
+use kith_sim::scenario::check_blocks;
 use kith_types::Timestamp;
 use proptest::prelude::*;
 use std::{num::NonZeroU64, path::PathBuf, time::Duration};
@@ -94,23 +95,15 @@ impl World {
 #[test]
 fn limits_are_as_recorded() {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("testdata/pace.txt");
-    let recorded = std::fs::read_to_string(&path).expect("the file is there");
     let mut world = World::new();
-    let blocks = recorded.trim_end().split("\n\n").map(|block| {
-        let command = block.split("\n----").next().expect("split yields one at least");
-        let line = command.lines().find(|line| !line.starts_with('#')).expect("a command");
-        if line == "new node" {
+    check_blocks(&path, |lines| match lines {
+        ["new node"] => {
             world = World::new();
-            return command.to_owned();
+            String::new()
         }
-        format!("{command}\n----\n{}", run(&mut world, line))
+        [load] => run(&mut world, load),
+        other => panic!("{other:?} is one load"),
     });
-    let played = blocks.collect::<Vec<_>>().join("\n\n") + "\n";
-    if std::env::var_os("BLESS").is_some() {
-        std::fs::write(&path, played).expect("it can be written");
-    } else {
-        assert_eq!(played, recorded, "{path:?} differs; BLESS=1 rewrites it");
-    }
 }
 
 fn run(world: &mut World, line: &str) -> String {

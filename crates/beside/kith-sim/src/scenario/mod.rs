@@ -21,10 +21,12 @@
 //!
 //! - `script`, `command`, `read`: a parsed script, its commands, and parsers for their words.
 //! - `runner`, `diff`: playing all scripts of a folder, and the difference of two pages.
+//! - `blocks`: pages of blocks, for inputs of several lines and tables of cases.
 //! - [`cluster`], `layout`: the cluster with which many scripts begin, and groups as text.
 //!
 //! `docs/testing.md` explains how to write a script.
 
+mod blocks;
 pub mod cluster;
 mod command;
 mod diff;
@@ -33,6 +35,7 @@ mod read;
 mod runner;
 mod script;
 
+pub use blocks::check_blocks;
 pub use command::Command;
 pub use diff::difference;
 pub use layout::{Group, Owner, group};

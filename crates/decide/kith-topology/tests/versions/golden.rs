@@ -1,7 +1,7 @@
 //! Plays `testdata/*.txt`: commands and their outcomes.
 //!
-//! A block is commands, `----`, and their outcome up to the next empty line. All blocks of a file use the same store. Run
-//! with `BLESS=1` to rewrite the outcomes, then read the difference. Commands:
+//! A block is commands, and their outcome after `>`. All blocks of a file use the same store. Run with `BLESS=1` to rewrite the
+//! outcomes, then read the difference. Commands:
 //!
 //! - `store retain=2 groups=0,1/2,3 drained=4,5 records-min=1 drop=10 quota=100 owner=ada`: creates a store; groups list
 //!   owners by partition, `drained` are the groups that serve no reads
@@ -14,6 +14,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a script that cannot be read is a failed test")]
 
+use kith_sim::scenario::check_blocks;
 use kith_topology::versions::{
     Command, Context, Effect, Holders, Outcome, Policy, PushId, Rebalance, StoreState, Trust, UnixMillis,
 };
@@ -34,44 +35,30 @@ fn scripts_go_as_recorded() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("testdata");
     let mut played_any = false;
     for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        let recorded = std::fs::read_to_string(&path).unwrap();
-        let played = play(&recorded);
-        if std::env::var_os("BLESS").is_some() {
-            std::fs::write(&path, &played).unwrap();
-        } else {
-            assert_eq!(played, recorded, "{path:?} differs; BLESS=1 rewrites it");
-        }
+        let mut player = Player::new();
+        check_blocks(&entry.unwrap().path(), |lines| player.block(lines));
         played_any = true;
     }
     assert!(played_any);
 }
 
-fn play(script: &str) -> String {
-    let mut player = Player {
-        state: StoreState::new(Policy::default(), StoreVersion(0)),
-        holders: Holders::default(),
-        who: "ada".to_owned(),
-        standing: Trust::Claimed,
-        rebalance: None,
-        now: 100,
-    };
-    let mut played = String::new();
-    for block in script.split("\n\n").map(str::trim).filter(|block| !block.is_empty()) {
-        let commands = block.split("----").next().unwrap_or_default().trim();
-        if !played.is_empty() {
-            played.push('\n');
-        }
-        let mut said = String::new();
-        for line in commands.lines().filter(|line| !line.starts_with('#')) {
-            said += &player.line(line);
-        }
-        write!(played, "{commands}\n----\n{said}{}", player.show()).unwrap();
-    }
-    played
-}
-
 impl Player {
+    fn new() -> Self {
+        Self {
+            state: StoreState::new(Policy::default(), StoreVersion(0)),
+            holders: Holders::default(),
+            who: "ada".to_owned(),
+            standing: Trust::Claimed,
+            rebalance: None,
+            now: 100,
+        }
+    }
+
+    fn block(&mut self, lines: &[&str]) -> String {
+        let printed: String = lines.iter().map(|line| self.line(line)).collect();
+        printed + &self.show()
+    }
+
     fn line(&mut self, line: &str) -> String {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words[0] {
