@@ -93,8 +93,8 @@ impl Origins {
         component: &ComponentDocument,
     ) -> Result<Objects, PrepareError> {
         let url = component.url.as_deref();
-        let place = self.object_store.component(store, &component.name, &component.folder(), url);
-        place.map_err(|source| PrepareError::Place {
+        let folder = self.object_store.component(store, &component.name, &component.folder(), url);
+        folder.map_err(|source| PrepareError::Place {
             component: component.name.clone(),
             version: component.version,
             source: Box::new(source),
