@@ -67,6 +67,22 @@ pub(crate) trait Fields {
     fn cached_member(&self) -> Option<u64> {
         None
     }
+
+    /// How much the process that asks the nodes computes and keeps in memory.
+    fn effort(&self) -> Effort {
+        Effort::OfAnswers
+    }
+}
+
+/// How much an operation computes in the process that asks the nodes, and keeps in memory there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effort {
+    /// As much as nodes have answered, which is known only then.
+    OfAnswers,
+    /// The answer may have as many ids as the graph. It is in memory until it is encoded.
+    LongAnswer,
+    /// Much is computed before the answer.
+    LongWork,
 }
 
 /// How the answer to an operation is printed.

@@ -49,6 +49,7 @@ pub use common::{CommonAnswer, CommonPlan, Want};
 pub use cursor::{EdgeCursor, NotACursor};
 pub use edges::{EdgeColumn, EdgesAnswer};
 pub use error::OperationError;
+pub use fields::Effort;
 pub use filter::ColumnFilter;
 pub use ids_answer::IdsView;
 pub use limits::{

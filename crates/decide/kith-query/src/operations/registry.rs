@@ -1,6 +1,6 @@
 //! The types and functions that follow from the lists of operations and of kinds of answers in `mod.rs`.
 
-use super::{AnswerPage, Operation, PageStart, Pages};
+use super::{AnswerPage, Effort, Operation, PageStart, Pages};
 use kith_wire::v1::query_request::Operand;
 
 /// Makes the enum of all operations from one line for each: its variant, its folder and fields, and its name in requests,
@@ -247,6 +247,11 @@ impl Operation {
     /// The member whose network the operation reads through the cache.
     pub fn cached_member(&self) -> Option<u64> {
         self.fields().cached_member()
+    }
+
+    /// How much the process that asks the nodes computes and keeps in memory.
+    pub fn effort(&self) -> Effort {
+        self.fields().effort()
     }
 
     pub(crate) fn to_message(&self) -> Operand {

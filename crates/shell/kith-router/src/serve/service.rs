@@ -3,7 +3,7 @@
 use super::{forward::Forwarder, pipeline::Pipeline};
 use futures::{FutureExt, StreamExt, future::BoxFuture};
 use kith_net::{Share, Slot, WorkKind, in_turns, in_turns_once_long, slot};
-use kith_query::{BatchStream, NetworkReturn, Operation, QueryError, Question, Reply, Request, Service};
+use kith_query::{BatchStream, Effort, QueryError, Question, Reply, Request, Service};
 use kith_session::{Session, carried_out};
 use std::{
     sync::Arc,
@@ -61,14 +61,13 @@ impl GraphServer {
         let allowed = self.session.timeout(&request.options);
         let work = self.session.call(Arc::clone(&request));
         let started = passage.started();
-        let held = match weight(&request) {
-            // Traversals take turns by themselves.
-            Weight::Light => work.await.map(|reply| (reply, None)),
-            Weight::Unknown => {
+        let held = match effort(&request) {
+            None => work.await.map(|reply| (reply, None)),
+            Some(Effort::OfAnswers) => {
                 until(started, allowed, in_turns_once_long(work)).await.map(|reply| (reply, None))
             }
-            Weight::LongAnswer => until(started, allowed, in_a_slot(in_turns_once_long(work))).await,
-            Weight::LongWork => until(started, allowed, in_a_slot(in_turns(work))).await,
+            Some(Effort::LongAnswer) => until(started, allowed, in_a_slot(in_turns_once_long(work))).await,
+            Some(Effort::LongWork) => until(started, allowed, in_a_slot(in_turns(work))).await,
         };
         match held {
             Ok((reply, slot)) => Ok((passage.end(Ok(reply))?, slot)),
@@ -101,30 +100,14 @@ async fn until<T>(
     })
 }
 
-/// How much a request computes in this process, and keeps in memory.
-enum Weight {
-    Light,
-    /// Known only once nodes have answered.
-    Unknown,
-    /// The answer may have as many ids as the graph. It is in memory until it is encoded.
-    LongAnswer,
-    /// Much is computed, or answered by nodes, before the answer.
-    LongWork,
-}
-
-fn weight(request: &Request) -> Weight {
+/// How much a request computes in this process, and keeps in memory; `None` if little, or if its parts take turns by themselves.
+fn effort(request: &Request) -> Option<Effort> {
     match &request.question {
-        Question::Graph { query, .. } => match &query.operation {
-            // They weigh all members at distance 2.
-            Operation::Suggest(_) => Weight::LongWork,
-            Operation::Network(network) if network.returns == NetworkReturn::Ids => Weight::LongAnswer,
-            Operation::Members(_) => Weight::LongAnswer,
-            _ => Weight::Unknown,
-        },
-        question if question.keys().is_some_and(|keys| KEYS_WITHOUT_TURNS_MAX < keys.len()) => {
-            Weight::LongWork
+        Question::Graph { query, .. } => Some(query.operation.effort()),
+        question => {
+            let is_long = question.keys().is_some_and(|keys| KEYS_WITHOUT_TURNS_MAX < keys.len());
+            is_long.then_some(Effort::LongWork)
         }
-        _ => Weight::Light,
     }
 }
 

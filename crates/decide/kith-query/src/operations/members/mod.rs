@@ -6,7 +6,7 @@ mod machine;
 #[cfg(test)]
 use super::examples::Example;
 use super::{
-    fields::{Decoded, Fields, Presentation},
+    fields::{Decoded, Effort, Fields, Presentation},
     ids_answer::IdsView,
     page::Pages,
     view::WrongAnswer,
@@ -37,6 +37,10 @@ impl Fields for MembersQuery {
             Operand::Members(message) => Decoded::valid(Self { entity: message.entity, kind: message.kind }),
             operand => Decoded::Elsewhere(operand),
         }
+    }
+
+    fn effort(&self) -> Effort {
+        Effort::LongAnswer
     }
 
     fn ids(&self) -> Vec<u64> {

@@ -12,7 +12,7 @@ pub use answer::NetworkAnswer;
 
 #[cfg(test)]
 use super::examples::Example;
-use super::fields::{Decoded, Fields};
+use super::fields::{Decoded, Effort, Fields};
 use crate::convert::ConvertError;
 use kith_wire::v1::{self, query_request::Operand};
 use serde::{Deserialize, Serialize};
@@ -67,6 +67,10 @@ impl Fields for NetworkQuery {
             Ok(v1::Want::Size | v1::Want::Exists) => Ok(Self { id, returns: NetworkReturn::Size }),
             Err(_) => Err(ConvertError::Unknown { field: "want", got: want }),
         })
+    }
+
+    fn effort(&self) -> Effort {
+        if self.returns == NetworkReturn::Ids { Effort::LongAnswer } else { Effort::OfAnswers }
     }
 
     fn ids(&self) -> Vec<u64> {

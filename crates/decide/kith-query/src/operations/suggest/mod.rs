@@ -8,7 +8,7 @@ pub(super) mod twin;
 
 #[cfg(test)]
 use super::examples::Example;
-use super::fields::{Decoded, Fields};
+use super::fields::{Decoded, Effort, Fields};
 use kith_wire::v1::{self, query_request::Operand};
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +35,11 @@ impl Fields for SuggestQuery {
             Operand::Suggest(message) => Decoded::valid(Self { id: message.id, k: message.k }),
             operand => Decoded::Elsewhere(operand),
         }
+    }
+
+    // It weighs all members at distance 2.
+    fn effort(&self) -> Effort {
+        Effort::LongWork
     }
 
     fn ids(&self) -> Vec<u64> {
