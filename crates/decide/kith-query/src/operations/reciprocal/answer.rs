@@ -1,6 +1,6 @@
 //! The answer of `reciprocal`: as a message, and as it is printed.
 
-use super::ReciprocalQuery;
+use super::{LIMIT_MAX, ReciprocalQuery};
 use crate::{
     GraphAnswer,
     operations::{
@@ -56,7 +56,7 @@ impl PrintedAnswer for ReciprocalAnswer {
     fn text(&self) -> Vec<Block> {
         let mut blocks = vec![Block::Ids { title: "ids", ids: self.ids.clone() }];
         if self.truncated {
-            blocks.push(Block::Line("there are more: --limit may be up to 100000".to_owned()));
+            blocks.push(Block::Line(format!("there are more: --limit may be up to {LIMIT_MAX}")));
         }
         blocks
     }

@@ -1,7 +1,7 @@
 //! The members that a member follows and that follow it. The node of the member has both lists, so it intersects them. It
 //! returns up to one id more than the answer may have. That id shows that the answer is truncated.
 
-use super::{ReciprocalAnswer, ReciprocalQuery};
+use super::{LIMIT_MAX, ReciprocalAnswer, ReciprocalQuery};
 use crate::{
     GraphAnswer, Input, OperationError, OperationStep, Outline,
     operations::machine::{
@@ -19,7 +19,6 @@ const BOTH_WAYS: &str = "intersection of both directions";
 const EXISTENCE: &str = "existence of the member";
 /// The default number of ids.
 const LIMIT: u64 = 1_000;
-const LIMIT_MAX: u64 = 100_000;
 
 /// A query for reciprocal edges under way.
 #[derive(Debug)]

@@ -19,6 +19,9 @@ use super::{
 use kith_wire::v1::{self, query_request::Operand};
 use serde::{Deserialize, Serialize};
 
+/// The greatest `limit`.
+const LIMIT_MAX: u64 = 100_000;
+
 /// Asks for the members that a member follows and that follow it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "flags", derive(clap::Args))]
