@@ -20,8 +20,8 @@
 //! - `api`: the questions, the replies, their options and errors ([`QueryError`] with its stable code), and [`Service`].
 //! - [`convert`]: these types to wire messages and back.
 //! - `gremlin`, a feature: traversals as values within one process.
-//! - `line`, a feature (`flags`): requests as people write them, as JSON lines and as flags of commands.
-//! - `testing`, a feature: a cluster within one thread.
+//! - `line`, a feature (`flags`): requests as JSON lines and as flags of commands.
+//! - `testing`, a feature: a cluster within one thread, and examples of operations.
 //!
 //! A query pins one topology (`kith-topology`) from start to end, so that no answer mixes two versions. Every key of a
 //! batch is answered by a value, by the proof that there is none, or by an error.

@@ -12,9 +12,22 @@ use std::{fs, path::Path};
 /// # Panics
 /// If the page cannot be read, expects nothing, has input after expected lines, or differs from what was played.
 pub fn check_blocks(path: &Path, play: impl FnMut(&[&str]) -> String) {
+    check(path, |page| blocks_played(page, play));
+}
+
+/// Does the same with these blocks of input in place of those of the page, so that a page has all cases of a list. With
+/// `BLESS` in the environment, rewrites the whole page.
+///
+/// # Panics
+/// If the page cannot be read, or differs from what was played.
+pub fn check_inputs(path: &Path, inputs: &[&str], play: impl FnMut(&[&str]) -> String) {
+    check(path, |_| blocks_played(&inputs.join("\n\n"), play));
+}
+
+fn check(path: &Path, played: impl FnOnce(&str) -> Result<String, String>) {
     let name = path.display();
     let page = fs::read_to_string(path).unwrap_or_else(|error| panic!("{name}: {error}"));
-    let played = blocks_played(&page, play).unwrap_or_else(|fault| panic!("{name}: {fault}"));
+    let played = played(&page).unwrap_or_else(|fault| panic!("{name}: {fault}"));
     if std::env::var_os("BLESS").is_some() {
         fs::write(path, played).unwrap_or_else(|error| panic!("{name}: {error}"));
     } else {

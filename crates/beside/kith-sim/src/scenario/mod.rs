@@ -35,7 +35,7 @@ mod read;
 mod runner;
 mod script;
 
-pub use blocks::check_blocks;
+pub use blocks::{check_blocks, check_inputs};
 pub use command::Command;
 pub use diff::difference;
 pub use layout::{Group, Owner, group};

@@ -1,45 +1,13 @@
-//! Examples of each operation, and tests of what holds for all operations: requests and answers come back whole from their
-//! messages and lines, and no message lacks an operation.
+//! Tests of what holds for all operations, with their examples: requests and answers come back whole from their messages and
+//! lines, and no message lacks an operation.
 
-use crate::{GraphAnswer, Operation};
+use super::{Example, GraphAnswer, Operation};
 use kith_wire::{
     Message,
     v1::{QueryReply, QueryRequest},
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use std::collections::BTreeSet;
-
-/// A request with an answer to it.
-#[derive(Debug)]
-pub(crate) struct Example {
-    /// The request line.
-    line: &'static str,
-    /// The answer.
-    answer: GraphAnswer,
-    /// The answer as JSON.
-    json: &'static str,
-}
-
-impl Example {
-    pub(crate) fn new(line: &'static str, answer: GraphAnswer, json: &'static str) -> Self {
-        Self { line, answer, json }
-    }
-
-    fn fields(&self) -> Map<String, Value> {
-        serde_json::from_str(self.line).expect(self.line)
-    }
-
-    /// The operation, without its page.
-    fn operation(&self) -> Operation {
-        let mut fields = self.fields();
-        let op = fields.remove("op").expect("a line has an operation");
-        for option in ["graph", "limit", "after"] {
-            fields.remove(option);
-        }
-        let op = op.as_str().expect("a name").to_owned();
-        serde_json::from_value(json!({ op: fields })).expect(self.line)
-    }
-}
 
 /// The greatest number of a field that is looked for in messages.
 const FIELD_MAX: u32 = 1_000;

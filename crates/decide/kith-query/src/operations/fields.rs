@@ -1,7 +1,7 @@
 //! The traits by which the folder of an operation serves the rest of the crate.
 
-#[cfg(test)]
-use super::examples::Example;
+#[cfg(feature = "testing")]
+use super::Example;
 use super::{
     page::{AnswerPage, Pages},
     view::{PrintedAnswer, WrongAnswer},
@@ -30,7 +30,7 @@ pub(crate) trait Fields {
         Self: Sized;
 
     /// Requests that together have every field, each with an answer, for the tests of all operations.
-    #[cfg(test)]
+    #[cfg(feature = "testing")]
     fn examples() -> Vec<Example>
     where
         Self: Sized;

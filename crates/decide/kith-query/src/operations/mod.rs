@@ -19,6 +19,8 @@ mod distance;
 mod edges;
 mod entities;
 mod error;
+#[cfg(feature = "testing")]
+mod example;
 #[cfg(test)]
 mod examples;
 mod fields;
@@ -49,6 +51,8 @@ pub use common::{CommonAnswer, CommonPlan, Want};
 pub use cursor::{EdgeCursor, NotACursor};
 pub use edges::{EdgeColumn, EdgesAnswer};
 pub use error::OperationError;
+#[cfg(feature = "testing")]
+pub use example::Example;
 pub use fields::Effort;
 pub use filter::ColumnFilter;
 pub use ids_answer::IdsView;

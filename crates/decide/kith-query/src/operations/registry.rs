@@ -51,8 +51,8 @@ macro_rules! operations {
             }
 
             /// The examples of all operations, in the order of declaration.
-            #[cfg(test)]
-            pub(crate) fn examples() -> Vec<(OperationName, Vec<examples::Example>)> {
+            #[cfg(feature = "testing")]
+            pub fn examples() -> Vec<(OperationName, Vec<Example>)> {
                 vec![$(($fields::NAME, $fields::examples())),*]
             }
 

@@ -6,9 +6,13 @@ use crate::{
     fake::Fake,
     golden, output,
     read::Shapes,
+    table,
 };
 use futures::FutureExt;
-use kith_query::line::{BatchFields, Line, StoreLine};
+use kith_query::{
+    Operation,
+    line::{BatchFields, Line, StoreLine},
+};
 
 fn outcome(line: &str) -> String {
     let question = match kith_query::line::parse(line) {
@@ -47,4 +51,29 @@ fn of_batch(batch: &StoreLine<BatchFields>) -> String {
 #[test]
 fn requests_and_answers_keep_the_contract() {
     golden::check("requests.txt", outcome);
+}
+
+/// The answer of an example as JSON and as text for people.
+fn of_example(line: &str) -> String {
+    match kith_query::line::parse(line) {
+        Ok(Line::Graph(question)) => {
+            let answer =
+                ask::answer(&Fake, &question).now_or_never().expect("the fake never waits").expect(line);
+            format!("{}\n{}", output::json_line(&answer), table::answer::render_for(&answer, None, None))
+        }
+        Ok(other) => panic!("{other:?} asks no graph"),
+        Err(failure) => output::json_line(&ErrorReport::from(Failure::from(failure))),
+    }
+}
+
+/// An operation that is added is in this page by its examples, and in the help by its name.
+#[test]
+fn every_operation_is_answered_and_its_name_is_in_the_help() {
+    let head =
+        "# The examples of all operations, and the help that has their names. BLESS=1 rewrites this page.";
+    let unknown =
+        [r#"{"op":"reticulate","graph":"v","id":1}"#, r#"{"op":"network-size","graph":"v","id":1}"#];
+    let examples = Operation::examples().into_iter().flat_map(|(_, examples)| examples);
+    let inputs = [head].into_iter().chain(unknown).chain(examples.map(|example| example.line));
+    golden::check_inputs("operations.txt", &inputs.collect::<Vec<_>>(), of_example);
 }

@@ -1,7 +1,7 @@
 //! The operation `assoc_count`: the number of associations of one type that leave an object (TAO, `assoc_count`).
 
-#[cfg(test)]
-use super::examples::Example;
+#[cfg(feature = "testing")]
+use super::Example;
 use super::{
     associations::ListFields,
     fields::{AnswerKind, Decoded, Presentation},
@@ -40,7 +40,7 @@ impl ListFields for AssocCountQuery {
         (read.select == Select::Count).then_some(Self { id1, kind: read.kind })
     }
 
-    #[cfg(test)]
+    #[cfg(feature = "testing")]
     fn examples() -> Vec<Example> {
         vec![Example::new(
             r#"{"op":"assoc_count","graph":"g","id1":5,"type":"likes"}"#,

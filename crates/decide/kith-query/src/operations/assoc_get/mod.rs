@@ -1,7 +1,7 @@
 //! The operation `assoc_get`: the associations of an object that lead to certain objects (TAO, `assoc_get`).
 
-#[cfg(test)]
-use super::{associations, examples::Example};
+#[cfg(feature = "testing")]
+use super::{Example, associations};
 use super::{
     associations::{AssociationsView, ListFields},
     fields::Presentation,
@@ -73,7 +73,7 @@ impl ListFields for AssocGetQuery {
         &["id1", "ids"]
     }
 
-    #[cfg(test)]
+    #[cfg(feature = "testing")]
     fn examples() -> Vec<Example> {
         vec![Example::new(
             r#"{"op":"assoc_get","graph":"g","id1":5,"type":"likes","ids":[7,9],"high":60,"low":40,"with_data":true,"with_versions":true}"#,

@@ -1,7 +1,7 @@
 //! The operation `assoc_range`: the associations of an object from a place in their list on, newest first (TAO, `assoc_range`).
 
-#[cfg(test)]
-use super::examples::Example;
+#[cfg(feature = "testing")]
+use super::Example;
 use super::{
     PageStart,
     associations::{self, AssociationsView, ListFields},
@@ -75,7 +75,7 @@ impl ListFields for AssocRangeQuery {
         }
     }
 
-    #[cfg(test)]
+    #[cfg(feature = "testing")]
     fn examples() -> Vec<Example> {
         vec![
             Example::new(

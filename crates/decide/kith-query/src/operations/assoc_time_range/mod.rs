@@ -1,7 +1,7 @@
 //! The operation `assoc_time_range`: the associations of an object whose time lies in a range, newest first (TAO, `assoc_time_range`).
 
-#[cfg(test)]
-use super::examples::Example;
+#[cfg(feature = "testing")]
+use super::Example;
 use super::{
     associations::{self, AssociationsView, ListFields},
     fields::Presentation,
@@ -73,7 +73,7 @@ impl ListFields for AssocTimeRangeQuery {
         }
     }
 
-    #[cfg(test)]
+    #[cfg(feature = "testing")]
     fn examples() -> Vec<Example> {
         vec![Example::new(
             r#"{"op":"assoc_time_range","graph":"g","id1":5,"type":"likes","high":60,"low":40,"with_data":true,"with_versions":true,"limit":2}"#,

@@ -6,8 +6,8 @@ mod view;
 
 pub use view::{AssociationView, AssociationsView};
 
-#[cfg(test)]
-use super::examples::Example;
+#[cfg(feature = "testing")]
+use super::Example;
 use super::{
     PageStart,
     fields::{AnswerKind, Decoded, Fields, ID_BYTES},
@@ -69,7 +69,7 @@ pub(super) trait ListFields: Sized {
     }
 
     /// See [`Fields::examples`].
-    #[cfg(test)]
+    #[cfg(feature = "testing")]
     fn examples() -> Vec<Example>;
 
     /// The page that the fields ask for.
@@ -115,7 +115,7 @@ impl<F: ListFields> Fields for F {
         <F as ListFields>::id_fields()
     }
 
-    #[cfg(test)]
+    #[cfg(feature = "testing")]
     fn examples() -> Vec<Example> {
         <F as ListFields>::examples()
     }
@@ -151,7 +151,7 @@ pub(super) fn limit(page: AnswerPage) -> Option<u32> {
     page.limit.map(|limit| u32::try_from(limit).unwrap_or(u32::MAX))
 }
 
-#[cfg(test)]
+#[cfg(feature = "testing")]
 pub(super) fn example(more: Option<bool>) -> crate::GraphAnswer {
     let data = Some(r#"{"stars":3}"#.to_owned());
     let association = ListedAssociation { id2: 7, time: 50, data, version: Some(4) };

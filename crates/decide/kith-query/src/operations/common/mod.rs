@@ -8,8 +8,8 @@ pub(super) mod twin;
 
 pub use answer::CommonAnswer;
 
-#[cfg(test)]
-use super::examples::Example;
+#[cfg(feature = "testing")]
+use super::Example;
 use super::{
     fields::{Decoded, Fields},
     page::Pages,
@@ -111,7 +111,7 @@ impl Fields for CommonQuery {
         &["id", "to"]
     }
 
-    #[cfg(test)]
+    #[cfg(feature = "testing")]
     fn examples() -> Vec<Example> {
         vec![
             Example::new(

@@ -5,8 +5,8 @@ mod machine;
 #[cfg(test)]
 mod twin;
 
-#[cfg(test)]
-use super::examples::Example;
+#[cfg(feature = "testing")]
+use super::Example;
 use super::{
     fields::{Decoded, Fields, Presentation},
     ids_answer::IdsView,
@@ -46,7 +46,7 @@ impl Fields for ConnectionsQuery {
         &["id"]
     }
 
-    #[cfg(test)]
+    #[cfg(feature = "testing")]
     fn examples() -> Vec<Example> {
         vec![Example::new(
             r#"{"op":"connections","graph":"g","id":5,"limit":2,"after":6}"#,

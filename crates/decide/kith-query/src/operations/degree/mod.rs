@@ -6,8 +6,8 @@ mod machine;
 #[cfg(test)]
 pub(super) mod twin;
 
-#[cfg(test)]
-use super::examples::Example;
+#[cfg(feature = "testing")]
+use super::Example;
 use super::fields::{Decoded, Fields};
 use crate::{
     ColumnFilter,
@@ -56,7 +56,7 @@ impl Fields for DegreeQuery {
         &["ids"]
     }
 
-    #[cfg(test)]
+    #[cfg(feature = "testing")]
     fn examples() -> Vec<Example> {
         vec![Example::new(
             r#"{"op":"degree","graph":"g","ids":[5,6,5],"filter":{"column":"since","low":1,"high":9}}"#,

@@ -6,8 +6,8 @@ mod machine;
 #[cfg(test)]
 pub(super) mod twin;
 
-#[cfg(test)]
-use super::examples::Example;
+#[cfg(feature = "testing")]
+use super::Example;
 use super::fields::{Decoded, Fields};
 use kith_wire::v1::{self, query_request::Operand};
 use serde::{Deserialize, Serialize};
@@ -46,7 +46,7 @@ impl Fields for DistanceQuery {
         &["id", "to"]
     }
 
-    #[cfg(test)]
+    #[cfg(feature = "testing")]
     fn examples() -> Vec<Example> {
         vec![Example::new(
             r#"{"op":"distance","graph":"g","id":5,"to":[5,7,9]}"#,

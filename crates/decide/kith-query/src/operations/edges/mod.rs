@@ -8,8 +8,8 @@ pub(super) mod twin;
 
 pub use answer::{EdgeColumn, EdgesAnswer};
 
-#[cfg(test)]
-use super::examples::Example;
+#[cfg(feature = "testing")]
+use super::Example;
 use super::{
     PageStart,
     fields::{Decoded, Fields},
@@ -84,7 +84,7 @@ impl Fields for EdgesQuery {
         &["id"]
     }
 
-    #[cfg(test)]
+    #[cfg(feature = "testing")]
     fn examples() -> Vec<Example> {
         let numbers = vec![kith_schema::ColumnNumber::U64(4)];
         let columns = vec![EdgeColumn { name: "since".to_owned(), is_time: true, numbers }];

@@ -5,8 +5,8 @@ mod machine;
 #[cfg(test)]
 mod twin;
 
-#[cfg(test)]
-use super::examples::Example;
+#[cfg(feature = "testing")]
+use super::Example;
 use super::{
     fields::{Decoded, Fields, Presentation},
     ids,
@@ -50,7 +50,7 @@ impl Fields for EntitiesQuery {
         &["id"]
     }
 
-    #[cfg(test)]
+    #[cfg(feature = "testing")]
     fn examples() -> Vec<Example> {
         vec![Example::new(
             r#"{"op":"entities","graph":"g","id":5,"kind":"school","limit":2,"after":6}"#,

@@ -3,8 +3,8 @@
 #[cfg(feature = "nodes")]
 mod machine;
 
-#[cfg(test)]
-use super::examples::Example;
+#[cfg(feature = "testing")]
+use super::Example;
 use super::{
     fields::{Decoded, Effort, Fields, Presentation},
     ids_answer::IdsView,
@@ -51,7 +51,7 @@ impl Fields for MembersQuery {
         &["entity"]
     }
 
-    #[cfg(test)]
+    #[cfg(feature = "testing")]
     fn examples() -> Vec<Example> {
         vec![Example::new(
             r#"{"op":"members","graph":"g","entity":5,"kind":"school","limit":2,"after":6}"#,

@@ -10,8 +10,8 @@ pub(super) mod twin;
 
 pub use answer::NetworkAnswer;
 
-#[cfg(test)]
-use super::examples::Example;
+#[cfg(feature = "testing")]
+use super::Example;
 use super::fields::{Decoded, Effort, Fields};
 use crate::convert::ConvertError;
 use kith_wire::v1::{self, query_request::Operand};
@@ -81,7 +81,7 @@ impl Fields for NetworkQuery {
         &["id"]
     }
 
-    #[cfg(test)]
+    #[cfg(feature = "testing")]
     fn examples() -> Vec<Example> {
         let answer = |with_ids| {
             let network = kith_operators::Network::new(5, vec![6], &[5, 6, 7]);

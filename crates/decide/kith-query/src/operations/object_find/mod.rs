@@ -3,8 +3,8 @@
 #[cfg(feature = "nodes")]
 mod machine;
 
-#[cfg(test)]
-use super::examples::Example;
+#[cfg(feature = "testing")]
+use super::Example;
 use super::{
     fields::{Decoded, Fields, Presentation},
     ids_answer::IdsView,
@@ -121,7 +121,7 @@ impl Fields for ObjectFindQuery {
         &[]
     }
 
-    #[cfg(test)]
+    #[cfg(feature = "testing")]
     fn examples() -> Vec<Example> {
         vec![
             Example::new(

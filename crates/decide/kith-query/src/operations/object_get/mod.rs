@@ -6,8 +6,8 @@ mod machine;
 
 pub use answer::ObjectView;
 
-#[cfg(test)]
-use super::examples::Example;
+#[cfg(feature = "testing")]
+use super::Example;
 use super::fields::{Decoded, Fields};
 use kith_wire::v1::{self, query_request::Operand};
 use serde::{Deserialize, Serialize};
@@ -91,7 +91,7 @@ impl Fields for ObjectGetQuery {
         &["id", "ids"]
     }
 
-    #[cfg(test)]
+    #[cfg(feature = "testing")]
     fn examples() -> Vec<Example> {
         let (kind, data) = ("user".to_owned(), r#"{"name":"Ada"}"#.to_owned());
         let object = kith_schema::live::ObjectAnswer { id: 5, kind, version: 4, data };

@@ -10,8 +10,8 @@ pub(super) mod twin;
 
 pub use answer::PathAnswer;
 
-#[cfg(test)]
-use super::examples::Example;
+#[cfg(feature = "testing")]
+use super::Example;
 use super::{
     fields::{Decoded, Fields},
     limits::PATH_LENGTH_MAX,
@@ -58,7 +58,7 @@ impl Fields for PathQuery {
         &["id", "to"]
     }
 
-    #[cfg(test)]
+    #[cfg(feature = "testing")]
     fn examples() -> Vec<Example> {
         vec![Example::new(
             r#"{"op":"path","graph":"g","id":5,"to":9,"max":3}"#,

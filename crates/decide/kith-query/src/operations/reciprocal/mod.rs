@@ -10,8 +10,8 @@ mod twin;
 
 pub use answer::ReciprocalAnswer;
 
-#[cfg(test)]
-use super::examples::Example;
+#[cfg(feature = "testing")]
+use super::Example;
 use super::{
     fields::{Decoded, Fields},
     page::{AnswerPage, Pages},
@@ -55,7 +55,7 @@ impl Fields for ReciprocalQuery {
         &["id"]
     }
 
-    #[cfg(test)]
+    #[cfg(feature = "testing")]
     fn examples() -> Vec<Example> {
         vec![Example::new(
             r#"{"op":"reciprocal","graph":"g","id":5,"limit":2}"#,

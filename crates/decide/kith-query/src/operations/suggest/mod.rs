@@ -6,8 +6,8 @@ mod machine;
 #[cfg(test)]
 pub(super) mod twin;
 
-#[cfg(test)]
-use super::examples::Example;
+#[cfg(feature = "testing")]
+use super::Example;
 use super::fields::{Decoded, Effort, Fields};
 use kith_wire::v1::{self, query_request::Operand};
 use serde::{Deserialize, Serialize};
@@ -50,7 +50,7 @@ impl Fields for SuggestQuery {
         &["id"]
     }
 
-    #[cfg(test)]
+    #[cfg(feature = "testing")]
     fn examples() -> Vec<Example> {
         vec![Example::new(
             r#"{"op":"suggest","graph":"g","id":5,"k":3}"#,
