@@ -53,8 +53,10 @@ const OUT_OF_REACH: [(&[&str], &[&str]); 11] = [
 ];
 
 /// A program that only asks a router compiles no more lines of code of Kith, blank lines, comments and tests aside. Lower it
-/// when the client shrinks.
-const CLIENT_LINES_MAX: usize = 18_100;
+/// when the client shrinks, but leave room for several operations: each adds 100 to 150 lines.
+const CLIENT_LINES_MAX: usize = 19_000;
+/// The most room that may be left.
+const CLIENT_LINES_SLACK: usize = 1_000;
 
 /// A crate's manifest, and the features that it has if nobody turns them off.
 struct Manifest {
@@ -169,5 +171,8 @@ fn a_program_that_only_asks_a_router_links_a_thin_client() {
     let list: Vec<String> = crates.iter().rev().map(|(lines, name)| format!("{lines:>6} {name}")).collect();
     let list = list.join("\n");
     assert!(sum <= CLIENT_LINES_MAX, "{sum} lines of code, at most {CLIENT_LINES_MAX}:\n{list}");
-    assert!(CLIENT_LINES_MAX < sum + 500, "lower CLIENT_LINES_MAX: there are {sum} lines of code:\n{list}");
+    assert!(
+        CLIENT_LINES_MAX <= sum + CLIENT_LINES_SLACK,
+        "lower CLIENT_LINES_MAX: there are {sum} lines of code:\n{list}"
+    );
 }
