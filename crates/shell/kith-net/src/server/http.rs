@@ -22,6 +22,7 @@ use hyper_util::{
     service::TowerToHyperService,
 };
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
+use rustix::net::sockopt;
 use std::{
     net::SocketAddr,
     sync::{
@@ -94,6 +95,9 @@ pub fn count() {
 const HEADER_TIMEOUT: Duration = Duration::from_secs(5);
 /// The longest header that is accepted.
 const HEADER_BYTES_MAX: usize = 16 << 10;
+/// The size of the send buffer of a connection. The system would let it grow to megabytes, and a peer that does not read could
+/// have it filled before it makes way: a thousand of them would take seconds of a processor.
+const SEND_BYTES: usize = 64 << 10;
 /// How long an answer under way may take to end when the process stops.
 const STOP_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -168,6 +172,9 @@ async fn answer(
     stop: CancellationToken,
 ) {
     connected.speaks("http");
+    if let Err(error) = sockopt::set_socket_send_buffer_size(&stream, SEND_BYTES) {
+        tracing::debug!(%error, "cannot bound the send buffer of an HTTP connection");
+    }
     let own = stream.local_addr().ok().map(|addr| addr.ip());
     connected.is_at(Site { own, is_verified: false });
     let of = Arc::clone(&connected);

@@ -2,11 +2,13 @@
 //! Decides whether one more connection may be accepted.
 //!
 //! It is pure: ids and times are passed in. Strangers make way for later connections, so that peers that never authenticate
-//! keep nobody out, not even from their own address. The address with the most strangers loses its oldest one.
+//! keep nobody out, not even from their own address. Of the addresses with a stranger that has been here long enough, the one
+//! with the most strangers loses its oldest.
 
 use std::{
+    cmp::Reverse,
     collections::{BTreeSet, HashMap, HashSet},
-    net::IpAddr,
+    net::{IpAddr, Ipv6Addr},
     time::Duration,
 };
 
@@ -85,17 +87,22 @@ impl Census {
         if LEAVING_MAX <= self.leaving.len() {
             return Verdict::Wait(LEAVING_FOR);
         }
-        let crowd = self.by_address.values().max_by_key(|ids| ids.len());
-        let Some(oldest) = crowd.and_then(BTreeSet::first) else { return Verdict::Full };
-        let age = self.strangers.get(oldest).map_or(self.secure_for, |(since, _)| now.saturating_sub(*since));
-        match self.secure_for.checked_sub(age).filter(|left| !left.is_zero()) {
-            Some(left) => Verdict::Wait(left),
-            None => Verdict::Instead(*oldest),
+        let left = |id: &u64| {
+            let since = self.strangers.get(id).map_or(Duration::ZERO, |(since, _)| *since);
+            self.secure_for.saturating_sub(now.saturating_sub(since))
+        };
+        // Most strangers first, then the oldest, so that as many peers with an address each are no better off.
+        let oldest = |ids: &BTreeSet<u64>| ids.first().map(|id| (left(id), Reverse(ids.len()), *id));
+        match self.by_address.values().filter_map(oldest).min() {
+            None => Verdict::Full,
+            Some((Duration::ZERO, _, id)) => Verdict::Instead(id),
+            Some((left, ..)) => Verdict::Wait(left),
         }
     }
 
     /// Adds a connection, whose peer is a stranger.
     pub fn enters(&mut self, id: u64, now: Duration, address: Option<IpAddr>) {
+        let address = address.map(network);
         self.open += 1;
         self.strangers.insert(id, (now, address));
         self.by_address.entry(address).or_default().insert(id);
@@ -135,6 +142,14 @@ impl Census {
     }
 }
 
+/// The address of a network whose addresses count as one: a host with IPv6 usually has 2⁶⁴ of them.
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(own) => IpAddr::V6(Ipv6Addr::from_bits(own.to_bits() >> 64 << 64)),
+        own @ IpAddr::V4(_) => own,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -170,6 +185,36 @@ mod tests {
         census.enters(1, Duration::ZERO, address(1));
         (2..5).for_each(|id| census.enters(id, Duration::ZERO, address(2)));
         assert_eq!(census.verdict(LATER), Verdict::Instead(2), "older ones of other addresses stay");
+    }
+
+    #[test]
+    fn strangers_of_many_addresses_keep_nobody_waiting() {
+        let mut census = Census::new(1_000, 200);
+        // Each new one comes from another address than all before it, at first one in a millisecond.
+        let at = |id: u64| Some(IpAddr::from([10, 1, (id / 250) as u8, (id % 250) as u8]));
+        (0..200).for_each(|id| census.enters(id, Duration::from_millis(id), at(id)));
+        let mut now = Duration::from_millis(200);
+        for id in 200..2_000 {
+            let verdict = census.verdict(now);
+            assert_eq!(verdict, Verdict::Instead(id - 200), "the oldest of them makes way at once");
+            census.leaves(id - 200);
+            census.enters(id, now, at(id));
+            now += Duration::from_millis(1);
+        }
+        // One who has just come does not make others wait, although two are at its address.
+        census.leaves(1_999);
+        census.enters(2_000, now, at(1_998));
+        assert_eq!(census.verdict(now), Verdict::Instead(1_800));
+    }
+
+    #[test]
+    fn addresses_of_one_network_count_as_one() {
+        let mut census = Census::new(100, 3);
+        census.enters(1, Duration::ZERO, address(1));
+        let own = |last: u64| Some(IpAddr::from(Ipv6Addr::from_bits(0x2001_0db8 << 96 | u128::from(last))));
+        census.enters(2, Duration::ZERO, own(7));
+        census.enters(3, Duration::ZERO, own(8));
+        assert_eq!(census.verdict(LATER), Verdict::Instead(2));
     }
 
     #[test]
