@@ -57,7 +57,9 @@ pub(super) fn decoding(message: Message, unfinished: &PartialMessages) -> Option
     let room = unfinished.finish(length);
     let is_long = INLINE_BYTES_MAX < length;
     let decoded = async move {
-        let mut decoded = in_turns(aside(length, move || decoded(&message, room))).await;
+        let decoding = aside(length, move || decoded(&message, room));
+        // The connection is not read while a short message is decoded, so that must not wait for the turns of its requests.
+        let mut decoded = if is_long { in_turns(decoding).await } else { decoding.await };
         // The time that a caller allows counts from when its request was complete.
         if is_long
             && let Ok(ReceivedRequest { wants: RequestGoal::Results(asked), .. }) = &mut decoded

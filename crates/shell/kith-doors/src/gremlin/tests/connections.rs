@@ -231,6 +231,34 @@ async fn a_ping_is_answered_while_a_request_is_under_way() {
     assert_eq!(driver.until_over(&[id]).await[&id].codes, [200]);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_is_read_while_all_turns_are_taken() {
+    let mut driver = Driver::new().await;
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let (begun, mut begins) = tokio::sync::mpsc::unbounded_channel();
+    let turns = (processors / 2).max(1);
+    let releases: Vec<_> = (0..turns)
+        .map(|_| {
+            let ((release, released), begun) = (std::sync::mpsc::channel::<()>(), begun.clone());
+            let holding = kith_net::in_turns(async move {
+                begun.send(()).expect("the test waits for it");
+                let _ = released.recv();
+            });
+            let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+            std::thread::spawn(move || runtime.block_on(holding));
+            release
+        })
+        .collect();
+    for _ in 0..turns {
+        begins.recv().await.expect("a turn");
+    }
+    let waiting = driver.eval("g.inject(1)").await;
+    driver.send(Message::Ping("are you there?".into())).await;
+    assert_eq!(driver.message().await, Message::Pong("are you there?".into()));
+    drop(releases);
+    assert_eq!(driver.until_over(&[waiting]).await[&waiting].codes, [200]);
+}
+
 /// Arguments of a step whose decoded form takes a while.
 fn long_list() -> Vec<Value> {
     (0..200_000).map(Value::Int).collect()
