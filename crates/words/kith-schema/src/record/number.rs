@@ -123,18 +123,19 @@ fn wrong_type(expected: &str, value: Scalar<'_>) -> ValueFault {
 
 /// The value as a whole number.
 fn whole(expected: &str, value: Scalar<'_>) -> Result<i128, ValueFault> {
-    let double = match value {
+    let (double, whole_max) = match value {
         Scalar::I32(value) => return Ok(value.into()),
         Scalar::I64(value) | Scalar::Timestamp(value) => return Ok(value.into()),
         Scalar::U64(value) => return Ok(value.into()),
-        Scalar::F32(value) => f64::from(value),
-        Scalar::F64(value) => value,
+        Scalar::F32(value) => (f64::from(value), WHOLE_F32_MAX),
+        Scalar::F64(value) => (value, WHOLE_F64_MAX),
         Scalar::Bool(_) | Scalar::Text(_) | Scalar::Bytes(_) => return Err(wrong_type(expected, value)),
     };
     if !double.is_finite() {
         return Err(ValueFault::NotFinite);
     }
-    if double.fract() != 0.0 || WHOLE_F64_MAX as f64 <= double.abs() {
+    // The greatest itself may have been rounded from the next number.
+    if double.fract() != 0.0 || whole_max as f64 <= double.abs() {
         return Err(out_of_range(expected, value));
     }
     Ok(double as i128)

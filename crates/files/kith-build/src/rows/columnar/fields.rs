@@ -64,15 +64,15 @@ impl<'a> From<Cell<'a>> for Field<'a> {
     }
 }
 
-/// Up to this, a whole number is exact as an `f32`. A greater one may have been rounded before it was written.
+/// Below this, a whole number is exact as an `f32`. This one and greater ones may have been rounded before they were written.
 const WHOLE_F32_MAX: f64 = (1u64 << 24) as f64;
-/// Up to this, a whole number is exact as an `f64`.
+/// The same for an `f64`.
 const WHOLE_F64_MAX: f64 = (1u64 << 53) as f64;
 
 /// A floating-point number: a whole number if it is one and was never rounded.
 fn float(value: f64, whole_max: f64) -> Field<'static> {
     match value {
-        _ if value.fract() != 0.0 || whole_max < value.abs() || !value.is_finite() => Field::Float(value),
+        _ if value.fract() != 0.0 || whole_max <= value.abs() || !value.is_finite() => Field::Float(value),
         _ if value < 0.0 => Field::Text(value.to_string().into()),
         _ => Field::Unsigned(value as u64),
     }
@@ -87,10 +87,11 @@ mod tests {
         for (cell, field) in [
             (Cell::Double(7.0), Field::Unsigned(7)),
             (Cell::Double(-7.0), Field::Text("-7".into())),
-            (Cell::Double(9_007_199_254_740_992.0), Field::Unsigned(1 << 53)),
+            (Cell::Double(9_007_199_254_740_991.0), Field::Unsigned((1 << 53) - 1)),
+            (Cell::Double(9_007_199_254_740_992.0), Field::Float(9_007_199_254_740_992.0)),
             (Cell::Double(1_234_567_890_123_456_768.0), Field::Float(1_234_567_890_123_456_768.0)),
-            (Cell::Single(16_777_216.0), Field::Unsigned(1 << 24)),
-            (Cell::Single(33_554_432.0), Field::Float(33_554_432.0)),
+            (Cell::Single(16_777_215.0), Field::Unsigned((1 << 24) - 1)),
+            (Cell::Single(16_777_216.0), Field::Float(16_777_216.0)),
             (Cell::Double(0.5), Field::Float(0.5)),
             (Cell::Double(f64::INFINITY), Field::Float(f64::INFINITY)),
         ] {

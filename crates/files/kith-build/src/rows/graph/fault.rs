@@ -109,7 +109,7 @@ impl fmt::Display for LineError {
             LineFault::IdTooLarge => write!(f, "{column} is above {}", u64::MAX),
             LineFault::Rounded => write!(
                 f,
-                "{column} is a floating-point number above 2^53 and may have been rounded; write the ids as whole numbers or text"
+                "{column} is a floating-point number of 2^53 or more and may have been rounded; write the ids as whole numbers or text"
             ),
             LineFault::ColumnValue(ColumnKind::Time) => {
                 write!(f, "{column} is not a time from 1970 on, in milliseconds or as 2026-11-25T08:00:00Z")
