@@ -40,7 +40,7 @@ pub enum ValueReply {
     /// Bytes, or a record. `value` is the record as JSON; it is null for bytes and for a record without a schema.
     Bytes {
         value: Option<Json>,
-        value_base64: Option<String>,
+        value_base64: Option<Base64>,
         /// The record as people read it, if that differs from `value`: its times are dates.
         #[serde(skip)]
         dated: Option<String>,
@@ -57,6 +57,12 @@ impl PartialEq for Json {
         self.0.get() == other.0.get()
     }
 }
+
+/// Bytes in base64, as a text of JSON. Such a text has nothing to escape, and looking for it would take most of the time of a
+/// large answer.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct Base64(Json);
 
 /// The type of the values of an answer.
 pub struct Values<'a> {
@@ -105,12 +111,27 @@ impl Json {
     /// # Panics
     /// If the text is not JSON.
     pub fn of(text: String) -> Self {
-        Json(RawValue::from_string(text).expect("a record is written as JSON"))
+        Json(RawValue::from_string(text).expect("the text is JSON"))
     }
 
     /// Returns the text.
     pub fn text(&self) -> &str {
         self.0.get()
+    }
+}
+
+impl Base64 {
+    fn of(bytes: &[u8]) -> Self {
+        let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4 + 2);
+        text.push('"');
+        BASE64.encode_string(bytes, &mut text);
+        text.push('"');
+        Self(Json::of(text))
+    }
+
+    /// Returns the text without its quotes.
+    fn text(&self) -> &str {
+        self.0.text().trim_matches('"')
     }
 }
 
@@ -183,7 +204,7 @@ impl ValueReply {
             }
             _ => (None, None),
         };
-        Ok(ValueReply::Bytes { value, value_base64: bytes.map(|bytes| BASE64.encode(bytes)), dated })
+        Ok(ValueReply::Bytes { value, value_base64: bytes.map(Base64::of), dated })
     }
 
     /// Returns the value as people read it: a record as JSON whose times are dates, bytes in base64.
@@ -191,7 +212,7 @@ impl ValueReply {
         match self {
             ValueReply::Text { value } => value.as_deref(),
             ValueReply::Bytes { value_base64, dated, .. } => {
-                dated.as_deref().or(self.json()).or(value_base64.as_deref())
+                dated.as_deref().or(self.json()).or(value_base64.as_ref().map(Base64::text))
             }
         }
     }
