@@ -14,7 +14,7 @@
 //! - [`policy`], [`fan_out`]: one file for each policy and each controller.
 //! - [`execution`]: `failure` and `retry` decide about repeats, `hedge`, `rule` and `budget` about second requests.
 //! - `table`, [`placement`], `stores`: who owns which partition, and where replicas are placed.
-//! - `health`, `availability`, [`load`]: which nodes are up, and how busy they are.
+//! - `health`, `availability`, [`load`]: which nodes are up, how busy they are, and after which time a request is late.
 //! - `leaders`: which node leads which partition of a live graph.
 //! - `quota`, `rate`, `pace`: read quotas, limits on bytes, and fetches that give way to reads.
 //! - [`rebalance`]: how a cluster changes its shape.
