@@ -38,7 +38,7 @@ pub(super) async fn group(
 /// The value of each group. All groups are evaluated at once: each is an origin of the traversal that makes the values.
 async fn grouped(group: &Group, members: Batch, context: &Context<'_>) -> Result<Map> {
     let keys = by::values(&group.keys, &members, context).await?;
-    let _groups = context.work.meter.reserve(weight::of_entries(keys.len(), 1))?;
+    context.work.meter.lend(weight::of_entries(keys.len(), 1))?;
     let mut groups: IndexMap<Value, u32> = IndexMap::new();
     let mut inputs = Batch::with_capacity(members.len());
     for (traverser, key) in members.into_iter().zip(keys) {

@@ -74,7 +74,7 @@ impl Meter {
         self.check().inspect_err(|_| self.give_back(bytes))
     }
 
-    /// Takes bytes for what the graph returns, until the step that asked for it has returned.
+    /// Takes bytes for what the graph returns, or what a step makes, until the step has returned and what it made is counted.
     ///
     /// # Errors
     /// As [`Meter::charge`].
@@ -91,6 +91,17 @@ impl Meter {
     pub fn room(&self, bytes: u64) -> Result<()> {
         self.charge(bytes)?;
         self.give_back(bytes);
+        Ok(())
+    }
+
+    /// Takes bytes until the evaluation ends: first those that were lent after [`Meter::lent`] was asked.
+    ///
+    /// # Errors
+    /// As [`Meter::charge`].
+    pub(super) fn keep(&self, bytes: u64, lent_before: u64) -> Result<()> {
+        let lent = self.lent().saturating_sub(lent_before).min(bytes);
+        self.charge(bytes - lent)?;
+        self.lent.fetch_sub(lent, Ordering::Relaxed);
         Ok(())
     }
 
@@ -264,6 +275,24 @@ mod tests {
         assert_eq!(meter.taken(), 80);
         drop((held, clone));
         assert_eq!(meter.taken(), 60);
+    }
+
+    /// What was lent for values pays for them, so that there is no moment at which others could take it.
+    #[test]
+    fn what_is_kept_is_first_taken_from_what_was_lent() {
+        let all = Arc::new(AtomicU64::new(0));
+        let meter = sharing(64 << 20, &all);
+        meter.lend(1 << 20).expect("it is free");
+        let before = meter.lent();
+        meter.lend(40 << 20).expect("it is free");
+        for _ in 0..4 {
+            meter.keep(10 << 20, before).expect("it was lent");
+            assert_eq!((meter.taken(), all.load(Ordering::Relaxed)), (41 << 20, 41 << 20));
+        }
+        meter.keep(2 << 20, before).expect("it is free");
+        meter.take_back(before);
+        assert_eq!((meter.lent(), meter.taken()), (1 << 20, 43 << 20));
+        assert_eq!(meter.keep(22 << 20, before).expect_err("there is no room").code, ErrorCode::TooLarge);
     }
 
     #[test]

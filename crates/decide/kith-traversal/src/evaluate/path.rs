@@ -20,7 +20,7 @@ pub(super) async fn path(
     batch: Batch,
     context: &Context<'_>,
 ) -> Result<Batch> {
-    let _places = context.work.meter.reserve(places(&batch))?;
+    context.work.meter.lend(places(&batch))?;
     let paths = paths(between, by, &batch, context).await?;
     let to = |(traverser, path): (&Traverser, Option<Path>)| {
         path.map(|path| traverser.to(Value::Path(Arc::new(path))))

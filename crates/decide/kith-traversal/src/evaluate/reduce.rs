@@ -58,7 +58,7 @@ pub(super) async fn fold(
     context.work.count_each(all.iter().map(|traverser| traverser.bulk))?;
     let count = all.iter().map(|traverser| traverser.bulk.max(0).unsigned_abs());
     let places = count.fold(0, u64::saturating_add).saturating_mul(weight::VALUE_BYTES);
-    let _places = context.work.meter.reserve(places)?;
+    context.work.meter.lend(places)?;
     let mut collected = by_origin(all);
     let mut results = Batch::with_capacity(origins.len());
     for origin in origins {

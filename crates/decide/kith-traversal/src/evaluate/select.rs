@@ -79,7 +79,7 @@ async fn several(
     batch: Batch,
     context: &Context<'_>,
 ) -> Result<Batch> {
-    let _maps = context.work.meter.reserve(weight::of_entries(batch.len(), labels.len()))?;
+    context.work.meter.lend(weight::of_entries(batch.len(), labels.len()))?;
     let mut maps: Vec<Option<Map>> = vec![Some(Map::new()); batch.len()];
     for (at, label) in labels.iter().enumerate() {
         let key = Value::String(label.clone());
@@ -108,7 +108,7 @@ async fn several(
 
 /// `project`: a map of what each `by` makes of the value. Keys without a value are left out.
 async fn project(keys: &[Label], by: &[ByArgument], batch: Batch, context: &Context<'_>) -> Result<Batch> {
-    let _maps = context.work.meter.reserve(weight::of_entries(batch.len(), keys.len()))?;
+    context.work.meter.lend(weight::of_entries(batch.len(), keys.len()))?;
     let mut maps = vec![Map::new(); batch.len()];
     for (at, key) in keys.iter().enumerate() {
         let values = by::in_turn(by, at, &batch, context).await?;

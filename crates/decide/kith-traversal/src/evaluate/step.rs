@@ -14,6 +14,7 @@ use super::{
 use crate::{
     error::{GremlinError, Result},
     plan::{Condition, Function, HasTest, Kind},
+    value::Pop,
 };
 use std::collections::VecDeque;
 
@@ -73,7 +74,7 @@ async fn in_parts(kind: &Kind, state: &mut StepState, batch: Batch, context: &Co
         total <= PART_EFFORT_MAX
     }) {
         context.work.note_effort(total);
-        return apply(kind, state, batch, context).await;
+        return made(kind, state, batch, context).await;
     }
     let (mut reached, mut part, mut total) = (Batch::new(), Batch::new(), 0_u64);
     let mut left = batch.into_iter().peekable();
@@ -82,7 +83,7 @@ async fn in_parts(kind: &Kind, state: &mut StepState, batch: Batch, context: &Co
         part.push(traverser);
         if PART_EFFORT_MAX <= total || left.peek().is_none() {
             total = 0;
-            let part = apply(kind, state, std::mem::take(&mut part), context).await?;
+            let part = made(kind, state, std::mem::take(&mut part), context).await?;
             context.work.room_for(part.len())?;
             reached.extend(part);
             context.work.give_way_now().await;
@@ -134,7 +135,7 @@ async fn begun(state: &mut StepState, kind: &Kind, context: &Context<'_>) -> Res
     }
     *state = StepState::Once(true);
     let start = vec![context.traverser(crate::value::Value::Null)];
-    apply(kind, state, start, context).await.map(Some)
+    made(kind, state, start, context).await.map(Some)
 }
 
 async fn buffered(
@@ -146,13 +147,14 @@ async fn buffered(
 ) -> Result<Option<Batch>> {
     if !*is_over {
         *is_over = true;
-        let origins = upstream.origins();
+        let (origins, lent) = (upstream.origins(), context.work.meter.lent());
         let result = match kind {
             // A count needs no more of its input than the number.
             Kind::Reduce(crate::plan::Reduction::Count) => reduce::count(upstream, &origins, context).await?,
             Kind::Profile(None) => profile::profile(upstream, context).await?,
             kind => at_end(kind, upstream.all(context).await?, &origins, context).await?,
         };
+        count_made(kind, &result, lent, context).await?;
         left.push_back(result);
     }
     Ok(left.pop_front())
@@ -177,6 +179,53 @@ async fn at_end(kind: &Kind, all: Batch, origins: &[u32], context: &Context<'_>)
         Kind::Discard => Ok(Batch::new()),
         other => Err(GremlinError::bad(format!("{other:?} does not collect its input"))),
     }
+}
+
+/// The result of a step for a part of a batch, whose values are counted before the step goes on to the next part.
+async fn made(kind: &Kind, state: &mut StepState, part: Batch, context: &Context<'_>) -> Result<Batch> {
+    let lent = context.work.meter.lent();
+    let made = apply(kind, state, part, context).await?;
+    count_made(kind, &made, lent, context).await?;
+    Ok(made)
+}
+
+/// Counts the values that a step has made. What was lent to the step since `lent` pays for them first: nobody else can take this
+/// memory in between.
+async fn count_made(kind: &Kind, made: &Batch, lent: u64, context: &Context<'_>) -> Result<()> {
+    if makes_values(kind) {
+        for traverser in made {
+            context.work.count_made(&traverser.value, lent)?;
+            context.work.pause().await;
+        }
+    }
+    context.work.meter.take_back(lent);
+    Ok(())
+}
+
+/// Whether a step makes values of others that are small by themselves, but may hold the others many times. What grows by itself
+/// is counted where it is made.
+fn makes_values(kind: &Kind) -> bool {
+    match kind {
+        Kind::Select { labels, pop, .. } => 1 < labels.len() || is_list(*pop),
+        Kind::SelectKeys { pop, .. } => is_list(*pop),
+        Kind::Path { .. }
+        | Kind::Fold(_)
+        | Kind::Project { .. }
+        | Kind::SelectColumn(_)
+        | Kind::PropertyMap(_)
+        | Kind::ElementMap { .. }
+        | Kind::Reduce(_)
+        | Kind::ReduceLocal(_)
+        | Kind::Group(_)
+        | Kind::GroupCount { .. }
+        | Kind::Cap(_) => true,
+        _ => false,
+    }
+}
+
+/// Whether a selection makes a list of the values of a label.
+fn is_list(pop: Pop) -> bool {
+    matches!(pop, Pop::All | Pop::Mixed)
 }
 
 /// The result of a step for a batch.

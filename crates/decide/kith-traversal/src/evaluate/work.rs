@@ -88,6 +88,14 @@ impl Work {
         Ok(())
     }
 
+    /// Counts the bytes of a value, of which those that were lent since `lent_before` are taken already.
+    pub fn count_made(&self, value: &Value, lent_before: u64) -> Result<()> {
+        let most = self.meter.left().saturating_add(self.meter.lent().saturating_sub(lent_before));
+        let bytes = weight::up_to(value, most);
+        self.note_effort(bytes / weight::VALUE_BYTES);
+        self.meter.keep(bytes, lent_before)
+    }
+
     /// Counts a copy of a value whose members stand by themselves, before it is made.
     pub fn count_copy(&self, value: &Value) -> Result<()> {
         self.count_bytes(weight::unrolled(value, self.meter.left()))

@@ -202,6 +202,29 @@ fn what_many_traversers_become_is_charged_before_it_is_made() {
     }
 }
 
+/// The values that a step has made of a part of a batch are charged before it goes on to the next part.
+#[test]
+fn what_a_part_of_a_batch_has_become_is_charged_before_the_next_part() {
+    let numbers = (0..20_000).map(|number| number.to_string()).collect::<Vec<_>>().join(",");
+    let many = format!("inject([{numbers}]).unfold()");
+    let keys = (0..40).map(|key| format!("'{key}'")).collect::<Vec<_>>().join(",");
+    let labels = (0..4).map(|key| format!(".as('{key}')")).collect::<String>();
+    // The last part fails in another way if the parts before it were not charged.
+    let last = "by(choose(is(19999), fail('made'), identity()))";
+    for gremlin in [
+        format!("g.{many}.barrier().project({keys}).{last}"),
+        format!("g.{many}{labels}.barrier().select('0','1','2','3').{last}"),
+        format!("g.withPath().{many}.map(identity()).map(identity()).barrier().path().{last}"),
+    ] {
+        let bytes = if gremlin.contains("project") { BYTES } else { BYTES / 2 };
+        let limits = Limits { bytes, traversers: 1 << 40, ..Limits::default() };
+        let (plan, graph) = (compiled(&gremlin).expect("it is well-formed"), toy());
+        let error = finished(Evaluation::new(&plan, &graph, limits).all()).expect_err("it is too large");
+        let shown = &gremlin[gremlin.len() - 100..];
+        assert_eq!(error.code, ErrorCode::TooLarge, "{shown}: {error}");
+    }
+}
+
 /// A single step with much work gives way, so that a deadline can end it.
 #[test]
 fn single_steps_with_much_work_give_way() {

@@ -9,7 +9,7 @@ use super::{context::Context, traverser::Batch};
 use crate::{
     error::Result,
     plan::{Kind, Step, Traversal},
-    value::{Pop, Value},
+    value::Value,
 };
 use futures::future::BoxFuture;
 use std::{
@@ -133,12 +133,6 @@ impl<'a> Upstream<'a> {
             }
             if let Some(batch) = &mut batch {
                 context.work.count_traversers(batch.len())?;
-                if makes_values(&link.step.kind) {
-                    for traverser in batch.iter() {
-                        context.work.count_values(std::iter::once(&traverser.value))?;
-                        context.work.pause().await;
-                    }
-                }
                 if !link.step.labels.is_empty() {
                     batch.iter_mut().for_each(|traverser| traverser.label(&link.step.labels));
                 }
@@ -180,32 +174,6 @@ impl<'a> Upstream<'a> {
     pub fn origins(&self) -> Arc<[u32]> {
         Arc::clone(&self.feed.origins)
     }
-}
-
-/// Whether a step makes values of others that are small by themselves, but may hold the others many times. What grows by itself
-/// is counted where it is made.
-fn makes_values(kind: &Kind) -> bool {
-    match kind {
-        Kind::Select { labels, pop, .. } => 1 < labels.len() || is_list(*pop),
-        Kind::SelectKeys { pop, .. } => is_list(*pop),
-        Kind::Path { .. }
-        | Kind::Fold(_)
-        | Kind::Project { .. }
-        | Kind::SelectColumn(_)
-        | Kind::PropertyMap(_)
-        | Kind::ElementMap { .. }
-        | Kind::Reduce(_)
-        | Kind::ReduceLocal(_)
-        | Kind::Group(_)
-        | Kind::GroupCount { .. }
-        | Kind::Cap(_) => true,
-        _ => false,
-    }
-}
-
-/// Whether a selection makes a list of the values of a label.
-fn is_list(pop: Pop) -> bool {
-    matches!(pop, Pop::All | Pop::Mixed)
 }
 
 fn links(traversal: &Traversal) -> Vec<Link> {
