@@ -1,8 +1,8 @@
 //! The checkpoint file of an import. After an interruption, the same command continues from it.
 //!
 //! The file is locked while an import runs. Every write replaces its whole content with one call, and pads it to one size.
-//! So a process that is killed leaves the old or the new state. If the file cannot be read, the import starts from the first
-//! row, which is slow but correct.
+//! So a process that is killed leaves the old or the new state. If the file is damaged, the import starts from the first
+//! row, which is slow but correct. A file that never was a checkpoint is refused and stays as it is.
 
 use super::window::Counts;
 use crate::failure::Failure;
@@ -11,13 +11,15 @@ use serde::{Deserialize, Serialize};
 use std::{
     fs::{self, File, TryLockError},
     io::{self, Read},
-    os::unix::fs::{FileExt, OpenOptionsExt},
+    os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
 };
 
 /// The size of the file. It is fixed, so that a shorter state never leaves the end of a longer one behind.
 const FILE_BYTES: usize = 1024;
 const FORMAT: u32 = 1;
+/// The beginning of the content.
+const BEGINS_WITH: &[u8] = b"{\"format\"";
 
 /// The progress of an import.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,17 +69,23 @@ impl Checkpoint {
     /// the reason if an existing file cannot be used.
     ///
     /// # Errors
-    /// `load_running` if another process imports the same file; `cannot_write` if the file cannot be created.
+    /// `load_running` if another process imports the same file; `cannot_write` if the file cannot be created, or is something
+    /// else than a checkpoint.
     pub fn open(
         path: &Path,
         subject: &ImportIdentity,
         note: &mut dyn FnMut(&str),
     ) -> Result<(Self, Option<Progress>), Failure> {
         let mut options = File::options();
-        // The file is in a folder that others may write to: a link there must not make it another file.
+        // The file is in a folder that others may write to: a link or a pipe there must not take its place.
+        let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
         options.read(true).write(true).create(true).truncate(false).mode(0o600);
-        let file = options.custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32).open(path);
+        let file = options.custom_flags(flags.bits() as i32).open(path);
         let mut file = file.map_err(|error| unwritable(path, &error))?;
+        let metadata = file.metadata().map_err(|error| unwritable(path, &error))?;
+        if !metadata.is_file() || metadata.nlink() != 1 {
+            return Err(foreign(path, "it is not a plain file with one name"));
+        }
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -91,6 +99,10 @@ impl Checkpoint {
             .take(FILE_BYTES as u64)
             .read_to_end(&mut text)
             .map_err(|error| unwritable(path, &error))?;
+        if metadata.len() > FILE_BYTES as u64 || !may_be_checkpoint(&text) {
+            return Err(foreign(path, "it holds something else"));
+        }
+        file.set_permissions(fs::Permissions::from_mode(0o600)).map_err(|error| unwritable(path, &error))?;
         let known = match known(&text) {
             Ok(known) if known.as_ref().is_some_and(|known| known.subject != *subject) => {
                 note(
@@ -126,6 +138,13 @@ impl Checkpoint {
     }
 }
 
+/// Whether the content is that of a checkpoint. A machine that lost its power may have left zeros.
+fn may_be_checkpoint(text: &[u8]) -> bool {
+    let text = kith_types::byte_order_mark(text).map_or(text, |mark| &text[mark..]);
+    let length = text.len().min(BEGINS_WITH.len());
+    text[..length] == BEGINS_WITH[..length] || text.iter().all(|byte| *byte == 0)
+}
+
 /// Returns the progress in the content of a file, or `None` if the file is empty. Fails if the content is damaged or of
 /// another format.
 fn known(text: &[u8]) -> Result<Option<Progress>, ()> {
@@ -135,6 +154,11 @@ fn known(text: &[u8]) -> Result<Option<Progress>, ()> {
     let mark = kith_types::byte_order_mark(text).map_err(|_| ())?;
     let progress = serde_json::from_slice::<Progress>(&text[mark..]).map_err(|_| ())?;
     if progress.format == FORMAT { Ok(Some(progress)) } else { Err(()) }
+}
+
+fn foreign(path: &Path, why: &str) -> Failure {
+    let message = format!("the progress of the import cannot be kept in {}: {why}", path.display());
+    Failure::new(ErrorCode::CannotWrite, message, "remove it, or name another file with --checkpoint")
 }
 
 fn unwritable(path: &Path, error: &io::Error) -> Failure {
@@ -207,7 +231,6 @@ mod tests {
 
     #[test]
     fn a_link_is_not_followed_and_the_file_is_private() {
-        use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
         let (path, other) = (folder.path().join("c"), folder.path().join("other"));
         fs::write(&other, "kept").unwrap();
@@ -218,6 +241,34 @@ mod tests {
         fs::remove_file(&path).unwrap();
         let _held = open(&path, &subject("a"));
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn what_is_no_checkpoint_is_refused_and_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let refused = |path: &Path| {
+            let refused = Checkpoint::open(path, &subject("a"), &mut |_| ());
+            assert_eq!(refused.unwrap_err().code, ErrorCode::CannotWrite, "{}", path.display());
+        };
+        for (name, content) in [("text", "kept".to_owned()), ("long", "{\"format\":1".repeat(FILE_BYTES))] {
+            fs::write(at(name), &content).unwrap();
+            refused(&at(name));
+            assert_eq!(fs::read_to_string(at(name)).unwrap(), content);
+        }
+        drop(open(&at("c"), &subject("a")));
+        fs::hard_link(at("c"), at("second")).unwrap();
+        refused(&at("second"));
+        rustix::fs::mkfifoat(rustix::fs::CWD, at("pipe"), rustix::fs::Mode::RWXU).unwrap();
+        refused(&at("pipe"));
+        // A checkpoint that others could read is made private, and zeros are a damaged one.
+        for (name, content) in [("open", "{\"format\":1"), ("zeros", "\0\0\0")] {
+            fs::write(at(name), content).unwrap();
+            fs::set_permissions(at(name), fs::Permissions::from_mode(0o644)).unwrap();
+            let (_, known, notes) = open(&at(name), &subject("a"));
+            assert!(known.is_none() && notes.contains("cannot be read"), "{notes}");
+            assert_eq!(fs::metadata(at(name)).unwrap().mode() & 0o777, 0o600);
+        }
     }
 
     #[test]
