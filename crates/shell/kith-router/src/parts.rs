@@ -44,7 +44,7 @@ pub(super) fn admin(
     let rebalancer = Rebalancer::new(cluster.clone());
     take_over(rebalancer.clone(), stop.clone());
     let (read_from, uploads) = (options.settings.read_from.clone(), options.settings.uploads.clone());
-    let stores = Stores::new(cluster.clone(), read_from, uploads);
+    let stores = Stores::new(cluster.clone(), graph.session.clone(), read_from, uploads);
     stores.take_care(&stop);
     assign_leaders(Arc::clone(&cluster.metadata), cluster.topology.clone(), stop.clone());
     let servers = options.settings.database_servers(options.database_password_file.clone());

@@ -16,6 +16,7 @@ use kith_cluster::FailPoint;
 use kith_cluster::metadata::records::{
     ChangeCaller, ChangeError, WrittenChange, bounds, change, define, read, unknown_command,
 };
+use kith_session::Session;
 use kith_topology::versions::{Command, PushId, Trust};
 use kith_types::StoreVersion;
 use kith_wire::{
@@ -39,7 +40,12 @@ pub struct Stores {
 
 impl Stores {
     /// Returns a value that runs no push yet. Versions that were built elsewhere are read only from `read_from`.
-    pub fn new(cluster: ClusterHandle, read_from: Vec<ReadFrom>, uploads: UploadSettings) -> Self {
+    pub fn new(
+        cluster: ClusterHandle,
+        session: Session,
+        read_from: Vec<ReadFrom>,
+        uploads: UploadSettings,
+    ) -> Self {
         let active = ActivePushes::default();
         let caretaker = Caretaker { cluster: cluster.clone(), active: active.clone() };
         let cleaner = Cleaner { cluster: cluster.clone(), uploads };
@@ -56,6 +62,7 @@ impl Stores {
             cleaner: cleaner.clone(),
             fence: fence.clone(),
             registry: registry.clone(),
+            session,
             read_from: read_from.into(),
         };
         Self { cluster, caretaker, cleaner, fence, registry, pushes }

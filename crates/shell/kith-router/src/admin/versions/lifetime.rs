@@ -166,7 +166,7 @@ mod tests {
     use crate::{
         UploadSettings,
         admin::cluster::{Shape, create_cluster},
-        admin::{Coordinator, versions::Stores},
+        admin::{Coordinator, versions::active::ActivePushes},
     };
     use kith_cluster::metadata::{EmbeddedMetadata, MetadataStore};
     use kith_cluster::topology;
@@ -211,13 +211,13 @@ mod tests {
             dialer: Dialer::default(),
         };
         let cluster = handle.cluster();
-        let stores = Stores::new(handle, Vec::new(), UploadSettings::default());
+        let caretaker = Caretaker { cluster: handle.clone(), active: ActivePushes::default() };
+        let cleaner = Cleaner { cluster: handle.clone(), uploads: UploadSettings::default() };
+        let registry = StoreRegistry { cluster: handle, caretaker, cleaner };
         let definition = serde_json::to_vec(&definition()).unwrap();
         let create = async |name: &str, who: &str, standing: Trust| {
-            let created = stores
-                .registry
-                .create(name, &definition, ChangeCaller { who, standing, cluster: &cluster })
-                .await;
+            let created =
+                registry.create(name, &definition, ChangeCaller { who, standing, cluster: &cluster }).await;
             let error = created.err()?.to_status(name);
             assert_eq!(kith_wire::code_of(&error), ErrorCode::OutOfRange, "{error}");
             Some(error.message().to_owned())

@@ -10,10 +10,13 @@ use crate::admin::{
 use kith_engine::{FetchError, MANIFEST_NAME, Manifest, ObjectError, OpenError};
 use kith_files::objects::{Location, Objects, PlaceError};
 use kith_net::server::security::audit::{self, ForcedCall, RefusedCall};
+use kith_query::Service;
 use kith_schema::{Schema, may_follow};
+use kith_session::Session;
 use kith_types::{ErrorCode, with_causes};
 use kith_wire::documents::{ComponentDocument, StoreDocument};
 use std::time::{Duration, SystemTime};
+use tokio::runtime::Handle;
 use tonic::Status;
 
 /// The name of a push in the audit log.
@@ -27,6 +30,8 @@ const BUILD_AGAIN: &str = "nothing was swapped; build it again under a new numbe
 pub(super) struct Offer<'a> {
     pub push: &'a Push,
     pub cluster: &'a ClusterHandle,
+    /// Asks the nodes, which know the served schema even if the object store has lost the version.
+    pub session: &'a Session,
     /// The places from which versions that were built elsewhere may be read.
     pub read_from: &'a [ReadFrom],
     /// The longest time from the beginning of an upload to its push.
@@ -104,7 +109,7 @@ impl Offer<'_> {
                 peer: push.peer,
             });
         }
-        let served = (!push.force).then(|| Served::of(store, push.fill_missing));
+        let served = (!push.force).then(|| Served::of(store, push.fill_missing, self.session));
         let location = self.cluster.topology.borrow().cluster.object_store.clone();
         let (store, components) = (push.store.clone(), push.components.clone());
         let own = format!("-{}", push.push.0);
@@ -189,18 +194,24 @@ fn check_schema(component: &ComponentDocument, manifest: &Manifest) -> Result<()
 /// The served version of a store, as far as it decides which records may follow.
 struct Served {
     store: String,
+    /// The number of the served version; 0 before the first push.
+    version: u64,
     /// The component with the records; `None` before the first push.
     values: Option<ComponentDocument>,
     /// The schema with which the store was created.
     stated: Option<String>,
     fill_missing: bool,
+    nodes: (Session, Handle),
 }
 
 impl Served {
-    fn of(store: &StoreDocument, fill_missing: bool) -> Self {
+    fn of(store: &StoreDocument, fill_missing: bool, session: &Session) -> Self {
         let components = store.current().map(|current| current.components.as_slice()).unwrap_or_default();
         let values = components.iter().find(|component| component.name == VALUES).cloned();
-        Self { store: store.name.clone(), values, stated: store.definition.schema.clone(), fill_missing }
+        let version = store.current().map_or(0, |current| current.version);
+        let stated = store.definition.schema.clone();
+        let (store, nodes) = (store.name.clone(), (session.clone(), Handle::current()));
+        Self { store, version, values, stated, fill_missing, nodes }
     }
 
     /// Checks that the records of a built version may follow the served ones.
@@ -211,28 +222,43 @@ impl Served {
             // The served manifest need not be there if nothing changes.
             Some(values) if values.schema == Some(built.id().to_string()) => return Ok(()),
             Some(values) => self.served_schema(objects, values)?,
-            None => self.stated.clone(),
+            None => self.stated.as_deref().map(|text| parsed(text, "the store")).transpose()?,
         };
         let Some(current) = current else { return Ok(()) };
-        may_follow(&parsed(&current, "the served version")?, &built, self.fill_missing).map(drop).map_err(
-            |unfit| kith_wire::status(ErrorCode::IncompatibleSchema, unfit.to_string(), unfit.help()),
-        )
+        may_follow(&current, &built, self.fill_missing).map(drop).map_err(|unfit| {
+            kith_wire::status(ErrorCode::IncompatibleSchema, unfit.to_string(), unfit.help())
+        })
     }
 
-    fn served_schema(&self, objects: &Objects, values: &ComponentDocument) -> Result<Option<String>, Status> {
+    /// Returns the schema of the served records: from their manifest, or from the nodes if the object store has lost it.
+    fn served_schema(&self, objects: &Objects, values: &ComponentDocument) -> Result<Option<Schema>, Status> {
         let folder = objects
             .component(&self.store, &values.name, &values.folder(), values.url.as_deref())
             .map_err(|error| unusable(&error))?;
-        let manifest = folder.manifest().map_err(|error| {
-            let message = format!(
-                "the push has another schema than the served version, whose own cannot be read: {}: {}",
-                folder.location(),
-                with_causes(&error)
-            );
-            let help = "push with the served schema, or with `--force`, which skips this check";
-            kith_wire::status(ErrorCode::ObjectStoreUnreachable, message, help)
-        })?;
-        Ok(schema_of(&manifest).map(str::to_owned))
+        match folder.manifest() {
+            Ok(manifest) => {
+                schema_of(&manifest).map(|text| parsed(text, "the served version")).transpose()
+            }
+            Err(error) => self.nodes_schema(values).map(Some).map_err(|of_nodes| {
+                let message = format!(
+                    "the push has another schema than the served version, whose own cannot be read: {}: {}; {of_nodes}",
+                    folder.location(),
+                    with_causes(&error)
+                );
+                let help = "push with the served schema, or with `--force`, which skips this check";
+                kith_wire::status(ErrorCode::ObjectStoreUnreachable, message, help)
+            }),
+        }
+    }
+
+    /// Returns the schema that the nodes have for the served records, or why they do not give it.
+    fn nodes_schema(&self, values: &ComponentDocument) -> Result<Schema, String> {
+        let name = values.schema.as_deref().ok_or("the served version names no schema")?;
+        let id =
+            name.parse().map_err(|error| format!("the served version names no valid schema: {error}"))?;
+        let (session, runtime) = &self.nodes;
+        let asked = session.schema(&self.store, self.version, id);
+        runtime.block_on(asked).map_err(|error| format!("the nodes do not give it: {error}"))
     }
 }
 

@@ -21,6 +21,7 @@ use kith_cluster::metadata::{
         read, state_of,
     },
 };
+use kith_session::Session;
 use kith_topology::versions::{Command, Refusal};
 use kith_types::StoreVersion;
 use kith_wire::{
@@ -63,6 +64,7 @@ pub(super) struct Pushes {
     pub cleaner: Cleaner,
     pub fence: RouterFence,
     pub registry: StoreRegistry,
+    pub session: Session,
     /// The places from which versions that were built elsewhere may be read.
     pub read_from: Arc<[ReadFrom]>,
 }
@@ -91,7 +93,7 @@ impl Pushes {
     async fn run(&self, push: &Push, progress: &Progress) -> Result<PushResult, ChangeError> {
         check_name(&push.store)?;
         let (read_from, hand_over) = (&*self.read_from, self.cleaner.uploads.hand_over);
-        let offer = Offer { push, cluster: &self.cluster, read_from, hand_over };
+        let offer = Offer { push, cluster: &self.cluster, session: &self.session, read_from, hand_over };
         offer.check_places()?;
         let entry = self.active.enter(push)?;
         PushRun { pushes: self, push, progress, offer, cancelled: &entry.cancelled }.run().await

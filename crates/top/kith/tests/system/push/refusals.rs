@@ -167,8 +167,18 @@ fn a_store_of_records_is_pushed_to_again_after_its_served_version_has_lost_objec
         let answer = json_of(&people.cluster.must(&["get", "people", "member:7", "-o", "json"]));
         assert!(answer.to_string().contains(&(version + 1).to_string()), "{answer}");
     }
+    // Another schema is compared with the served one, which the nodes have.
+    lose(4, &|name| name == "manifest.json");
+    let field = r#"{"name":"score","type":"i64"},{"name":"version","type":"text"}"#;
+    let schema = |more: &str| people.write("next.json", format!(r#"{{"fields":[{field},{more}]}}"#));
+    let rows = people.write("rows-5.csv", "key,score,version,extra\nmember:7,7,5,1\n");
+    let required = schema(r#"{"name":"extra","type":"i64"}"#);
+    assert_eq!(people.refused(&["--schema", &required, &rows])["code"], "incompatible_schema");
+    let nullable = schema(r#"{"name":"extra","type":"i64","nullable":true}"#);
+    people.pushed(&["--schema", &nullable, &rows]);
+    assert_eq!(verified(), Some(0), "the version with another schema");
     // Changes are made to the version before, so they need it.
-    lose(4, &|_| true);
-    let refused = people.refused(&["--delta", &rows(6)]);
+    lose(5, &|_| true);
+    let refused = people.refused(&["--delta", &rows]);
     assert!(refused["message"].as_str().is_some_and(|message| message.contains("manifest")), "{refused}");
 }
