@@ -118,6 +118,18 @@ fn wrong_values_are_named_with_their_field() {
 }
 
 #[test]
+fn floating_point_numbers_that_may_have_been_rounded_are_no_whole_fields() {
+    for kind in ["i32", "i64", "u64", "timestamp"] {
+        let schema = schema(&format!(r#"{{"name":"n","type":"{kind}"}}"#));
+        let set = |value| RecordWriter::new(&schema).set(0, value);
+        assert_eq!(set(Scalar::F32(16_777_215.0)), Ok(()), "{kind}");
+        assert!(set(Scalar::F32(16_777_216.0)).is_err(), "{kind}: 2^24 may have been 2^24 + 1");
+        assert_eq!(set(Scalar::F64(9_007_199_254_740_991.0)).is_ok(), kind != "i32", "{kind}");
+        assert!(set(Scalar::F64(9_007_199_254_740_992.0)).is_err(), "{kind}: 2^53 may have been 2^53 + 1");
+    }
+}
+
+#[test]
 fn wrong_vectors_lists_and_maps_say_what_is_wrong_with_them() {
     let vector = r#"{"name":"v","type":"vector<f32,3>"}"#;
     let dimensions = |got| format!("field \"v\": expected a vector of 3 dimensions, got {got}");
