@@ -256,4 +256,18 @@ mod tests {
         let RowsError::BadRows { errors, max: 2 } = &refused else { panic!("{refused}") };
         assert_eq!(errors.total(), 12, "nobody reads on where so many are wrong");
     }
+
+    #[test]
+    fn a_field_that_no_row_has_is_refused_unless_it_may_be_filled() {
+        let schema = r#"{"fields":[{"name":"n","type":"u64"},{"name":"t","type":"text","default":""}]}"#;
+        let mut options = RowOptions::new(KeyType::Id, ValueShape::Record(schema.parse().unwrap()));
+        let rows =
+            [(RowKey::Id(1), RowValue::Json(r#"{"n":1}"#)), (RowKey::Id(2), RowValue::Json(r#"{"n":2}"#))];
+        let refused = encoded(&options, &rows).unwrap_err();
+        assert_eq!(refused.to_string(), "every row lacks field \"t\" of the schema");
+        let one_has_it = [rows[0], (RowKey::Id(3), RowValue::Json(r#"{"n":3,"t":"x"}"#))];
+        assert_eq!(encoded(&options, &one_has_it).unwrap().len(), 2);
+        options.fill_missing = true;
+        assert_eq!(encoded(&options, &rows).unwrap().len(), 2);
+    }
 }

@@ -250,6 +250,10 @@ fn odd_files(rows: &str) -> Vec<Odd> {
     let text = rows.as_bytes();
     let zstd = |text: &[u8]| zstd::encode_all(text, 1).unwrap();
     let skippable = [&[0x5a, 0x2a, 0x4d, 0x18, 3, 0, 0, 0][..], b"abc"].concat();
+    // One block as it is, in a frame whose window has two gigabytes.
+    let far =
+        [&b"\x28\xb5\x2f\xfd\0\xa8"[..], &[(8 * text.len() + 1) as u8, (text.len() >> 5) as u8, 0], text]
+            .concat();
     let half = |packed: Vec<u8>| packed[..packed.len() / 2].to_vec();
     let utf16: Vec<u8> = rows.encode_utf16().flat_map(u16::to_le_bytes).collect();
     let mut tar = vec![0; 512];
@@ -279,6 +283,7 @@ fn odd_files(rows: &str) -> Vec<Odd> {
         ("zstd and rubbish", [zstd(text), b"rubbish".to_vec()].concat(), Err("")),
         ("zstd cut", half(zstd(text)), Err("cut off")),
         ("zstd cut in the second frame", [zstd(text), half(zstd(first.as_bytes()))].concat(), Err("cut off")),
+        ("zstd with the longest window", far, Err("zstd -d --long=31")),
         ("gzip of bzip2", crate::support::gzip(b"BZh91AY&SY"), Err("bzip2")),
         ("gzip of tar", crate::support::gzip(&tar), Err("tar archive")),
         ("tar", tar, Err("tar archive")),

@@ -20,7 +20,7 @@ fn a_delta_makes_the_version_that_all_rows_would() {
     let base = built(&out, &[&file("base.csv", &csv(500)), "--version", "1"]);
     let base = base["folder"].as_str().expect("a folder");
     let changes = file("changes.csv", "key,value\nmember:7,other\nmember:new,value\n");
-    let delete = file("delete.txt", "member:3\r\nmember:4\nmember:nobody\n");
+    let delete = file("delete.txt", "\u{feff}member:3\r\nmember:4\nmember:nobody\n");
     let output = changed(base, &out, &[&changes, "--delete", &delete, "--version", "2"]);
     assert!(output.status.success(), "{}", text(&output));
     let reply: Value = serde_json::from_slice(&output.stdout).expect("JSON");
