@@ -220,7 +220,24 @@ async fn keep_up(handle: &'static PrometheusHandle, stop: CancellationToken) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::{sync::atomic::AtomicU32, thread};
+    use crate::server::connections::testing;
+    use std::{os::fd::AsFd, sync::atomic::AtomicU32, thread};
+    use tokio::{io::AsyncWriteExt, net::TcpListener};
+
+    #[tokio::test]
+    async fn the_system_keeps_little_that_a_peer_has_not_taken() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let addr = listener.local_addr().expect("it listens");
+        let mut client = TcpStream::connect(addr).await.expect("it listens");
+        let asked = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+        client.write_all(asked).await.expect("it is open");
+        let (stream, peer) = listener.accept().await.expect("a connection");
+        let same = stream.as_fd().try_clone_to_owned().expect("a descriptor");
+        let app = Router::new().route("/healthz", get(|| async { "ok\n" }));
+        answer(stream, peer, testing::known(), app, CancellationToken::new()).await;
+        // Linux sets twice the size, because it counts its own bookkeeping too.
+        assert_eq!(sockopt::socket_send_buffer_size(&same), Ok(2 * SEND_BYTES));
+    }
 
     #[tokio::test]
     async fn what_many_ask_for_is_made_seldom_and_always_after_they_asked() {
