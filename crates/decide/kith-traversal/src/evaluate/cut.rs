@@ -3,7 +3,7 @@
 use super::{
     bulk::by_origin,
     by,
-    chain::Upstream,
+    chain::{Demand, RangeProgress, Upstream},
     context::Context,
     scope,
     traverser::{Batch, Traverser},
@@ -22,22 +22,26 @@ use std::{
 };
 
 /// `range`, `limit` and `skip`, counted for each origin. A batch of bulked traversers may be cut in the middle of one.
+///
+/// It asks for one traverser per origin first, then for twice as many each time: what stands before it may let few pass.
 pub(super) async fn range(
     (low, high): (i64, i64),
-    passed: &mut HashMap<u32, i64>,
+    passed: &mut RangeProgress,
     upstream: &mut Upstream<'_>,
     context: &Context<'_>,
 ) -> Result<Option<Batch>> {
-    let is_over = |passed: &HashMap<u32, i64>, origins: &[u32]| {
-        high != -1 && origins.iter().all(|origin| passed.get(origin).copied().unwrap_or(0) >= high)
-    };
-    if is_over(passed, &upstream.origins()) {
-        return Ok(None);
+    if high != -1 {
+        let origins = upstream.origins();
+        if origins.iter().all(|origin| passed.counts.get(origin).copied().unwrap_or(0) >= high) {
+            return Ok(None);
+        }
+        passed.asked = passed.asked.saturating_mul(2).max(origins.len());
+        upstream.demand = Demand::of(passed.asked);
     }
     let Some(batch) = upstream.next(context).await? else { return Ok(None) };
     let mut kept = Batch::new();
     for traverser in batch {
-        let before = passed.entry(traverser.origin).or_insert(0);
+        let before = passed.counts.entry(traverser.origin).or_insert(0);
         let (from, to) = (*before, before.saturating_add(traverser.bulk));
         *before = to;
         let to = if high == -1 { to } else { to.min(high) };

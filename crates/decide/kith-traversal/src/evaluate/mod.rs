@@ -55,7 +55,7 @@ use crate::{
     plan::TraversalPlan,
     value::{TraversalMetrics, Value, Vertex},
 };
-use chain::{Chain, Link, Upstream};
+use chain::{Chain, Demand, Link, Upstream};
 use context::Context;
 use std::sync::Arc;
 use tally::Profile;
@@ -122,7 +122,7 @@ impl<'a> Evaluation<'a> {
     /// # Errors
     /// The traversal cannot be evaluated, or exceeds a limit. It must not be asked again afterwards.
     pub async fn next(&mut self) -> Result<Option<Vec<(Value, i64)>>> {
-        let Some(batch) = self.chain.next(&self.context).await? else { return Ok(None) };
+        let Some(batch) = self.chain.next(Demand::ALL, &self.context).await? else { return Ok(None) };
         let lent = self.context.work.meter.lent();
         // Before anything walks through them: what they share is written out in their coded form.
         for traverser in &batch {

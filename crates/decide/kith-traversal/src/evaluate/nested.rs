@@ -1,7 +1,7 @@
 //! Nested traversals, evaluated for a whole batch at once.
 
 use super::{
-    chain::Chain,
+    chain::{Chain, Demand},
     context::Context,
     traverser::{Batch, Traverser},
 };
@@ -31,17 +31,22 @@ pub(super) async fn each(
 }
 
 async fn together(traversal: &Traversal, batch: &[Traverser], context: &Context<'_>) -> Result<Vec<Batch>> {
-    context.work.room_for(batch.len())?;
-    let enter =
-        |(at, traverser): (usize, &Traverser)| Traverser { bulk: 1, origin: at as u32, ..traverser.clone() };
-    let inputs: Batch = batch.iter().enumerate().map(enter).collect();
-    let origins: Arc<[u32]> = (0..batch.len() as u32).collect();
-    let results = Chain::nested(traversal, inputs, origins).all(context).await?;
+    let results = entered(traversal, batch, context)?.all(context).await?;
     let mut each: Vec<Batch> = batch.iter().map(|_| Batch::new()).collect();
     for result in results {
         each[result.origin as usize].push(result);
     }
     Ok(each)
+}
+
+/// The traversal, entered by each of these traversers as an origin of its own.
+fn entered(traversal: &Traversal, batch: &[Traverser], context: &Context<'_>) -> Result<Chain> {
+    context.work.room_for(batch.len())?;
+    let enter =
+        |(at, traverser): (usize, &Traverser)| Traverser { bulk: 1, origin: at as u32, ..traverser.clone() };
+    let inputs: Batch = batch.iter().enumerate().map(enter).collect();
+    let origins: Arc<[u32]> = (0..batch.len() as u32).collect();
+    Ok(Chain::nested(traversal, inputs, origins))
 }
 
 /// The side effects that the steps of a traversal add to, before anything is added.
@@ -80,10 +85,14 @@ pub(crate) fn reads_own_side_effects(traversal: &Traversal) -> bool {
     })
 }
 
+/// Whether a step does more than to return results.
+fn acts(step: &Step) -> bool {
+    side_effect_of(&step.kind).is_some() || step.kind.is_change()
+}
+
 /// Traversers that enter the traversals of a step. If these have side effects or change the graph, each of those that a
 /// traverser stands for enters by itself.
 pub(super) fn separate(kind: &Kind, batch: Batch, context: &Context<'_>) -> Result<Batch> {
-    let acts = |step: &Step| side_effect_of(&step.kind).is_some() || step.kind.is_change();
     if !crate::plan::nested(kind).into_iter().any(|traversal| any_step(traversal, &acts)) {
         return Ok(batch);
     }
@@ -97,14 +106,34 @@ pub(super) fn separate(kind: &Kind, batch: Batch, context: &Context<'_>) -> Resu
     Ok(separate)
 }
 
-/// The first result of a traversal for each of these traversers. `None` if it has none.
+/// The first result of a traversal for each of these traversers. `None` if it has none. The traversal goes on only until each of
+/// them has one, unless it has side effects.
 pub(super) async fn first(
     traversal: &Traversal,
     batch: &[Traverser],
     context: &Context<'_>,
 ) -> Result<Vec<Option<Value>>> {
-    let each = each(traversal, batch, context).await?;
-    Ok(each.into_iter().map(|results| results.into_iter().next().map(|result| result.value)).collect())
+    if any_step(traversal, &acts) {
+        let each = each(traversal, batch, context).await?;
+        return Ok(each
+            .into_iter()
+            .map(|results| results.into_iter().next().map(|result| result.value))
+            .collect());
+    }
+    let mut chain = entered(traversal, batch, context)?;
+    let mut first: Vec<Option<Value>> = vec![None; batch.len()];
+    let (mut missing, mut demand) = (batch.len(), Demand::of(batch.len()));
+    while 0 < missing
+        && let Some(results) = chain.next(demand, context).await?
+    {
+        for result in results {
+            let slot = &mut first[result.origin as usize];
+            missing -= usize::from(slot.is_none());
+            slot.get_or_insert(result.value);
+        }
+        demand = demand.doubled();
+    }
+    Ok(first)
 }
 
 /// Whether a traversal has a result for each of these traversers.

@@ -2,7 +2,7 @@
 
 use super::{
     bulk::merged,
-    chain::{Chain, Passes, Upstream, is_stateless},
+    chain::{Chain, Demand, Passes, Upstream, is_stateless},
     context::Context,
     nested,
     traverser::Batch,
@@ -11,50 +11,113 @@ use crate::{
     error::Result,
     plan::{Repeat, RepeatEnd},
 };
+use std::collections::VecDeque;
 
-/// The traversers that the next pass emits and returns. `None` when no traverser is left.
+/// The traversers that are emitted and returned next. `None` when no traverser is left.
+///
+/// If all are wanted, the traversers of a batch make each pass together. If few are wanted, as few make their next pass: those
+/// with the fewest passes behind them, as in TinkerPop, so that shorter paths come before longer ones. Where all results have
+/// the same number of passes, those with the most go first, which leads to results soonest, and in the same order.
+///
+/// Passes without a result are followed by more, of twice as many traversers each time.
 pub(super) async fn next(
     repeat: &Repeat,
     passes: &mut Passes,
     upstream: &mut Upstream<'_>,
     context: &Context<'_>,
 ) -> Result<Option<Batch>> {
-    if passes.entering.is_empty() {
-        passes.is_begun = false;
-        let Some(input) = input(repeat, upstream, context).await? else { return Ok(None) };
-        let mut input = merged(input, context).await;
-        input.iter_mut().for_each(|traverser| traverser.enter_loop(repeat.name.clone()));
-        (passes.entering, passes.pass) = (input, 0);
+    let (is_stateless, wanted) = (is_stateless(&repeat.body), upstream.demand);
+    let (mut demand, mut fruitless) = (wanted, 0);
+    loop {
+        upstream.demand = demand;
+        let mut returned = Batch::new();
+        if passes.waiting.is_empty() {
+            let input = match is_stateless {
+                true => upstream.next(context).await?,
+                false => Some(upstream.all(context).await?).filter(|all| !all.is_empty()),
+            };
+            let Some(input) = input else { return Ok(None) };
+            let mut input = merged(input, context).await;
+            input.iter_mut().for_each(|traverser| traverser.enter_loop(repeat.name.clone()));
+            let staying = before(repeat, input, &mut returned, context).await?;
+            put(repeat, passes, 0, staying);
+        } else {
+            let demand = if is_stateless { demand } else { Demand::ALL };
+            returned = make_pass(repeat, demand, passes, upstream, context).await?;
+        }
+        if !returned.is_empty() || wanted == Demand::ALL {
+            return Ok(Some(returned));
+        }
+        fruitless += 1;
+        if passes_to_results(repeat) < fruitless {
+            (demand, fruitless) = (demand.doubled(), 0);
+        }
     }
+}
+
+/// The number of passes after which there is a result, if that is certain; otherwise 1.
+fn passes_to_results(repeat: &Repeat) -> u32 {
+    match repeat.until {
+        Some(RepeatEnd::Times(times)) if is_even(repeat) => times,
+        _ => 1,
+    }
+}
+
+/// Whether all results have made the same number of passes.
+fn is_even(repeat: &Repeat) -> bool {
+    matches!(repeat.until, Some(RepeatEnd::Times(_))) && repeat.emit.is_none()
+}
+
+/// Takes the traversers that are to make their next pass first, as many as are wanted, with the number of those behind them.
+fn taken(repeat: &Repeat, demand: Demand, waiting: &mut VecDeque<(u32, Batch)>) -> Option<(u32, Batch)> {
+    let (pass, batch) = if is_even(repeat) { waiting.back_mut()? } else { waiting.front_mut()? };
+    let (pass, part) = (*pass, demand.part_of(batch));
+    waiting.retain(|(_, batch)| !batch.is_empty());
+    Some((pass, part))
+}
+
+/// Adds traversers that have made a pass. They come after others with as many passes.
+fn put(repeat: &Repeat, passes: &mut Passes, pass: u32, batch: Batch) {
+    match passes.waiting.back_mut() {
+        _ if batch.is_empty() => {}
+        Some((known, waiting)) if *known == pass && !is_even(repeat) => waiting.extend(batch),
+        _ => passes.waiting.push_back((pass, batch)),
+    }
+}
+
+/// One pass of as many traversers as are wanted, and what is emitted and returned after it.
+async fn make_pass(
+    repeat: &Repeat,
+    demand: Demand,
+    passes: &mut Passes,
+    upstream: &Upstream<'_>,
+    context: &Context<'_>,
+) -> Result<Batch> {
     let mut returned = Batch::new();
-    let entering = std::mem::take(&mut passes.entering);
-    if !passes.is_begun {
-        passes.is_begun = true;
-        passes.entering = before(repeat, entering, &mut returned, context).await?;
-        return Ok(Some(returned));
-    }
-    let mut staying = pass(repeat, entering, passes, upstream, context).await?;
+    let Some((pass, entering)) = taken(repeat, demand, &mut passes.waiting) else { return Ok(returned) };
+    let mut staying = through(repeat, entering, pass, passes, upstream, context).await?;
     if !repeat.until_first {
         staying = leave(repeat, staying, &mut returned, context).await?;
     }
     if !repeat.emit_first {
         emit(repeat, &staying, &mut returned, context).await?;
     }
-    passes.entering = before(repeat, staying, &mut returned, context).await?;
-    Ok(Some(returned))
+    let staying = before(repeat, staying, &mut returned, context).await?;
+    put(repeat, passes, pass + 1, staying);
+    Ok(returned)
 }
 
-/// One pass through the repeated traversal.
-async fn pass(
+/// The traversers after the repeated traversal, which those enter that have `pass` passes behind them.
+async fn through(
     repeat: &Repeat,
     entering: Batch,
+    pass: u32,
     passes: &mut Passes,
     upstream: &Upstream<'_>,
     context: &Context<'_>,
 ) -> Result<Batch> {
-    context.work.check_pass(passes.pass)?;
-    passes.pass += 1;
-    // All traversers of a pass are in the same passes. Those that a step made anew, such as `count`, know of none.
+    context.work.check_pass(pass)?;
+    // All of them are in the same passes. Those that a step made anew, such as `count`, know of none.
     let mut loops = entering.first().map(|traverser| traverser.loops.clone()).unwrap_or_default();
     if let Some((_, pass)) = loops.last_mut() {
         *pass += 1;
@@ -69,15 +132,6 @@ async fn pass(
     let mut after = passes.body.insert(body).all(context).await?;
     after.iter_mut().for_each(|traverser| traverser.loops.clone_from(&loops));
     Ok(merged(after, context).await)
-}
-
-/// The traversers that make the passes together: a batch, or all if a step of the traversal counts or collects traversers.
-async fn input(repeat: &Repeat, upstream: &mut Upstream<'_>, context: &Context<'_>) -> Result<Option<Batch>> {
-    if is_stateless(&repeat.body) {
-        return upstream.next(context).await;
-    }
-    let all = upstream.all(context).await?;
-    Ok((!all.is_empty()).then_some(all))
 }
 
 /// The treatment of traversers before a pass, if `until` or `emit` stand before `repeat`.

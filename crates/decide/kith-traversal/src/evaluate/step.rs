@@ -2,8 +2,7 @@
 
 use super::{
     barrier, branch,
-    chain::{Link, Upstream},
-    chain::{StepState, is_writing_beginning},
+    chain::{Demand, Link, StepState, Upstream, is_writing_beginning},
     change,
     context::Context,
     cut, filter, function, group, hop, local, merge, order, path, profile, property, reach, reduce, repeat,
@@ -30,7 +29,7 @@ pub(super) async fn next(
         (StepState::Once(is_over), Kind::Inject(values)) => {
             local::inject(values, is_over, &mut upstream, context).await
         }
-        (StepState::Passed(passed), Kind::Range { low, high }) => {
+        (StepState::Range(passed), Kind::Range { low, high }) => {
             cut::range((*low, *high), passed, &mut upstream, context).await
         }
         (StepState::Limited { began, is_over }, Kind::TimeLimit(limit)) => {
@@ -147,6 +146,7 @@ async fn buffered(
 ) -> Result<Option<Batch>> {
     if !*is_over {
         *is_over = true;
+        upstream.demand = Demand::ALL;
         let (origins, lent) = (upstream.origins(), context.work.meter.lent());
         let result = match kind {
             // A count needs no more of its input than the number.

@@ -6,6 +6,7 @@ mod changes;
 mod explanations;
 mod growth;
 mod labels;
+mod limits;
 mod merges;
 mod profiles;
 mod refusals;

@@ -71,4 +71,24 @@ proptest! {
         let found = evaluated(&gremlin, &town).map_err(|error| error.message);
         prop_assert_eq!(found, Ok(expected.unwrap_or_default()), "{} over {:?}", gremlin, town);
     }
+
+    /// A limit leaves some of the results, however little the steps before it are asked for.
+    #[test]
+    fn limits_leave_results_of_the_whole(seed in any::<u64>(), limit in 1_usize..20) {
+        let mut random = StdRng::seed_from_u64(seed);
+        let (town, traversal) = (draw::town(&mut random), draw::traversal(&mut random));
+        let gremlin = format!("{}.limit({limit})", shape::gremlin(&traversal));
+        let whole = naive::evaluate(&traversal, &town);
+        prop_assume!(whole.is_some(), "too many traversers to take one by one");
+        let mut whole = whole.unwrap_or_default();
+        let count = whole.len().min(limit);
+        let found = evaluated(&gremlin, &town).map_err(|error| error.message);
+        let found = found.map_err(TestCaseError::fail)?;
+        prop_assert_eq!(found.len(), count, "{} over {:?}", gremlin, town);
+        for line in found {
+            let at = whole.iter().position(|known| *known == line);
+            prop_assert!(at.is_some(), "{} is no result of {} over {:?}", line, gremlin, town);
+            whole.swap_remove(at.unwrap_or_default());
+        }
+    }
 }

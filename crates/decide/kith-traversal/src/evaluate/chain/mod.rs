@@ -1,9 +1,11 @@
 //! The steps of a traversal under way. Each pulls batches from the one before it.
 
+mod demand;
 mod state;
 
+pub(super) use demand::Demand;
 pub(crate) use state::needs_all_input;
-pub(super) use state::{Passes, StepState, is_writing_beginning};
+pub(super) use state::{Passes, RangeProgress, StepState, is_writing_beginning};
 
 use super::{context::Context, traverser::Batch};
 use crate::{
@@ -46,12 +48,15 @@ pub(super) struct Feed {
 pub(super) struct Link {
     pub step: Arc<Step>,
     pub state: StepState,
+    /// Results beyond what was wanted when they were made.
+    left: Batch,
 }
 
-/// The steps before a step.
+/// The steps before a step, and how many of their results are wanted.
 pub(super) struct Upstream<'a> {
-    pub feed: &'a mut Feed,
-    pub links: &'a mut [Link],
+    feed: &'a mut Feed,
+    links: &'a mut [Link],
+    pub demand: Demand,
 }
 
 /// The next batch of a step. It is polled inside the polls of all steps after it, so a long traversal needs a deep stack. The
@@ -63,6 +68,17 @@ impl Future for BatchFuture<'_> {
 
     fn poll(mut self: Pin<&mut Self>, polling: &mut task::Context<'_>) -> Poll<Self::Output> {
         stacker::maybe_grow(STACK_LEFT, STACK_MORE, || self.0.as_mut().poll(polling))
+    }
+}
+
+impl Feed {
+    fn next(&mut self, demand: Demand) -> Option<Batch> {
+        let first = self.batches.front_mut()?;
+        let part = demand.part_of(first);
+        if first.is_empty() {
+            self.batches.pop_front();
+        }
+        Some(part)
     }
 }
 
@@ -88,20 +104,21 @@ impl Chain {
         Self { feed, links: links(traversal) }
     }
 
-    /// Starts the steps again with new traversers. All earlier results must have been taken. `dedup` keeps its memory, and
-    /// `timeLimit` its time.
+    /// Starts the steps again with new traversers. What a `limit` did not want of the earlier ones is gone. `dedup` keeps its
+    /// memory, and `timeLimit` its time.
     pub fn enter(&mut self, batch: Batch) {
-        self.feed.batches.push_back(batch);
+        self.feed.batches = [batch].into();
         for link in &mut self.links {
+            link.left.clear();
             if !matches!(link.state, StepState::Seen(_) | StepState::Repeat(_) | StepState::Limited { .. }) {
                 link.state = state::begin(&link.step.kind);
             }
         }
     }
 
-    /// The next batch of results. `None` at the end.
-    pub fn next<'a>(&'a mut self, context: &'a Context<'_>) -> BatchFuture<'a> {
-        Upstream { feed: &mut self.feed, links: &mut self.links }.pull(context)
+    /// The next batch of results, of which no more are made than are wanted, as far as that is possible. `None` at the end.
+    pub fn next<'a>(&'a mut self, demand: Demand, context: &'a Context<'_>) -> BatchFuture<'a> {
+        Upstream { feed: &mut self.feed, links: &mut self.links, demand }.pull(context)
     }
 
     /// The steps themselves.
@@ -111,18 +128,22 @@ impl Chain {
 
     /// All results that are left.
     pub async fn all(&mut self, context: &Context<'_>) -> Result<Batch> {
-        Upstream { feed: &mut self.feed, links: &mut self.links }.all(context).await
+        Upstream { feed: &mut self.feed, links: &mut self.links, demand: Demand::ALL }.all(context).await
     }
 }
 
 impl<'a> Upstream<'a> {
-    /// The next batch of the last of these steps. `None` at the end.
+    /// The next batch of the last of these steps, with as many traversers as are wanted at most. `None` at the end.
     pub fn pull(self, context: &'a Context<'_>) -> BatchFuture<'a> {
         BatchFuture(Box::pin(async move {
+            let demand = self.demand;
             let Some((link, links)) = self.links.split_last_mut() else {
-                return Ok(self.feed.batches.pop_front());
+                return Ok(self.feed.next(demand));
             };
-            let upstream = Upstream { feed: self.feed, links };
+            if !link.left.is_empty() {
+                return Ok(Some(demand.part_of(&mut link.left)));
+            }
+            let upstream = Upstream { feed: self.feed, links, demand };
             let running = context.profile.as_ref().map(|it| it.begin(&link.step, context.graph.take_notes()));
             let lent = context.work.meter.lent();
             let mut batch = super::advance(link, upstream, context).await?;
@@ -138,17 +159,21 @@ impl<'a> Upstream<'a> {
                 }
             }
             context.work.give_way(batch.iter().flatten().map(|traverser| &traverser.value)).await;
-            Ok(batch)
+            Ok(batch.map(|batch| {
+                link.left = batch;
+                demand.part_of(&mut link.left)
+            }))
         }))
     }
 
     /// The next batch of the steps before, which stay.
     pub async fn next(&mut self, context: &Context<'_>) -> Result<Option<Batch>> {
-        Upstream { feed: &mut *self.feed, links: &mut *self.links }.pull(context).await
+        Upstream { feed: &mut *self.feed, links: &mut *self.links, demand: self.demand }.pull(context).await
     }
 
     /// All traversers that the steps before still return.
     pub async fn all(&mut self, context: &Context<'_>) -> Result<Batch> {
+        self.demand = Demand::ALL;
         let mut all = Batch::new();
         while let Some(batch) = self.next(context).await? {
             all.extend(batch);
@@ -177,7 +202,10 @@ impl<'a> Upstream<'a> {
 }
 
 fn links(traversal: &Traversal) -> Vec<Link> {
-    traversal.iter().map(|step| Link { step: Arc::clone(step), state: state::begin(&step.kind) }).collect()
+    traversal
+        .iter()
+        .map(|step| Link { step: Arc::clone(step), state: state::begin(&step.kind), left: Batch::new() })
+        .collect()
 }
 
 /// Whether the steps treat each traverser by itself, so that it makes no difference in which batches they come.

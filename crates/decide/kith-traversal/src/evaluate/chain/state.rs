@@ -19,8 +19,8 @@ pub(in crate::evaluate) enum StepState {
     Scan { after: Option<ElementId>, is_over: bool },
     /// Traversers that are still to be returned.
     Buffer { left: VecDeque<Batch>, is_over: bool },
-    /// The number of traversers that have passed.
-    Passed(HashMap<u32, i64>),
+    /// The traversers that have passed a `range`.
+    Range(RangeProgress),
     /// The time at which the first traverser of `timeLimit` came, by the clock of the evaluation, and whether its time is over.
     Limited { began: Option<u64>, is_over: bool },
     /// The values that have passed.
@@ -38,13 +38,18 @@ impl StepState {
     }
 }
 
-/// The passes of a `repeat`: all traversers of a pass enter its traversal together.
+/// The traversers that have passed a `range`, by origin, and how many it has asked for last.
+#[derive(Debug, Default)]
+pub(in crate::evaluate) struct RangeProgress {
+    pub counts: HashMap<u32, i64>,
+    pub asked: usize,
+}
+
+/// The passes of a `repeat`.
 #[derive(Debug, Default)]
 pub(in crate::evaluate) struct Passes {
-    /// The traversers that enter the next pass.
-    pub entering: Batch,
-    pub is_begun: bool,
-    pub pass: u32,
+    /// The traversers between two passes, with the number of those behind them. Neighbours have different numbers.
+    pub waiting: VecDeque<(u32, Batch)>,
     /// The repeated traversal, which `dedup` in it keeps from pass to pass.
     pub body: Option<Chain>,
 }
@@ -56,7 +61,7 @@ pub(in crate::evaluate) fn begin(kind: &Kind) -> StepState {
             StepState::Scan { after: None, is_over: false }
         }
         Kind::Inject(_) => StepState::Once(false),
-        Kind::Range { .. } => StepState::Passed(HashMap::new()),
+        Kind::Range { .. } => StepState::Range(RangeProgress::default()),
         Kind::TimeLimit(_) => StepState::Limited { began: None, is_over: false },
         Kind::Dedup { .. } => StepState::Seen(HashMap::new()),
         Kind::Union(_) | Kind::Choose(_) => StepState::Branches(None),
