@@ -291,6 +291,28 @@ async fn logins_and_rights_are_checked_by_the_server() {
 }
 
 #[tokio::test]
+async fn a_missing_database_is_created_if_the_user_may() {
+    let server = with_users().await;
+    let file = server.path("password");
+    secret::testing::write(Path::new(&file), "right\n");
+    server.execute("GRANT ALL ON `a ``b`.* TO kith@localhost").await;
+    server.execute("GRANT SELECT ON `a ``b`.* TO reader@localhost").await;
+    let target = |user: &str| {
+        let address = format!("mysql://{user}@127.0.0.1:{}/a%20%60b", server.port());
+        MysqlTarget::parse(&address, Some(PasswordSource::File(file.clone()))).expect("the address is valid")
+    };
+    let create = |user| MysqlDatabase::create(target(user), identity(), MysqlOptions::default());
+    let error = create("reader").await.err().expect("the user may not create it");
+    assert!(error.to_string().contains("no database \"a `b\", and it may not be created"), "{error}");
+    // Only a new graph makes a database.
+    let opened = MysqlDatabase::open(target("kith"), identity(), MysqlOptions::default()).await;
+    assert_eq!(refusal(opened), ErrorCode::DatabaseRefused);
+    let database = create("kith").await.expect("the user may create it");
+    lead(&database, P, 1).await;
+    create("kith").await.expect("it is there");
+}
+
+#[tokio::test]
 async fn connections_over_tls_check_the_server() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = |name: &str| folder.path().join(name).display().to_string();

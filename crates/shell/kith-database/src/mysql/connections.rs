@@ -2,13 +2,14 @@
 
 use super::{
     MysqlOptions, MysqlTarget,
-    failure::{failure, is_lost, is_victim},
+    failure::{failure, is_lost, is_no_database, is_victim},
     login,
     session::{self, Isolation, PacketSizes},
+    sql,
 };
 use crate::DatabaseError;
 use futures::{FutureExt, TryFutureExt};
-use mysql_async::{Conn, Error, Row, Value, prelude::Queryable};
+use mysql_async::{Conn, Error, OptsBuilder, Row, Value, prelude::Queryable};
 use parking_lot::Mutex;
 use std::{collections::BTreeMap, sync::Arc};
 use tokio::{
@@ -186,12 +187,38 @@ impl Connections {
         Ok(Lease { connection, from: self, was_idle, _permit: permit })
     }
 
-    async fn connect(&self) -> Result<Connection, PacketError> {
+    /// Creates the database if the server says that there is none of this name. Returns why that failed.
+    pub async fn create_missing(&self) -> Result<(), DatabaseError> {
+        match self.lease().await {
+            Err(PacketError::Failed(error)) if is_no_database(&error) => {}
+            leased => return Ok(leased.map(Lease::give_back)?),
+        }
+        let options = self.login()?.db_name(None::<String>);
+        let name = &self.target.url.database;
+        let created = async {
+            let mut connection = Connection(Some(Conn::new(options).await?));
+            connection.get().query_drop(sql::create_database(name)).await
+        };
         let limit = self.options.connect_timeout;
-        let options = login::options(&self.target).map_err(|error| {
+        let created = timeout(limit, created).await.map_err(|_| PacketError::Late(limit))?;
+        created.map_err(|error| match failure(&error) {
+            DatabaseError::Refused { reason } => DatabaseError::Refused {
+                reason: format!("there is no database {name:?}, and it may not be created: {reason}"),
+            },
+            other => other,
+        })
+    }
+
+    fn login(&self) -> Result<OptsBuilder, PacketError> {
+        login::options(&self.target).map_err(|error| {
             // An error of the driver would lose the causes of this one.
             PacketError::Failed(Error::Other(kith_types::with_causes(&error).into()))
-        })?;
+        })
+    }
+
+    async fn connect(&self) -> Result<Connection, PacketError> {
+        let limit = self.options.connect_timeout;
+        let options = self.login()?;
         let connected = async {
             let connection = Conn::new(options).await.map_err(PacketError::Failed)?;
             let mut connection = Connection(Some(connection));

@@ -87,6 +87,11 @@ pub(super) fn is_no_table(error: &Error) -> bool {
     matches!(error, Error::Server(server) if server.code == 1146)
 }
 
+/// Whether the server has no database of the name.
+pub(super) fn is_no_database(error: &Error) -> bool {
+    matches!(error, Error::Server(server) if server.code == 1049)
+}
+
 pub(super) trait CallError: From<DatabaseError> {
     /// Returns the error of the database, if the call failed because of it and had no effect.
     fn of_database(&self) -> Option<&DatabaseError>;

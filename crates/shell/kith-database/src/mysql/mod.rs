@@ -91,7 +91,8 @@ impl Home {
 }
 
 impl MysqlDatabase {
-    /// Creates the tables of a graph. If they exist already, or some of them do, only the missing ones are created.
+    /// Creates the tables of a graph, and their database if there is none. If the tables exist already, or some of them do, only
+    /// the missing ones are created.
     ///
     /// # Errors
     /// [`DatabaseError::OtherGraph`] or [`DatabaseError::OtherPartitions`] if the database has another graph; any other
@@ -102,6 +103,7 @@ impl MysqlDatabase {
         options: MysqlOptions,
     ) -> Result<Self, DatabaseError> {
         let database = Self::new(target, identity, options);
+        database.writers.create_missing().await?;
         match database.version().await {
             Err(DatabaseError::NoGraph { .. }) => {
                 database.migrate(0).await?;

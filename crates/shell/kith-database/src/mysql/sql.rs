@@ -90,6 +90,11 @@ pub(super) static MIGRATIONS: [&[&str]; 1] = [&[
         PRIMARY KEY (index_id, value)) ENGINE=InnoDB",
 ]];
 
+/// The name may contain anything.
+pub(super) fn create_database(name: &str) -> String {
+    format!("CREATE DATABASE IF NOT EXISTS `{}`", name.replace('`', "``"))
+}
+
 /// Inserts the rows of the table `partitions` for a new graph.
 pub(super) fn put_partitions(identity: GraphIdentity) -> Vec<String> {
     let count = identity.partitions.get();
