@@ -306,7 +306,7 @@ async fn a_missing_database_is_created_if_the_user_may() {
     assert!(error.to_string().contains("no database \"a `b\", and it may not be created"), "{error}");
     // Only a new graph makes a database.
     let opened = MysqlDatabase::open(target("kith"), identity(), MysqlOptions::default()).await;
-    assert_eq!(refusal(opened), ErrorCode::DatabaseRefused);
+    assert_eq!(refusal(opened), ErrorCode::DatabaseEmpty);
     let database = create("kith").await.expect("the user may create it");
     lead(&database, P, 1).await;
     create("kith").await.expect("it is there");

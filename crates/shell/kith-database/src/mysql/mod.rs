@@ -103,9 +103,9 @@ impl MysqlDatabase {
         options: MysqlOptions,
     ) -> Result<Self, DatabaseError> {
         let database = Self::new(target, identity, options);
-        database.writers.create_missing().await?;
         match database.version().await {
             Err(DatabaseError::NoGraph { .. }) => {
+                database.writers.create_missing().await?;
                 database.migrate(0).await?;
                 let mut statements = sql::put_partitions(identity);
                 // The row of `meta` is written last. Without it, the database has no graph.
@@ -171,7 +171,9 @@ impl MysqlDatabase {
     /// Returns the version of the tables, if they hold the expected graph.
     async fn version(&self) -> Result<u32, DatabaseError> {
         let (lease, returned) = match self.writers.begin(&[sql::META.to_owned()]).await {
-            Err(PacketError::Failed(error)) if failure::is_no_table(&error) => {
+            Err(PacketError::Failed(error))
+                if failure::is_no_table(&error) || failure::is_no_database(&error) =>
+            {
                 return Err(self.home.no_graph());
             }
             other => other?,

@@ -85,7 +85,7 @@ async fn a_database_on_a_server_that_is_dropped_or_replaced_is_noticed() {
         write(&database, P, lead(&database, P, 1).await, vec![]).await;
 
         server.execute(&format!("DROP DATABASE {name}")).await;
-        assert_reports(&database, open().await, ErrorCode::DatabaseRefused).await;
+        assert_reports(&database, open().await, ErrorCode::DatabaseEmpty).await;
         server.execute(&format!("CREATE DATABASE {name}")).await;
         assert_reports(&database, open().await, ErrorCode::DatabaseEmpty).await;
         let other =

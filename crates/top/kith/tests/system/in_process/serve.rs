@@ -207,10 +207,10 @@ fn et_1_a_request_whose_deadline_passed_in_the_queue_is_not_executed() {
             drop(occupied);
             let error = asked.await.expect("no panic").expect_err("it was too late");
             assert_eq!(kith_wire::detail_of(&error).code, "deadline_exceeded", "{kind:?}");
+            // Requests of the router may have waited there too.
             while expired(&cluster).await == before {
                 tokio::task::yield_now().await;
             }
-            assert_eq!(expired(&cluster).await, before + 1, "{kind:?}");
         }
     });
 }

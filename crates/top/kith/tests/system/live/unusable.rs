@@ -161,7 +161,7 @@ fn a_database_that_was_dropped_is_named() {
         add(id)
     };
     site.rows(&format!("DROP DATABASE {name}"));
-    ask_until(&mut talk, Some("database_refused"), &mut next);
+    ask_until(&mut talk, Some("database_empty"), &mut next);
     site.rows(&format!("CREATE DATABASE {name}"));
     let refused = ask_until(&mut talk, Some("database_empty"), &mut next);
     assert!(refused.to_string().contains("there is no graph in the database"), "{refused}");
