@@ -117,7 +117,7 @@ async fn through(
     context: &Context<'_>,
 ) -> Result<Batch> {
     context.work.check_pass(pass)?;
-    // All of them are in the same passes. Those that a step made anew, such as `count`, know of none.
+    // All that enter are in the same passes. Traversers that the body makes anew, such as those of `count`, do not know these.
     let mut loops = entering.first().map(|traverser| traverser.loops.clone()).unwrap_or_default();
     if let Some((_, pass)) = loops.last_mut() {
         *pass += 1;

@@ -171,6 +171,40 @@ async fn expired(cluster: &super::Cluster) -> u64 {
     line.map_or(0, |count| count.trim().parse().expect("a count"))
 }
 
+/// Lets a request wait for a thread beyond its deadline. Returns how many requests were counted as dropped while it waited, and
+/// in all.
+async fn waited_too_long(
+    cluster: &super::Cluster,
+    addr: &str,
+    version: u64,
+    kind: TransportKind,
+) -> [u64; 2] {
+    let (transport, beside) = (kind.build(&Dialer::default()), GrpcTransport::default());
+    let reply = transport.evaluate(addr, long_request(version, 10_000_000)).await;
+    assert!(reply.expect("it has time").value.is_some());
+    let before = expired(cluster).await;
+    let occupied = Occupied::new().await;
+    let asked = tokio::spawn({
+        let addr = addr.to_owned();
+        async move { transport.evaluate(&addr, long_request(version, 1)).await }
+    });
+    // Over frames the request is answered when its deadline passes, over gRPC when its turn comes.
+    loop {
+        let ping = beside.ping(addr, v1::PingRequest::default()).await.expect("it is well");
+        if asked.is_finished() || ping.load.is_some_and(|load| load.in_flight == 1) {
+            break;
+        }
+    }
+    let waiting = expired(cluster).await;
+    drop(occupied);
+    let error = asked.await.expect("no panic").expect_err("it was too late");
+    assert_eq!(kith_wire::detail_of(&error).code, "deadline_exceeded", "{kind:?}");
+    while expired(cluster).await == waiting {
+        tokio::task::yield_now().await;
+    }
+    [waiting - before, expired(cluster).await - before]
+}
+
 /// ET-1: a request that waited in a node's queue beyond its deadline is dropped there, without reading data.
 #[test]
 fn et_1_a_request_whose_deadline_passed_in_the_queue_is_not_executed() {
@@ -185,31 +219,12 @@ fn et_1_a_request_whose_deadline_passed_in_the_queue_is_not_executed() {
         let cluster = super::start_with(1, 1, |options| options.router.cache.list_bytes = 0).await;
         let version = cluster.load("village", &village("edges.csv.gz"), None).await;
         let addr = cluster.ready().nodes[0].addr.clone();
-        let beside = GrpcTransport::default();
         for kind in [TransportKind::Framed, TransportKind::Grpc] {
-            let transport = kind.build(&Dialer::default());
-            let reply = transport.evaluate(&addr, long_request(version, 10_000_000)).await;
-            assert!(reply.expect("it has time").value.is_some());
-            let before = expired(&cluster).await;
-            let occupied = Occupied::new().await;
-            let asked = tokio::spawn({
-                let addr = addr.clone();
-                async move { transport.evaluate(&addr, long_request(version, 1)).await }
-            });
-            // Over frames the request is answered when its deadline passes, over gRPC when its turn comes.
-            loop {
-                let ping = beside.ping(&addr, v1::PingRequest::default()).await.expect("it is well");
-                if asked.is_finished() || ping.load.is_some_and(|load| load.in_flight == 1) {
-                    break;
-                }
-            }
-            assert_eq!(expired(&cluster).await, before, "it waits");
-            drop(occupied);
-            let error = asked.await.expect("no panic").expect_err("it was too late");
-            assert_eq!(kith_wire::detail_of(&error).code, "deadline_exceeded", "{kind:?}");
-            // Requests of the router may have waited there too.
-            while expired(&cluster).await == before {
-                tokio::task::yield_now().await;
+            // Nodes of other tests in this process count too: an attempt in which one of them has counted is repeated.
+            let mut attempts = Vec::new();
+            while attempts.last() != Some(&[0, 1]) {
+                assert!(attempts.len() < 5, "{kind:?}: {attempts:?}");
+                attempts.push(waited_too_long(&cluster, &addr, version, kind).await);
             }
         }
     });
