@@ -23,6 +23,7 @@ pub fn write(op: &str, fields: &Fields<'_, '_>) -> PyResult<Write> {
             data: fields.may("data")?,
             id: fields.may("id")?,
             near: fields.may("near")?,
+            text_id: None,
         },
         "object_update" => Mutation::UpdateObject { id: fields.must("id")?, data: fields.must("data")? },
         "object_delete" => Mutation::DeleteObject { id: fields.must("id")? },

@@ -54,15 +54,18 @@ pub use guards::Guards;
 pub use intent::{Edge, EdgeContent, Intent, WriteName};
 pub use kith_schema::live::{
     ASSOCIATION_BYTES_MAX, AssociationAnswer, AssociationRead, CAP_MAX, CompletedWrite, Conditions,
-    FieldsFault, INDEX_MAX, ListPlace, ListedAssociation, Mutation, NotATicket, NotAWriteId,
-    OBJECT_BYTES_MAX, ObjectAnswer, ObjectFind, Outcome, Refusal, STALE_MAX, Select, Start, Ticket, TypeId,
-    UnknownType, VISIBLE_AFTER, WRITE_ID_BYTES_MAX, Write, WriteFault, WriteId,
+    FieldsFault, INDEX_MAX, ListPlace, ListedAssociation, Mutation, NotATextId, NotATicket, NotAWriteId,
+    OBJECT_BYTES_MAX, ObjectAnswer, ObjectFind, Outcome, Refusal, STALE_MAX, Select, Start,
+    TEXT_ID_BYTES_MAX, TextId, TextIdForm, Ticket, TypeId, UnknownType, VISIBLE_AFTER, WRITE_ID_BYTES_MAX,
+    Write, WriteFault, WriteId,
 };
 pub use leader::{
     Action, CallerId, ClockReading, CommitId, CommitResult, Delivery, DeliveryError, Duties, DutyChange,
     Event, Leader, LoadId, SenderId, WriteAnswer, WriteError,
 };
-pub use resolve::{EdgeKeys, ResolvedMutation, ResolvedWrite, new_object_id, ordering_partition};
+pub use resolve::{
+    EdgeKeys, ResolvedMutation, ResolvedWrite, new_object_id, ordering_partition, text_id_numbers,
+};
 pub use rows::{Association, AssociationKey, Data, IndexEntry, IndexId, ListKey, Object, Pair, UniqueHolder};
 pub use types::{
     AssociationDocument, AssociationType, DeclaredAssociation, DeclaredInverse, DeclaredObject,

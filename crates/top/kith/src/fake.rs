@@ -70,7 +70,13 @@ fn edges(query: &EdgesQuery) -> GraphAnswer {
 fn objects(ids: &[u64], is_single: bool) -> GraphAnswer {
     let object = |id: &u64| {
         let data = format!("{{\"name\":\"{id}\",\"age\":{}}}", id % 90);
-        (*id < STRANGER).then(|| ObjectAnswer { id: *id, kind: "person".to_owned(), version: 12, data })
+        (*id < STRANGER).then(|| ObjectAnswer {
+            id: *id,
+            kind: "person".to_owned(),
+            version: 12,
+            data,
+            text_id: None,
+        })
     };
     let mut objects = ids.iter().map(object);
     match is_single {

@@ -61,7 +61,7 @@ impl Universe {
             0 => {
                 let kind = if number.is_multiple_of(2) { "user" } else { "account" };
                 let (kind, data) = (kind.to_owned(), Some(data));
-                Mutation::AddObject { kind, data, id: Some(id1), near: None }
+                Mutation::AddObject { kind, data, id: Some(id1), near: None, text_id: None }
             }
             1 => Mutation::UpdateObject { id: id1, data },
             2 => Mutation::DeleteObject { id: id1 },

@@ -12,7 +12,7 @@ pub use rows::{NotLoaded, Rows};
 
 use crate::{
     CompletedWrite, Conditions, GraphTypes, Guards, Intent, LoggedChange, Object, Outcome, RecordedOutcome,
-    Refusal, ResolvedMutation, ResolvedWrite, RowWrite, WriteFault,
+    Refusal, ResolvedMutation, ResolvedWrite, RowWrite, TextId, WriteFault,
 };
 use changes::Changes;
 use kith_types::{LogPoint, PartitionCount};
@@ -93,19 +93,21 @@ fn recorded(write: &ResolvedWrite, decision: Decision, context: DecisionContext<
 }
 
 fn object(write: &ResolvedWrite, rows: &Rows, context: DecisionContext<'_>) -> Result<Decision, NotLoaded> {
-    let (ResolvedMutation::AddObject { id, .. }
-    | ResolvedMutation::UpdateObject { id, .. }
-    | ResolvedMutation::DeleteObject { id }) = &write.step
-    else {
-        return Err(NotLoaded);
+    let id = match &write.step {
+        ResolvedMutation::AddObject { .. } => match place(&write.step, rows, context.types)? {
+            Ok(id) => id,
+            Err(fault) => return Ok(Decision::Invalid(fault)),
+        },
+        ResolvedMutation::UpdateObject { id, .. } | ResolvedMutation::DeleteObject { id } => *id,
+        _ => return Err(NotLoaded),
     };
-    let found = rows.object(*id)?;
+    let found = rows.object(id)?;
     if let Some(refusal) = refusal(write.conditions, found.map(|object| object.stamp)) {
         return Ok(Decision::Nothing(Outcome::Refused(refusal)));
     }
     let (kind, data) = match (&write.step, found) {
         (ResolvedMutation::AddObject { .. }, Some(_)) => {
-            return Ok(Decision::Nothing(Outcome::Refused(Refusal::ObjectExists { id: *id })));
+            return Ok(Decision::Nothing(Outcome::Refused(Refusal::ObjectExists { id })));
         }
         (ResolvedMutation::AddObject { kind, data, .. }, None) => (*kind, data.clone()),
         (ResolvedMutation::UpdateObject { fields, .. }, Some(object)) => {
@@ -115,9 +117,38 @@ fn object(write: &ResolvedWrite, rows: &Rows, context: DecisionContext<'_>) -> R
             }
         }
         (_, Some(object)) => return Ok(delete(object, rows, context)),
-        (_, None) => return Ok(Decision::Nothing(nothing_to_do(*id))),
+        (_, None) => return Ok(Decision::Nothing(nothing_to_do(id))),
     };
-    Ok(put(Object { id: *id, kind, stamp: context.point, data }, found, rows, context))
+    Ok(put(Object { id, kind, stamp: context.point, data }, found, rows, context))
+}
+
+/// Returns the id at which a new object belongs: that of the object with the same text id, if there is one, otherwise the first one
+/// that is free.
+fn place(
+    step: &ResolvedMutation,
+    rows: &Rows,
+    types: &GraphTypes,
+) -> Result<Result<u64, WriteFault>, NotLoaded> {
+    let ResolvedMutation::AddObject { id, other, kind, data } = step else { return Err(NotLoaded) };
+    let Some(other) = other else { return Ok(Ok(*id)) };
+    let [first, second] = [rows.object(*id)?, rows.object(*other)?];
+    let text_id = |kind, data| types.text_id(kind, data).map_err(WriteFault::from);
+    let decided = || {
+        let own = text_id(*kind, data)?;
+        for found in [first, second].into_iter().flatten() {
+            let found_id = text_id(found.kind, &found.data)?;
+            let texts = (own.as_ref().map(TextId::as_str), found_id.as_ref().map(TextId::as_str));
+            if texts.0.is_some() && texts.0 == texts.1 {
+                return Ok(found.id);
+            }
+        }
+        match (first, second) {
+            (None, _) => Ok(*id),
+            (_, None) => Ok(*other),
+            _ => Err(WriteFault::TextIdUnlucky { id: own.map(|id| id.to_string()).unwrap_or_default() }),
+        }
+    };
+    Ok(decided())
 }
 
 /// Deletes an object, and removes it from indexes.

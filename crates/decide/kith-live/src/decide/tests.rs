@@ -1,5 +1,7 @@
 //! Compares decisions with a model of TAO's operations that has no partitions, logs or pairs.
 
+mod text_ids;
+
 use super::*;
 use crate::testing::Model;
 use crate::twin::{Twin, ids_in};
@@ -95,7 +97,7 @@ fn mutation() -> impl Strategy<Value = Mutation> {
     let add = (id(), kind(), id(), proptest::option::of(0..5u64), number);
     prop_oneof![
         1 => (id(), proptest::option::of(object.clone()))
-            .prop_map(|(id, data)| Mutation::AddObject { kind: "user".to_owned(), data, id: Some(id), near: None }),
+            .prop_map(|(id, data)| Mutation::AddObject { kind: "user".to_owned(), data, id: Some(id), near: None, text_id: None }),
         1 => (id(), object).prop_map(|(id, data)| Mutation::UpdateObject { id, data }),
         1 => id().prop_map(|id| Mutation::DeleteObject { id }),
         6 => add.prop_map(|(id1, kind, id2, time, data)| Mutation::AddAssociation { id1, kind, id2, time, data }),
@@ -198,7 +200,7 @@ fn fields_that_an_object_cannot_have_are_found_when_its_type_is_known() {
     let update = write(Mutation::UpdateObject { id: 5, data: r#"{"c":1}"#.to_owned() });
     assert_eq!(runner.run(&update), nothing_to_do(5));
     let kind = "user".to_owned();
-    runner.run(&write(Mutation::AddObject { kind, data: None, id: Some(5), near: None }));
+    runner.run(&write(Mutation::AddObject { kind, data: None, id: Some(5), near: None, text_id: None }));
     assert!(matches!(runner.decide(&update).1, Decision::Invalid(_)));
 }
 

@@ -1,7 +1,7 @@
-//! Ids of new objects, derived from the id of the write that creates them.
+//! Ids of new objects, derived from the id of the write that creates them; and the numbers that stand for ids that are texts.
 
-use crate::WriteId;
-use kith_types::{PartitionCount, PartitionId, fmix64_inverse, partition_of_hash};
+use crate::{TextId, WriteId};
+use kith_types::{PartitionCount, PartitionId, fmix64_inverse, partition_of_hash, partition_of_id};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// The seeds of two independent hashes of a write id: the first hash chooses the partition, the second one the id in that
@@ -9,7 +9,13 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 const PARTITION_SEED: u64 = 0x6b69_7468_0001;
 const ID_SEED: u64 = 0x6b69_7468_0002;
 
-/// The maximum number of ids that are tried. Each is small enough with a probability of one half.
+/// The seeds of the hashes of ids that are texts.
+const FIRST_TEXT_SEED: u64 = 0x6b69_7468_0003;
+const SECOND_TEXT_SEED: u64 = 0x6b69_7468_0100;
+/// The bit that is set in the numbers of texts, and not in those of objects that get their ids from Kith.
+const TEXT_ID_BIT: u64 = 1 << 63;
+
+/// The maximum number of ids that are tried. Each is in the wanted range with a probability of one half.
 const ATTEMPTS_MAX: u64 = 128;
 
 /// Returns the id of the object that the write with this write id creates. The object lies in the partition `near`, or, if
@@ -20,13 +26,32 @@ pub fn new_object_id(write_id: &WriteId, near: Option<PartitionId>, count: Parti
     let recorded = write_id.recorded();
     let (text, bytes) = (write_id.as_str().as_bytes(), recorded.as_str().as_bytes());
     let partition = near.unwrap_or_else(|| partition_of_hash(xxh3_64_with_seed(text, PARTITION_SEED), count));
+    let id = |attempt| id_in(partition, xxh3_64_with_seed(bytes, ID_SEED + attempt), count);
+    (0..ATTEMPTS_MAX).map(id).find(|id| *id < TEXT_ID_BIT).unwrap_or_else(|| id(0))
+}
+
+/// Returns the numbers that may stand for an id that is a text, in the order in which they are tried, if the partition has not
+/// given the first one to another text with the same hash. Both lie in one partition, so its leader can decide. Digits stand for
+/// themselves only. Numbers of other texts are at least 2⁶³, where few other ids are.
+pub fn text_id_numbers(id: &TextId, count: PartitionCount) -> (u64, Option<u64>) {
+    if let Some(number) = id.digits() {
+        return (number, None);
+    }
+    let text = id.as_str().as_bytes();
+    let first = xxh3_64_with_seed(text, FIRST_TEXT_SEED) | TEXT_ID_BIT;
+    let partition = partition_of_id(first, count);
+    let second = |attempt| id_in(partition, xxh3_64_with_seed(text, SECOND_TEXT_SEED + attempt), count);
+    let is_high = |id: &u64| TEXT_ID_BIT <= *id;
+    let second = (0..ATTEMPTS_MAX).map(second).find(is_high).unwrap_or_else(|| second(0));
+    (first, Some(second).filter(|second| *second != first))
+}
+
+/// Returns the id in a partition that a hash chooses.
+fn id_in(partition: PartitionId, hash: u64, count: PartitionCount) -> u64 {
     let (first, after) = (hashes_from(partition.0, count), hashes_from(partition.0 + 1, count));
-    let id = |attempt| {
-        let inside = (u128::from(xxh3_64_with_seed(bytes, ID_SEED + attempt)) * (after - first)) >> 64;
-        // The sum is below 2⁶⁴, because `inside` is less than the width of the partition.
-        fmix64_inverse((first + inside) as u64)
-    };
-    (0..ATTEMPTS_MAX).map(id).find(|id| i64::try_from(*id).is_ok()).unwrap_or_else(|| id(0))
+    let inside = (u128::from(hash) * (after - first)) >> 64;
+    // The sum is below 2⁶⁴, because `inside` is less than the width of the partition.
+    fmix64_inverse((first + inside) as u64)
 }
 
 /// Returns the smallest hash of a partition: the smallest `h` for which `h × count >> 64` equals the partition's number.

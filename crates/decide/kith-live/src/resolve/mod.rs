@@ -4,7 +4,7 @@ mod ids;
 #[cfg(test)]
 mod tests;
 
-pub use ids::new_object_id;
+pub use ids::{new_object_id, text_id_numbers};
 
 use crate::{
     AssociationKey, Conditions, Data, GraphTypes, ListKey, Mutation, Pair, RowQuery, TypeId, UnknownType,
@@ -56,12 +56,32 @@ impl EdgeKeys {
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs, reason = "fields are named for what they hold, and Mutation explains the variants")]
 pub enum ResolvedMutation {
-    AddObject { id: u64, kind: TypeId, data: Data },
-    UpdateObject { id: u64, fields: String },
-    DeleteObject { id: u64 },
-    AddAssociation { edge: EdgeKeys, time: Option<u64>, data: Data },
-    DeleteAssociation { edge: EdgeKeys },
-    ChangeType { old: EdgeKeys, new: EdgeKeys },
+    /// The object gets `other` as its id if `id` belongs to an object with another text id.
+    AddObject {
+        id: u64,
+        other: Option<u64>,
+        kind: TypeId,
+        data: Data,
+    },
+    UpdateObject {
+        id: u64,
+        fields: String,
+    },
+    DeleteObject {
+        id: u64,
+    },
+    AddAssociation {
+        edge: EdgeKeys,
+        time: Option<u64>,
+        data: Data,
+    },
+    DeleteAssociation {
+        edge: EdgeKeys,
+    },
+    ChangeType {
+        old: EdgeKeys,
+        new: EdgeKeys,
+    },
 }
 
 /// A write that is ready to be decided by the leader of its ordering partition.
@@ -90,8 +110,8 @@ pub fn ordering_partition(
 ) -> Result<PartitionId, WriteFault> {
     let of_edge = |edge: EdgeKeys| partition_of_id(ordering_id(&edge), count);
     Ok(match &write.mutation {
-        Mutation::AddObject { id, near, .. } => {
-            partition_of_id(object_id(*id, *near, write.write_id.as_ref(), count)?, count)
+        Mutation::AddObject { .. } => {
+            partition_of_id(object_ids(&write.mutation, write.write_id.as_ref(), count)?.0, count)
         }
         Mutation::UpdateObject { id, .. } | Mutation::DeleteObject { id } => partition_of_id(*id, count),
         Mutation::AddAssociation { id1, kind, id2, .. }
@@ -106,19 +126,21 @@ fn ordering_id(edge: &EdgeKeys) -> u64 {
     if edge.inverse.is_some() { list.id1.min(id2) } else { list.id1 }
 }
 
-/// Returns the id that a new object gets.
-fn object_id(
-    id: Option<u64>,
-    near: Option<u64>,
+/// Returns the id that a new object gets, and the one that it gets if the first belongs to another text.
+fn object_ids(
+    mutation: &Mutation,
     write_id: Option<&WriteId>,
     count: PartitionCount,
-) -> Result<u64, WriteFault> {
-    match (id, near) {
-        (Some(_), Some(_)) => Err(WriteFault::IdAndNear),
-        (Some(id), None) => Ok(id),
-        (None, near) => {
+) -> Result<(u64, Option<u64>), WriteFault> {
+    let Mutation::AddObject { id, near, text_id, .. } = mutation else { return Err(WriteFault::NoWriteId) };
+    match (*id, *near, text_id) {
+        (Some(_), Some(_), None) => Err(WriteFault::IdAndNear),
+        (None, None, Some(text_id)) => Ok(text_id_numbers(text_id, count)),
+        (_, _, Some(_)) => Err(WriteFault::TextIdAndNumber),
+        (Some(id), None, None) => Ok((id, None)),
+        (None, near, None) => {
             let near = near.map(|near| partition_of_id(near, count));
-            Ok(new_object_id(write_id.ok_or(WriteFault::NoWriteId)?, near, count))
+            Ok((new_object_id(write_id.ok_or(WriteFault::NoWriteId)?, near, count), None))
         }
     }
 }
@@ -154,9 +176,11 @@ impl ResolvedWrite {
             }
         };
         match &self.step {
-            ResolvedMutation::AddObject { id, .. }
-            | ResolvedMutation::UpdateObject { id, .. }
-            | ResolvedMutation::DeleteObject { id } => {
+            ResolvedMutation::AddObject { id, other, .. } => {
+                queries.push(RowQuery::Object(*id));
+                queries.extend(other.map(RowQuery::Object));
+            }
+            ResolvedMutation::UpdateObject { id, .. } | ResolvedMutation::DeleteObject { id } => {
                 queries.push(RowQuery::Object(*id));
             }
             ResolvedMutation::AddAssociation { edge: keys, .. }
@@ -195,10 +219,15 @@ fn split_pair(edge: &EdgeKeys, count: PartitionCount) -> Option<Pair> {
 
 fn step(write: &Write, types: &GraphTypes, count: PartitionCount) -> Result<ResolvedMutation, WriteFault> {
     Ok(match &write.mutation {
-        Mutation::AddObject { kind, data, id, near } => {
-            let id = object_id(*id, *near, write.write_id.as_ref(), count)?;
-            let (kind, _) = types.object_named(kind)?;
-            ResolvedMutation::AddObject { id, kind, data: types.encode(kind, data.as_deref())? }
+        Mutation::AddObject { kind, data, text_id, .. } => {
+            let (id, other) = object_ids(&write.mutation, write.write_id.as_ref(), count)?;
+            let (number, known) = types.object_named(kind)?;
+            if let Some(text_id) = text_id.as_ref().filter(|_| !known.takes_text_ids()) {
+                let (kind, id) = (kind.clone(), text_id.to_string());
+                return Err(WriteFault::NoTextIds { kind, id });
+            }
+            let data = types.encode_with_id(number, text_id.as_ref(), data.as_deref())?;
+            ResolvedMutation::AddObject { id, other, kind: number, data }
         }
         Mutation::UpdateObject { id, data } => {
             ResolvedMutation::UpdateObject { id: *id, fields: data.clone() }

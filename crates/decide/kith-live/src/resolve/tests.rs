@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::fixture::{self, BLOCKS, FOLLOWED_BY, FOLLOWS, FRIEND};
+use crate::{TextId, TextIdForm};
 use kith_types::fmix64_inverse;
 
 /// A hash in the lower half of all hashes.
@@ -37,9 +38,11 @@ fn two_sided_writes_go_to_the_smaller_id_and_one_sided_ones_to_id1() {
         assert_eq!(one, partition_of_id(if smaller { 4 } else { 9 }, count()), "{kind}");
         assert_eq!(ordered(&add(4, kind, 9)), partition_of_id(4, count()), "{kind}");
     }
-    let near = Mutation::AddObject { kind: "user".to_owned(), data: None, id: None, near: Some(77) };
+    let near =
+        Mutation::AddObject { kind: "user".to_owned(), data: None, id: None, near: Some(77), text_id: None };
     assert_eq!(ordered(&write(near)), partition_of_id(77, count()));
-    let named = |id| Mutation::AddObject { kind: "user".to_owned(), data: None, id, near: None };
+    let named =
+        |id| Mutation::AddObject { kind: "user".to_owned(), data: None, id, near: None, text_id: None };
     assert_eq!(ordered(&write(named(Some(5)))), partition_of_id(5, count()));
     assert_eq!(ordered(&write(named(None))), ordered(&write(named(None))));
 }
@@ -91,10 +94,50 @@ fn writes_that_make_no_sense_are_refused() {
         "an association cannot change from \"friend\" to \"likes\": only one of these types has an inverse"
     );
     assert!(ResolvedWrite::new(&change("friend", "follows"), &types, count()).is_ok());
-    let object = |id, near| Mutation::AddObject { kind: "user".to_owned(), data: None, id, near };
+    let object =
+        |id, near| Mutation::AddObject { kind: "user".to_owned(), data: None, id, near, text_id: None };
+    let text_id = |text| TextId::new(TextIdForm::Text, text).ok();
+    let with_text = |id, text| Mutation::AddObject {
+        kind: "user".to_owned(),
+        data: None,
+        id,
+        near: None,
+        text_id: text_id(text),
+    };
+    assert_eq!(why(&write(with_text(Some(1), "x"))), "an object can have one id, as a number or as a text");
+    assert!(why(&write(with_text(None, "x"))).contains("ids = \"text\""));
     assert_eq!(why(&write(object(Some(1), Some(2)))), "an object can have \"id\" or \"near\", but not both");
     let nameless = Write { write_id: None, ..write(object(None, None)) };
     assert_eq!(why(&nameless), "an object without an id needs a write_id, from which its id is derived");
+}
+
+#[test]
+fn the_numbers_of_a_text_lie_in_one_partition() {
+    for count in [1, 3, 64, 65_536].map(|count| PartitionCount::new(count).unwrap()) {
+        for at in 0..200 {
+            let id = TextId::new(TextIdForm::Text, &format!("person-{at}")).unwrap();
+            let (first, second) = text_id_numbers(&id, count);
+            let second = second.unwrap();
+            assert_eq!(partition_of_id(first, count), partition_of_id(second, count));
+            assert!(first != second && [first, second].iter().all(|it| i64::try_from(*it).is_err()), "{id}");
+        }
+    }
+    let digits = TextId::new(TextIdForm::Text, "40").unwrap();
+    assert_eq!(text_id_numbers(&digits, count()), (40, None));
+}
+
+#[test]
+fn texts_of_every_form_have_the_numbers_of_their_bytes_in_every_release() {
+    let numbers = |form, text| text_id_numbers(&TextId::new(form, text).unwrap(), count());
+    assert_eq!(numbers(TextIdForm::Number, "-1"), numbers(TextIdForm::Text, "-1"));
+    assert_eq!(
+        numbers(TextIdForm::Text, "Ada"),
+        (13_339_703_848_261_208_219, Some(16_479_478_556_144_575_256))
+    );
+    // Two texts with one hash, which the tests of clusters use too.
+    let twins = ["genaebkdpddhcgpc", "nkgaobikigjmmghf"].map(|text| numbers(TextIdForm::Text, text));
+    assert_eq!(twins[0].0, twins[1].0);
+    assert_ne!(twins[0].1, twins[1].1);
 }
 
 #[test]

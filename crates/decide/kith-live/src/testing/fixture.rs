@@ -59,6 +59,7 @@ pub fn types() -> GraphTypes {
         schemas: vec![fields.clone()],
         indexes,
         open: false,
+        text_ids: false,
     };
     let index = |number, field: &str, unique| Index { number, field: field.to_owned(), unique };
     let indexes = vec![index(ACCOUNT_A, "a", false), index(ACCOUNT_B, "b", true)];

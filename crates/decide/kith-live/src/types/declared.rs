@@ -29,6 +29,8 @@ pub struct DeclaredObject {
     pub indexes: BTreeMap<String, bool>,
     /// Whether the type is open.
     pub open: bool,
+    /// Whether the type has `ids = "text"`.
+    pub text_ids: bool,
 }
 
 /// A declared association type, together with its inverse.
@@ -71,6 +73,7 @@ impl DeclaredTypes {
             fields: kind.schemas.last().cloned(),
             indexes: kind.indexes.iter().map(|index| (index.field.clone(), index.unique)).collect(),
             open: kind.open,
+            text_ids: kind.text_ids,
         });
         let forward = types.associations.values().filter_map(|kind| DeclaredAssociation::of(types, kind));
         Self { open: types.open, objects: objects.collect(), associations: forward.collect() }
@@ -91,7 +94,8 @@ impl DeclaredObject {
     fn to_toml(&self) -> String {
         let header = format!("object.{}", key_to_toml(&self.name));
         let fields = fields_to_toml(&header, self.fields.as_ref(), &self.indexes);
-        format!("[{header}]\n{}{fields}", open_to_toml(self.open))
+        let ids = if self.text_ids { "ids = \"text\"\n" } else { "" };
+        format!("[{header}]\n{}{ids}{fields}", open_to_toml(self.open))
     }
 }
 

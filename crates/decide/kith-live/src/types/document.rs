@@ -44,6 +44,9 @@ pub struct ObjectDocument {
     /// [`ObjectType::open`].
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub open: bool,
+    /// [`ObjectType::text_ids`].
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub text_ids: bool,
 }
 
 /// An index in JSON.
@@ -96,6 +99,7 @@ impl From<&GraphTypes> for TypesDocument {
             schemas: canonical(&kind.schemas),
             indexes: kind.indexes.iter().map(index_document).collect(),
             open: kind.open,
+            text_ids: kind.text_ids,
         };
         let association = |(number, kind): (&TypeId, &AssociationType)| {
             let (inverse, inverse_of) = match kind.inverse {
@@ -145,7 +149,10 @@ impl TryFrom<TypesDocument> for GraphTypes {
             let indexed =
                 it.indexes.into_iter().map(|it| index(it, &schemas, indexes_made, &mut index_numbers));
             let indexes = indexed.collect::<Result<_, _>>()?;
-            let kind = ObjectType { name: it.name, schemas, indexes, open: it.open };
+            if it.open && it.text_ids {
+                return Err(damaged("an open type declares its ids"));
+            }
+            let kind = ObjectType { name: it.name, schemas, indexes, open: it.open, text_ids: it.text_ids };
             types.objects.insert(TypeId(it.number), kind);
         }
         for it in document.associations {

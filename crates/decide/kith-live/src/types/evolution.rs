@@ -55,6 +55,9 @@ impl Evolution {
         let found = self.types.objects.iter_mut().find(|(_, kind)| kind.name == declared.name);
         if let Some((_, kind)) = found {
             check_open(&subject, kind.open, declared.open)?;
+            if kind.text_ids != declared.text_ids {
+                return Err(subject.is(TypesFault::IdsChanged { were_texts: kind.text_ids }));
+            }
             let before = kind.schemas.clone();
             let changes = evolve_fields(&subject, &mut kind.schemas, declared.fields.as_ref())?;
             let indexes = IndexChange { kind, before: Some(&before), made }.apply(&declared.indexes)?;
@@ -63,8 +66,8 @@ impl Evolution {
             return Ok(());
         }
         let schemas = declared.fields.iter().cloned().collect();
-        let (name, open) = (declared.name.clone(), declared.open);
-        let mut kind = ObjectType { name, schemas, open, ..ObjectType::default() };
+        let (name, open, text_ids) = (declared.name.clone(), declared.open, declared.text_ids);
+        let mut kind = ObjectType { name, schemas, open, text_ids, ..ObjectType::default() };
         IndexChange { kind: &mut kind, before: None, made }.apply(&declared.indexes)?;
         let number = self.number()?;
         self.types.objects.insert(number, kind);

@@ -76,6 +76,18 @@ pub enum TypesFault {
         openness(*was_open), openness(!*was_open)
     )]
     OpenChanged { was_open: bool },
+    /// `ids` has a value that it cannot have.
+    #[error("\"ids\" can only be \"text\": without this key, ids are whole numbers")]
+    Ids,
+    /// An open type declares its ids.
+    #[error("objects of an open type have any ids: remove \"ids\"")]
+    OpenWithIds,
+    /// The ids of a type would become texts, or cease to be texts.
+    #[error(
+        "the ids of the type are {}, and the new text says otherwise: this cannot change, so declare a new type",
+        if *were_texts { "texts" } else { "numbers" }
+    )]
+    IdsChanged { were_texts: bool },
     /// A label would become a type of a graph that is not open.
     #[error("the graph is not open, so writes add no types: declare the type with `kith schema apply`")]
     NotOpen,

@@ -1,7 +1,9 @@
 //! Converts the fields of objects and associations between JSON and records, and between the schemas of a type.
 
 use super::open_record::{self, limited};
+use super::record_id::RecordIds;
 use crate::{ASSOCIATION_BYTES_MAX, Data, FieldsFault, GraphTypes, OBJECT_BYTES_MAX, TypeId};
+use kith_schema::live::TextId;
 use kith_schema::{EncodeError, Projection, RecordView, RecordWriter, Schema, TimeUnit};
 use serde_json::{Map, Value};
 
@@ -11,15 +13,29 @@ impl GraphTypes {
     /// # Errors
     /// [`FieldsFault`] if the type does not exist, or if the fields do not fit its latest schema or are too large.
     pub fn encode(&self, kind: TypeId, fields: Option<&str>) -> Result<Data, FieldsFault> {
-        let fields = fields.unwrap_or("{}");
-        let Coding { schemas, max, open } = self.coding(kind)?;
-        if open {
-            return open_record::encode(fields, max);
-        }
-        let Some((schema, latest)) = last(schemas) else { return no_fields(fields) };
-        let mut bytes = Vec::new();
-        RecordWriter::new(latest).write_json(fields, &mut bytes)?;
-        limited(schema, bytes, max)
+        self.encode_with_id(kind, None, fields)
+    }
+
+    /// Encodes a JSON object as a record that begins with the id of its object, if that is a text.
+    ///
+    /// # Errors
+    /// As for [`GraphTypes::encode`]. The type must take such ids ([`super::ObjectType::takes_text_ids`]).
+    pub fn encode_with_id(
+        &self,
+        kind: TypeId,
+        id: Option<&TextId>,
+        fields: Option<&str>,
+    ) -> Result<Data, FieldsFault> {
+        let coding = self.coding(kind)?;
+        Ok(coding.ids.join(id, coding.encode(fields.unwrap_or("{}"))?))
+    }
+
+    /// Returns the id at the beginning of the record of an object, if its id is a text.
+    ///
+    /// # Errors
+    /// [`FieldsFault`] if the type does not exist, or the record is damaged.
+    pub fn text_id(&self, kind: TypeId, data: &Data) -> Result<Option<TextId>, FieldsFault> {
+        Ok(self.coding(kind)?.ids.split(data)?.0)
     }
 
     /// The message about the first number in a field of times of a JSON object that is unlikely to be in milliseconds.
@@ -38,18 +54,9 @@ impl GraphTypes {
     /// # Errors
     /// [`FieldsFault`] as for [`GraphTypes::encode`], and if `base` cannot be read.
     pub fn encode_over(&self, kind: TypeId, base: &Data, fields: &str) -> Result<Data, FieldsFault> {
-        let Coding { schemas, max, open } = self.coding(kind)?;
-        if open {
-            return open_record::encode_over(base, fields, max);
-        }
-        let Some((schema, latest)) = last(schemas) else { return no_fields(fields) };
-        if base.bytes.is_empty() {
-            return self.encode(kind, Some(fields));
-        }
-        let projection = Projection::resolve(written_under(kind, schemas, base)?, latest)?;
-        let mut bytes = Vec::new();
-        RecordWriter::new(latest).write_json_over(fields, &projection.view(&base.bytes)?, &mut bytes)?;
-        limited(schema, bytes, max)
+        let coding = self.coding(kind)?;
+        let (id, base) = coding.ids.split(base)?;
+        Ok(coding.ids.join(id.as_ref(), coding.encode_over(kind, &base, fields)?))
     }
 
     /// Decodes a record into a JSON object with the fields of the latest schema of its type.
@@ -57,12 +64,13 @@ impl GraphTypes {
     /// # Errors
     /// [`FieldsFault`] if the type does not exist, or if the record cannot be read.
     pub fn decode(&self, kind: TypeId, data: &Data) -> Result<String, FieldsFault> {
-        let Coding { schemas, open, .. } = self.coding(kind)?;
+        let Coding { schemas, open, ids, .. } = self.coding(kind)?;
+        let (_, data) = ids.split(data)?;
         if open {
-            return open_record::decode(data);
+            return open_record::decode(&data);
         }
         let Some((_, latest)) = last(schemas) else { return Ok("{}".to_owned()) };
-        let latest_bytes = under_latest(kind, schemas, latest, data)?;
+        let latest_bytes = under_latest(kind, schemas, latest, &data)?;
         Ok(RecordView::new(latest, latest_bytes.as_deref().unwrap_or(&data.bytes))?.to_json()?)
     }
 
@@ -74,7 +82,7 @@ impl GraphTypes {
     /// error is [`FieldsFault::FieldLost`].
     pub fn convert(&self, from: TypeId, data: &Data, to: TypeId) -> Result<Data, FieldsFault> {
         let Coding { schemas, open, .. } = self.coding(from)?;
-        let Coding { schemas: new_schemas, max, open: to_open } = self.coding(to)?;
+        let Coding { schemas: new_schemas, max, open: to_open, .. } = self.coding(to)?;
         if data.bytes.is_empty() {
             return self.encode(to, None);
         }
@@ -105,10 +113,12 @@ impl GraphTypes {
             schemas: &kind.schemas,
             max: OBJECT_BYTES_MAX,
             open: kind.open,
+            ids: kind.record_ids(),
         });
         let association = || {
             let kind = self.associations.get(&kind)?;
-            Some(Coding { schemas: &kind.schemas, max: ASSOCIATION_BYTES_MAX, open: kind.open })
+            let (schemas, max, open) = (&kind.schemas, ASSOCIATION_BYTES_MAX, kind.open);
+            Some(Coding { schemas, max, open, ids: RecordIds::None })
         };
         object.or_else(association).ok_or(FieldsFault::NoType(kind))
     }
@@ -122,6 +132,36 @@ struct Coding<'a> {
     max: usize,
     /// Whether the type is open, so that its records have no schema.
     open: bool,
+    /// Whether its records begin with ids.
+    ids: RecordIds,
+}
+
+impl Coding<'_> {
+    /// Encodes a JSON object as fields without an id before them.
+    fn encode(&self, fields: &str) -> Result<Data, FieldsFault> {
+        if self.open {
+            return open_record::encode(fields, self.max);
+        }
+        let Some((schema, latest)) = last(self.schemas) else { return no_fields(fields) };
+        let mut bytes = Vec::new();
+        RecordWriter::new(latest).write_json(fields, &mut bytes)?;
+        limited(schema, bytes, self.max)
+    }
+
+    /// Encodes the fields of a JSON object and those of `base` that it lacks, without an id before them.
+    fn encode_over(&self, kind: TypeId, base: &Data, fields: &str) -> Result<Data, FieldsFault> {
+        if self.open {
+            return open_record::encode_over(base, fields, self.max);
+        }
+        let Some((schema, latest)) = last(self.schemas) else { return no_fields(fields) };
+        if base.bytes.is_empty() {
+            return self.encode(fields);
+        }
+        let projection = Projection::resolve(written_under(kind, self.schemas, base)?, latest)?;
+        let mut bytes = Vec::new();
+        RecordWriter::new(latest).write_json_over(fields, &projection.view(&base.bytes)?, &mut bytes)?;
+        limited(schema, bytes, self.max)
+    }
 }
 
 /// Returns the latest schema and its index; `None` for a type without fields.

@@ -115,10 +115,11 @@ impl ObjectType {
         id: u64,
         data: &Data,
     ) -> Result<Vec<IndexEntry>, FieldsFault> {
+        let (_, data) = self.record_ids().split(data)?;
         if self.open || data.bytes.is_empty() {
             return Ok(Vec::new());
         }
-        let schema = written_under(number, &self.schemas, data)?;
+        let schema = written_under(number, &self.schemas, &data)?;
         let view = RecordView::new(schema, &data.bytes)?;
         let mut entries = Vec::with_capacity(self.indexes.len());
         for index in &self.indexes {

@@ -11,6 +11,7 @@ mod index;
 mod open;
 mod open_record;
 mod parse;
+mod record_id;
 
 pub use change::TypeChange;
 pub use declared::{DeclaredAssociation, DeclaredInverse, DeclaredObject, DeclaredTypes};
@@ -21,6 +22,7 @@ pub use open::{Label, MissingTypes};
 
 use crate::{CAP_MAX, Data, FieldsFault, IndexEntry, IndexId, Mutation, TypeId, UnknownType};
 use kith_schema::{Schema, nearest};
+use record_id::RecordIds;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -63,6 +65,8 @@ pub struct ObjectType {
     pub indexes: Vec<Index>,
     /// Whether the type is open: its records have any keys, with property values of Gremlin, and it has no schemas.
     pub open: bool,
+    /// Whether the type was declared with `ids = "text"`. Objects of open types may have any ids too.
+    pub text_ids: bool,
 }
 
 /// An association type.
@@ -103,6 +107,20 @@ impl ObjectType {
     /// Whether objects of this type may have fields.
     pub fn has_fields(&self) -> bool {
         self.open || !self.schemas.is_empty()
+    }
+
+    /// Whether objects of this type may have ids that are texts.
+    pub fn takes_text_ids(&self) -> bool {
+        self.open || self.text_ids
+    }
+
+    /// Where the records of objects of this type have ids.
+    fn record_ids(&self) -> RecordIds {
+        match (self.open, self.text_ids) {
+            (true, _) => RecordIds::Some,
+            (false, true) => RecordIds::All,
+            (false, false) => RecordIds::None,
+        }
     }
 }
 
@@ -194,6 +212,11 @@ impl GraphTypes {
     /// Returns the types as a text would declare them now, in the order of their numbers.
     pub fn declared(&self) -> DeclaredTypes {
         DeclaredTypes::of(self)
+    }
+
+    /// Whether objects of the graph may have ids that are texts.
+    pub fn take_text_ids(&self) -> bool {
+        self.open || self.objects.values().any(ObjectType::takes_text_ids)
     }
 
     /// Returns the types that a write names and the graph does not have. `O(n)` in the number of types.

@@ -86,7 +86,7 @@ impl DeclaredTypes {
 impl DeclaredObject {
     /// An open type.
     pub(super) fn open(name: &str) -> Self {
-        Self { name: name.to_owned(), fields: None, indexes: Default::default(), open: true }
+        Self { name: name.to_owned(), fields: None, indexes: Default::default(), open: true, text_ids: false }
     }
 }
 

@@ -15,7 +15,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 const TOP_KEYS: &[&str] = &["open", "object", "association"];
-const OBJECT_KEYS: &[&str] = &["fields", "open"];
+const OBJECT_KEYS: &[&str] = &["fields", "open", "ids"];
 const ASSOCIATION_KEYS: &[&str] = &["fields", "inverse", "symmetric", "cap", "adjacency", "open"];
 const FIELD_KEYS: &[&str] = &["type", "nullable", "default", "index", "unique"];
 
@@ -135,6 +135,7 @@ impl Reader<'_> {
     fn object(&self, entry: &Entry<'_>) -> Result<DeclaredObject, TypesError> {
         let subject = TypePart::shortened(TypeKind::Object, entry.key);
         let (mut fields, mut indexes, mut fields_at, mut open) = (None, BTreeMap::new(), None, false);
+        let mut ids_at = None;
         for part in entries(self.table(Some(&subject), entry)?) {
             self.check_key(Some(&subject), &part, OBJECT_KEYS)?;
             match part.key {
@@ -142,12 +143,18 @@ impl Reader<'_> {
                     (fields, indexes) = self.schema(&subject, &part)?;
                     fields_at = Some(part.span);
                 }
+                "ids" if self.text(&subject, &part)? == "text" => ids_at = Some(part.span),
+                "ids" => return Err(self.at(part.span, Some(&subject), TypesFault::Ids)),
                 _ => open = self.truth(Some(&subject), &part)?,
             }
         }
         self.check_name(&subject, (entry.key, &entry.span), open, None)?;
         self.check_no_fields(&subject, open, fields_at)?;
-        Ok(DeclaredObject { name: entry.key.to_owned(), fields, indexes, open })
+        let text_ids = ids_at.is_some();
+        match ids_at {
+            Some(span) if open => Err(self.at(span, Some(&subject), TypesFault::OpenWithIds)),
+            _ => Ok(DeclaredObject { name: entry.key.to_owned(), fields, indexes, open, text_ids }),
+        }
     }
 
     fn association(&self, entry: &Entry<'_>) -> Result<Table, TypesError> {

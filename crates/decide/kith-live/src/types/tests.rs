@@ -337,7 +337,7 @@ fn no_graph_has_more_types_than_numbers() {
     let mut types = village();
     types.objects.insert(TypeId(u16::MAX), types.objects[&TypeId(2)].clone());
     let (name, indexes) = ("late".to_owned(), Default::default());
-    let kind = DeclaredObject { name, fields: None, indexes, open: false };
+    let kind = DeclaredObject { name, fields: None, indexes, open: false, text_ids: false };
     let mut declared = types.declared();
     declared.objects.push(kind);
     let refused = types.evolve(&declared).unwrap_err();
@@ -537,6 +537,7 @@ fn declared() -> impl Strategy<Value = DeclaredTypes> {
     (any::<bool>(), objects, associations, open_objects, open_associations).prop_map(
         move |(open, objects, associations, open_objects, open_associations)| {
             let object = |(name, fields): (String, Option<Schema>)| DeclaredObject {
+                text_ids: name.len() % 2 == 0,
                 name,
                 indexes: some_indexes(fields.as_ref()),
                 fields,
@@ -548,6 +549,7 @@ fn declared() -> impl Strategy<Value = DeclaredTypes> {
                 fields: None,
                 indexes: Default::default(),
                 open: true,
+                text_ids: false,
             });
             let open_associations = open_associations.into_iter().map(closed).map(opened);
             DeclaredTypes {
@@ -592,4 +594,26 @@ proptest! {
     fn any_text_is_read_or_refused(text in "[a-z\\[\\]{}=.\"'0-9\n ]{0,80}") {
         let _ = text.parse::<DeclaredTypes>();
     }
+}
+
+#[test]
+fn ids_that_are_texts_are_declared_with_the_type() {
+    let text = "[object.person]\nids = \"text\"\n";
+    let types = GraphTypes::new(1, &parse(text)).unwrap();
+    assert_eq!(types.declared().to_string(), text);
+    assert!(types.objects[&TypeId(1)].takes_text_ids() && types.take_text_ids());
+    let document = serde_json::to_string(&TypesDocument::from(&types)).unwrap();
+    assert!(document.contains(r#""text_ids":true"#), "{document}");
+    assert_eq!(
+        GraphTypes::try_from(serde_json::from_str::<TypesDocument>(&document).unwrap()),
+        Ok(types.clone())
+    );
+    let changed = types.evolve(&parse("[object.person]")).unwrap_err().to_string();
+    assert!(changed.contains("the ids of the type are texts"), "{changed}");
+    assert_eq!(
+        error("[object.a]\nids = 'number'"),
+        "line 2: object type \"a\": \"ids\" can only be \"text\": without this key, ids are whole numbers"
+    );
+    assert!(error("[object.a]\nopen = true\nids = 'text'").contains("remove \"ids\""));
+    assert!(error("[association.a]\nids = 'text'").contains("unknown"));
 }

@@ -244,7 +244,8 @@ mod tests {
         let ids: Vec<u64> = (0..1_000).collect();
         let page = EdgePage { ids: ids.clone(), columns: vec![ids.clone(), ids.clone()], next: None };
         let data = "x".repeat(8_000);
-        let object = ObjectAnswer { id: 1, kind: "page".to_owned(), version: 1, data: data.clone() };
+        let object =
+            ObjectAnswer { id: 1, kind: "page".to_owned(), version: 1, data: data.clone(), text_id: None };
         let association = ListedAssociation { id2: 1, time: 2, data: Some(data.clone()), version: None };
         let list = AssociationAnswer::List { out: vec![association], more: false };
         let mut builder = RecordsBuilder::with_capacity(1);

@@ -3,7 +3,8 @@
 use super::ConvertError;
 use crate::AssociationsAnswer;
 use kith_schema::live::{
-    AssociationRead, ListPlace, ListedAssociation, ObjectAnswer, ObjectFind, Select, Start,
+    AssociationRead, ListPlace, ListedAssociation, ObjectAnswer, ObjectFind, Select, Start, TextId,
+    TextIdForm,
 };
 use kith_wire::v1::{self, association_read::Select as WireSelect, associations_range::Start as WireStart};
 
@@ -72,13 +73,30 @@ pub(crate) fn object_to_wire(object: Option<&ObjectAnswer>) -> v1::ObjectReply {
         r#type: object.kind.clone(),
         version: object.version,
         data: object.data.clone(),
+        text_id: object.text_id.as_ref().map(text_id_to_wire),
     });
     v1::ObjectReply { object }
 }
 
 pub(crate) fn object_from_wire(wire: v1::ObjectReply) -> Option<ObjectAnswer> {
-    let v1::Object { id, r#type, version, data } = wire.object?;
-    Some(ObjectAnswer { id, kind: r#type, version, data })
+    let v1::Object { id, r#type, version, data, text_id } = wire.object?;
+    // Nodes check ids when objects are added, and records when they are read.
+    let text_id = text_id.and_then(|text_id| text_id_from_wire(&text_id).ok());
+    Some(ObjectAnswer { id, kind: r#type, version, data, text_id })
+}
+
+pub(crate) fn text_id_to_wire(id: &TextId) -> v1::TextId {
+    v1::TextId { text: id.as_str().to_owned(), form: id.form().number().into() }
+}
+
+/// Decodes an id that is a text.
+///
+/// # Errors
+/// A message: its form is unknown, or its length is not allowed.
+pub(crate) fn text_id_from_wire(wire: &v1::TextId) -> Result<TextId, String> {
+    let form = u8::try_from(wire.form).ok().and_then(TextIdForm::of_number);
+    let form = form.ok_or_else(|| format!("text_id.form {} is unknown", wire.form))?;
+    TextId::new(form, &wire.text).map_err(|error| format!("text_id: {error}"))
 }
 
 pub(crate) fn objects_to_wire(objects: &[Option<ObjectAnswer>]) -> v1::ObjectsReply {

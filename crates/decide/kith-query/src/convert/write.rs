@@ -1,5 +1,6 @@
 //! Writes to live graphs on the wire.
 
+use super::live::{text_id_from_wire, text_id_to_wire};
 use super::query::{options_from_wire, options_to_wire};
 use crate::{QueryError, QueryOptions, Question, Request, WriteOutcome};
 use kith_schema::live::{CompletedWrite, Conditions, Mutation, NotATicket, NotAWriteId, Write, WriteId};
@@ -20,8 +21,9 @@ pub fn write_to_wire(graph: &str, write: &Write, options: &QueryOptions) -> v1::
 
 fn mutation_to_wire(mutation: &Mutation) -> Wire {
     match mutation.clone() {
-        Mutation::AddObject { kind, data, id, near } => {
-            Wire::AddObject(v1::AddObject { r#type: kind, data, id, near })
+        Mutation::AddObject { kind, data, id, near, text_id } => {
+            let text_id = text_id.as_ref().map(text_id_to_wire);
+            Wire::AddObject(v1::AddObject { r#type: kind, data, id, near, text_id })
         }
         Mutation::UpdateObject { id, data } => Wire::UpdateObject(v1::UpdateObject { id, data }),
         Mutation::DeleteObject { id } => Wire::DeleteObject(v1::DeleteObject { id }),
@@ -53,7 +55,7 @@ pub fn write_from_wire(wire: v1::GraphWriteRequest) -> Result<Request, QueryErro
     let write_id = Some(wire.write_id).filter(|id| !id.is_empty());
     let write_id = write_id.map(|id| Ok(id.parse::<WriteId>()?.of_subject(wire.subject))).transpose();
     let write = Write {
-        mutation: mutation_from_wire(mutation),
+        mutation: mutation_from_wire(mutation).map_err(|detail| QueryError::BadRequest { detail })?,
         conditions: Conditions { if_version: wire.if_version, if_exists: wire.if_exists },
         write_id: write_id
             .map_err(|error: NotAWriteId| QueryError::BadRequest { detail: error.to_string() })?,
@@ -64,11 +66,15 @@ pub fn write_from_wire(wire: v1::GraphWriteRequest) -> Result<Request, QueryErro
     })
 }
 
-fn mutation_from_wire(wire: Wire) -> Mutation {
-    match wire {
-        Wire::AddObject(it) => {
-            Mutation::AddObject { kind: it.r#type, data: it.data, id: it.id, near: it.near }
-        }
+fn mutation_from_wire(wire: Wire) -> Result<Mutation, String> {
+    Ok(match wire {
+        Wire::AddObject(it) => Mutation::AddObject {
+            kind: it.r#type,
+            data: it.data,
+            id: it.id,
+            near: it.near,
+            text_id: it.text_id.as_ref().map(text_id_from_wire).transpose()?,
+        },
         Wire::UpdateObject(it) => Mutation::UpdateObject { id: it.id, data: it.data },
         Wire::DeleteObject(it) => Mutation::DeleteObject { id: it.id },
         Wire::AddAssociation(it) => Mutation::AddAssociation {
@@ -84,7 +90,7 @@ fn mutation_from_wire(wire: Wire) -> Mutation {
         Wire::ChangeAssociationType(it) => {
             Mutation::ChangeType { id1: it.id1, kind: it.r#type, id2: it.id2, new_kind: it.new_type }
         }
-    }
+    })
 }
 
 /// Encodes the outcome of a write.
@@ -110,14 +116,22 @@ pub fn written_from_wire(reply: v1::GraphWriteReply) -> Result<WriteOutcome, Que
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kith_schema::live::{TextId, TextIdForm};
     use std::time::Duration;
 
     #[test]
     fn writes_come_back_as_they_went() {
         let (kind, data) = (|| "likes".to_owned(), || Some(r#"{"note":"ä"}"#.to_owned()));
         let mutations = [
-            Mutation::AddObject { kind: kind(), data: data(), id: Some(u64::MAX), near: None },
-            Mutation::AddObject { kind: kind(), data: None, id: None, near: Some(0) },
+            Mutation::AddObject { kind: kind(), data: data(), id: Some(u64::MAX), near: None, text_id: None },
+            Mutation::AddObject { kind: kind(), data: None, id: None, near: Some(0), text_id: None },
+            Mutation::AddObject {
+                kind: kind(),
+                data: None,
+                id: None,
+                near: None,
+                text_id: TextId::new(TextIdForm::Uuid, "x").ok(),
+            },
             Mutation::UpdateObject { id: 1, data: "{}".to_owned() },
             Mutation::DeleteObject { id: 1 },
             Mutation::AddAssociation { id1: 1, kind: kind(), id2: 2, time: Some(0), data: data() },

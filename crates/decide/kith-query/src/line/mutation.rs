@@ -209,7 +209,7 @@ impl WriteOperation {
         let text = |fields: Map<String, Value>| Value::Object(fields).to_string();
         match self {
             WriteOperation::ObjectAdd(ObjectAdd { kind, data, id, near }) => {
-                Mutation::AddObject { kind, data: data.map(text), id, near }
+                Mutation::AddObject { kind, data: data.map(text), id, near, text_id: None }
             }
             WriteOperation::ObjectUpdate(ObjectUpdate { id, data }) => {
                 Mutation::UpdateObject { id, data: text(data) }
@@ -227,13 +227,15 @@ impl WriteOperation {
         }
     }
 
-    /// Returns the operation for a mutation; `None` if the data of the mutation are not a JSON object.
+    /// Returns the operation for a mutation; `None` if the data of the mutation are not a JSON object, or the id of a new object is
+    /// a text.
     fn of(mutation: &Mutation) -> Option<Self> {
         let object = |data: &str| serde_json::from_str::<Map<String, Value>>(data).ok();
         let optional =
             |data: &Option<String>| data.as_ref().map_or(Some(None), |data| object(data).map(Some));
         Some(match mutation.clone() {
-            Mutation::AddObject { kind, data, id, near } => {
+            Mutation::AddObject { text_id: Some(_), .. } => return None,
+            Mutation::AddObject { kind, data, id, near, text_id: None } => {
                 WriteOperation::ObjectAdd(ObjectAdd { kind, data: optional(&data)?, id, near })
             }
             Mutation::UpdateObject { id, data } => {
@@ -266,7 +268,7 @@ impl WriteOperation {
 }
 
 impl WriteLine {
-    /// Returns the line of a write; `None` if the data of the write are not a JSON object.
+    /// Returns the line of a write; `None` if the data of the write are not a JSON object, or the id of a new object is a text.
     pub fn of(graph: &str, write: &Write, options: &QueryOptions) -> Option<Self> {
         let operation = WriteOperation::of(&write.mutation)?;
         let millis = |deadline: Duration| NonZeroU32::new(u32::try_from(deadline.as_millis()).ok()?);

@@ -57,8 +57,9 @@ impl ElementReader {
                 true => types.decode(object.kind, &object.data)?,
                 false => String::new(),
             };
+            let text_id = types.text_id(object.kind, &object.data)?;
             let (kind, version) = (kind.name.clone(), object.stamp.position.0);
-            Ok::<_, FieldsFault>(ObjectAnswer { id: object.id, kind, version, data })
+            Ok::<_, FieldsFault>(ObjectAnswer { id: object.id, kind, version, data, text_id })
         };
         let objects = self.types.decoded(|types| {
             rows.iter().map(|row| row.as_ref().map(|object| answer(types, object)).transpose()).collect()

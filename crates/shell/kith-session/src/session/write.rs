@@ -100,7 +100,7 @@ impl<'a> LiveWrite<'a> {
 /// Gives a write a name if it needs one: an object without an id gets its id from the name of its write.
 fn named(write: &Write) -> Cow<'_, Write> {
     match (&write.mutation, &write.write_id) {
-        (Mutation::AddObject { id: None, .. }, None) => {
+        (Mutation::AddObject { id: None, text_id: None, .. }, None) => {
             Cow::Owned(Write { write_id: new_name(), ..write.clone() })
         }
         _ => Cow::Borrowed(write),

@@ -77,8 +77,13 @@ impl Writer {
 
     /// Adds an object. If it exists, updates it to the fields of the row, unless it already has them.
     async fn object(&self, row: &Row, ObjectRow { id, data, .. }: &ObjectRow) -> Result<Fate, QueryError> {
-        let add =
-            Mutation::AddObject { kind: self.kind.clone(), data: data.clone(), id: Some(*id), near: None };
+        let add = Mutation::AddObject {
+            kind: self.kind.clone(),
+            data: data.clone(),
+            id: Some(*id),
+            near: None,
+            text_id: None,
+        };
         match self.send(row, add).await {
             Ok(_) => return Ok(Fate::Done(Outcome::Added)),
             Err(error) if error.code() == ErrorCode::ObjectExists => {}

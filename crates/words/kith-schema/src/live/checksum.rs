@@ -18,12 +18,16 @@ impl Write {
 
 fn put_mutation(out: &mut Vec<u8>, mutation: &Mutation) {
     match mutation {
-        Mutation::AddObject { kind, data, id, near } => {
+        Mutation::AddObject { kind, data, id, near, text_id } => {
             out.push(0);
             put_text(out, Some(kind));
             put_text(out, data.as_deref());
             put_number(out, *id);
             put_number(out, *near);
+            if let Some(text_id) = text_id {
+                out.push(text_id.form().number());
+                put_text(out, Some(text_id.as_str()));
+            }
         }
         Mutation::UpdateObject { id, data } => {
             out.push(1);

@@ -31,6 +31,26 @@ pub enum WriteFault {
     /// The write creates an object, and has both an id and `near`. The id alone determines the partition.
     #[error("an object can have \"id\" or \"near\", but not both")]
     IdAndNear,
+    /// The write creates an object, and has an id as a text besides another one.
+    #[error("an object can have one id, as a number or as a text")]
+    TextIdAndNumber,
+    /// The id of a new object is a text, and its type only has numbers as ids.
+    #[error(
+        "{id:?} cannot be the id of an object of type {kind:?}: its ids are whole numbers from 0 to 18446744073709551615. Types \
+         that are declared with ids = \"text\", and open types, have any ids"
+    )]
+    NoTextIds {
+        /// The name of the type.
+        kind: String,
+        /// The id.
+        id: String,
+    },
+    /// Other objects have both numbers that stand for the id of a new object.
+    #[error("{id:?} cannot be the id of an object: its hash is that of two other ids of the graph")]
+    TextIdUnlucky {
+        /// The id.
+        id: String,
+    },
     /// The write changes the type of an association to the type that it already has.
     #[error("the new type is the same as the old one")]
     SameType,
@@ -108,6 +128,9 @@ pub enum FieldsFault {
     /// The fields cannot be stored as properties of an open type, for this reason.
     #[error("{0}")]
     Property(String),
+    /// The id at the beginning of a stored record is damaged.
+    #[error("the id in the record of an object is damaged")]
+    DamagedId,
     /// A stored record of an open type is damaged.
     #[error("the record of an open type is not text")]
     NotText,

@@ -4,6 +4,7 @@
 mod checksum;
 mod fault;
 mod read;
+mod text_id;
 mod ticket;
 mod write;
 
@@ -12,6 +13,7 @@ pub use read::{
     AssociationAnswer, AssociationRead, CAP_MAX, INDEX_MAX, ListPlace, ListedAssociation, ObjectAnswer,
     ObjectFind, Select, Start,
 };
+pub use text_id::{NotATextId, TEXT_ID_BYTES_MAX, TextId, TextIdForm};
 pub use ticket::{NotATicket, STALE_MAX, Ticket, VISIBLE_AFTER};
 pub use write::{
     ASSOCIATION_BYTES_MAX, CompletedWrite, Conditions, Mutation, NotAWriteId, OBJECT_BYTES_MAX, Outcome,

@@ -1,5 +1,7 @@
 //! Reads of objects and associations as callers request them, and the answers (TAO §3.3, §3.4).
 
+use super::TextId;
+
 /// An object, as a read returns it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectAnswer {
@@ -11,6 +13,8 @@ pub struct ObjectAnswer {
     pub version: u64,
     /// The fields of the object, as a JSON object.
     pub data: String,
+    /// The id that the object was given, if it is not only the number.
+    pub text_id: Option<TextId>,
 }
 
 /// A read of the ids of objects that have certain values in a field with an index.

@@ -1,5 +1,6 @@
 //! Writes to a live graph as callers request them, and their outcomes.
 
+use super::TextId;
 use sha2::{Digest, Sha256};
 use std::fmt;
 use std::str::FromStr;
@@ -36,6 +37,8 @@ pub enum Mutation {
         id: Option<u64>,
         /// The id of an object in whose partition the new object is to lie.
         near: Option<u64>,
+        /// The id of the new object as a text, in the place of `id` and `near`.
+        text_id: Option<TextId>,
     },
     /// Replaces the fields of an object that `data` contains, and keeps the others.
     UpdateObject { id: u64, data: String },

@@ -75,7 +75,13 @@ const MOST: usize = 12;
 
 /// Returns a write of a new object.
 fn add_object(id: u64) -> Write {
-    let mutation = Mutation::AddObject { kind: "account".to_owned(), data: None, id: Some(id), near: None };
+    let mutation = Mutation::AddObject {
+        kind: "account".to_owned(),
+        data: None,
+        id: Some(id),
+        near: None,
+        text_id: None,
+    };
     Write { mutation, conditions: Default::default(), write_id: None }
 }
 

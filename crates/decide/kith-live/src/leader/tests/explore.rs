@@ -107,7 +107,7 @@ impl Explorer {
         match self.random.below(6) {
             0..3 => {
                 let (kind, data) = ("account".to_owned(), Some(data));
-                Mutation::AddObject { kind, data, id: Some(id), near: None }
+                Mutation::AddObject { kind, data, id: Some(id), near: None, text_id: None }
             }
             3 | 4 => Mutation::UpdateObject { id, data },
             _ => Mutation::DeleteObject { id },
@@ -122,7 +122,13 @@ impl Explorer {
         let choice = if self.narrow { 2 + self.random.below(8) } else { self.random.below(12) };
         let mutation = match choice {
             _ if !self.accounts.is_empty() && !self.random.one_in(6) => self.account_write(),
-            0 => Mutation::AddObject { kind: "user".to_owned(), data: None, id: Some(id1), near: None },
+            0 => Mutation::AddObject {
+                kind: "user".to_owned(),
+                data: None,
+                id: Some(id1),
+                near: None,
+                text_id: None,
+            },
             1 => Mutation::DeleteObject { id: id1 },
             2..7 => Mutation::AddAssociation { id1, kind, id2, time: Some(number + 1), data: None },
             7..10 => Mutation::DeleteAssociation { id1, kind, id2 },

@@ -17,7 +17,7 @@ fn write(mutation: Mutation) -> Write {
 
 fn add(id: u64, value: u64) -> Write {
     let (kind, data) = ("account".to_owned(), Some(format!("{{\"a\":5,\"b\":{value}}}")));
-    write(Mutation::AddObject { kind, data, id: Some(id), near: None })
+    write(Mutation::AddObject { kind, data, id: Some(id), near: None, text_id: None })
 }
 
 fn update(id: u64, value: &str) -> Write {

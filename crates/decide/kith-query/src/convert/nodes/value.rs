@@ -160,7 +160,13 @@ mod tests {
 
     fn object() -> ObjectAnswer {
         let data = r#"{"name":"ada"}"#.to_owned();
-        ObjectAnswer { id: 5, kind: "person".to_owned(), version: u64::MAX, data }
+        ObjectAnswer {
+            id: 5,
+            kind: "person".to_owned(),
+            version: u64::MAX,
+            data,
+            text_id: kith_schema::live::TextId::new(kith_schema::live::TextIdForm::Text, "Ada").ok(),
+        }
     }
 
     fn associations() -> Vec<AssociationsEntry> {

@@ -99,7 +99,7 @@ pub struct ObjectView {
 
 impl ObjectView {
     fn of(object: ObjectAnswer) -> Result<Self, WrongAnswer> {
-        let ObjectAnswer { id, kind, version, data } = object;
+        let ObjectAnswer { id, kind, version, data, text_id: _ } = object;
         Ok(Self { id, kind, version, data: Json::of(data)? })
     }
 }

@@ -84,7 +84,7 @@ mod tests {
     use crate::{FanOut, Scope};
 
     fn object(id: u64) -> ObjectAnswer {
-        ObjectAnswer { id, kind: "user".to_owned(), version: 4, data: "{}".to_owned() }
+        ObjectAnswer { id, kind: "user".to_owned(), version: 4, data: "{}".to_owned(), text_id: None }
     }
 
     fn asked(step: Result<OperationStep, OperationError>) -> FanOut {

@@ -94,7 +94,7 @@ impl Fields for ObjectGetQuery {
     #[cfg(feature = "testing")]
     fn examples() -> Vec<Example> {
         let (kind, data) = ("user".to_owned(), r#"{"name":"Ada"}"#.to_owned());
-        let object = kith_schema::live::ObjectAnswer { id: 5, kind, version: 4, data };
+        let object = kith_schema::live::ObjectAnswer { id: 5, kind, version: 4, data, text_id: None };
         vec![
             Example::new(
                 r#"{"op":"object_get","graph":"g","id":5}"#,

@@ -19,7 +19,7 @@ pub struct Case {
 /// Returns the addition of an object.
 pub fn object(id: u64, number: u64) -> Mutation {
     let data = Some(format!(r#"{{"a":{number}}}"#));
-    Mutation::AddObject { kind: "user".to_owned(), data, id: Some(id), near: None }
+    Mutation::AddObject { kind: "user".to_owned(), data, id: Some(id), near: None, text_id: None }
 }
 
 fn update(id: u64, number: u64) -> Mutation {

@@ -137,7 +137,7 @@ impl LiveGraph<'_> {
     ) -> Result<Value, GremlinError> {
         let id = id.map(|id| self.vertex_id(id)).transpose()?;
         let data = Some(self.vertex_data(label, properties)?);
-        let write = Write::AddObject { kind: label.to_string(), data, id, near: None };
+        let write = Write::AddObject { kind: label.to_string(), data, id, near: None, text_id: None };
         let done = self.writes.send(&self.reads, write, Conditions::default(), |done| match (id, done) {
             (Some(id), _) => format!("added vertex {id}"),
             (None, Some(done)) => format!("added vertex {}", done.id),
