@@ -51,11 +51,11 @@ fn keys_alone_are_a_set() {
 
 #[test]
 fn members_are_those_of_the_partitions_asked_for() {
-    assert_eq!(run(&Operator::Members, &[]), Ok(Value::Set(vec![1, 2, 3, 4, 5])));
-    assert_eq!(run(&Operator::Count(Box::new(Operator::Members)), &[]), Ok(Value::Count(5)));
-    let without_edges = Operator::Except { input: Box::new(Operator::Members), drop: vec![1, 2, 3, 4] };
+    assert_eq!(run(&Operator::ALL_MEMBERS, &[]), Ok(Value::Set(vec![1, 2, 3, 4, 5])));
+    assert_eq!(run(&Operator::Count(Box::new(Operator::ALL_MEMBERS)), &[]), Ok(Value::Count(5)));
+    let without_edges = Operator::Except { input: Box::new(Operator::ALL_MEMBERS), drop: vec![1, 2, 3, 4] };
     assert_eq!(run(&without_edges, &[]), Ok(Value::Set(vec![5])));
-    let known = Operator::Intersect(vec![Operator::Members, Operator::Ids(vec![4, 6])]);
+    let known = Operator::Intersect(vec![Operator::ALL_MEMBERS, Operator::Ids(vec![4, 6])]);
     assert_eq!(run(&known, &[]), Ok(Value::Set(vec![4])));
 }
 
@@ -130,10 +130,10 @@ fn a_share_that_names_something_twice_is_refused_before_anything_is_read() {
     };
     let partitions = [PartitionId(0), PartitionId(1), PartitionId(0)];
     let repeated = Err(EvaluateError::Repeated { what: "partition", which: 0 });
-    assert_eq!(evaluate(&Operator::Members, &[], &partitions), repeated);
+    assert_eq!(evaluate(&Operator::ALL_MEMBERS, &[], &partitions), repeated);
     let max = PartitionCount::MAX as usize;
     let many = Err(EvaluateError::TooMany { what: "partitions", got: max + 1, max });
-    assert_eq!(evaluate(&Operator::Members, &[], &vec![PartitionId(0); max + 1]), many);
+    assert_eq!(evaluate(&Operator::ALL_MEMBERS, &[], &vec![PartitionId(0); max + 1]), many);
     let repeated = Err(EvaluateError::Repeated { what: "key", which: 9 });
     assert_eq!(evaluate(&Operator::Union(expand(u64::MAX)), &[9, 1, 9], &[]), repeated);
     assert_eq!(source.readings.get(), 0);

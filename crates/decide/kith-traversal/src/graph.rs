@@ -50,13 +50,14 @@ pub trait Graph: Send + Sync {
         async {}.boxed()
     }
 
-    /// As [`Graph::scan_vertices`] for edges, with their properties.
-    fn scan_edges(&self, after: Option<ElementId>, limit: usize) -> GraphFuture<'_, Vec<Arc<Edge>>>;
+    /// About `limit` edges of all vertices, in the graph's own order, with their properties; those that follow `after`, if that
+    /// is given.
+    fn scan_edges(&self, after: Option<ScanPlace>, limit: usize) -> GraphFuture<'_, ScannedEdges>;
 
     /// The edges of vertices, with their properties if these are wanted, for each vertex. An edge from a vertex to itself
     /// occurs twice in [`Direction::Both`]. The vertices at the ends may have [`UNKNOWN_LABEL`]. The graph may leave out
     /// edges outside of the ranges, but need not: the traversal tests all edges that it returns.
-    fn expand(&self, expansion: Expansion) -> GraphFuture<'_, Vec<Vec<Arc<Edge>>>>;
+    fn expand(&self, expansion: Expansion) -> GraphFuture<'_, Vec<EdgeList>>;
 
     /// Checks changes that are about to be made in this order, before the first one is made: what is found to be wrong here
     /// changes nothing. A graph may fetch what it needs for all of them at once.
@@ -67,8 +68,8 @@ pub trait Graph: Send + Sync {
 
     /// Returns the number of edges that [`Graph::expand`] would return, for each vertex.
     fn degrees(&self, expansion: Expansion) -> GraphFuture<'_, Vec<u64>> {
-        let edges = self.expand(Expansion { with_properties: false, ..expansion });
-        async move { Ok(edges.await?.iter().map(|edges| edges.len() as u64).collect()) }.boxed()
+        let lists = self.expand(Expansion { with_properties: false, ..expansion });
+        async move { Ok(lists.await?.iter().map(|list| list.edges.len() as u64).collect()) }.boxed()
     }
 
     /// The other ends of all edges that [`Graph::expand`] would return, each vertex once and in any order.
@@ -144,6 +145,72 @@ pub struct Expansion {
     pub with_properties: bool,
     /// Ranges of properties. Edges that lie outside of one, or do not have its property, are not wanted.
     pub ranges: Arc<[PropertyRange]>,
+    /// The part of each vertex's edges that is wanted.
+    pub part: ListPart,
+}
+
+/// A part of the edges of each of several vertices.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListPart {
+    /// The place of each vertex after which its edges are wanted; `None` from the first edge on. Empty if all begin there.
+    pub after: Vec<Option<EdgePlace>>,
+    /// The greatest number of edges of each vertex; the graph may return fewer at a time. `usize::MAX` stands for all of them.
+    pub limit: usize,
+}
+
+impl ListPart {
+    /// All edges.
+    pub const WHOLE: Self = Self { after: Vec::new(), limit: usize::MAX };
+
+    /// The place after which the edges of a vertex are wanted, which is the one at this index.
+    pub fn after(&self, index: usize) -> Option<EdgePlace> {
+        self.after.get(index).copied().flatten()
+    }
+}
+
+/// A place among the edges of a vertex. Only the graph knows what it means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct EdgePlace {
+    /// Which of the lists that the edges are in.
+    pub list: usize,
+    /// The last edge before the place; `None` at the beginning of the list.
+    pub position: Option<[u64; 2]>,
+    /// The number of edges of the list that were before the place when it was read.
+    pub read: usize,
+}
+
+/// Edges of a vertex.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct EdgeList {
+    /// The edges.
+    pub edges: Vec<Arc<Edge>>,
+    /// The place at which these end, if others may follow.
+    pub rest: Option<EdgePlace>,
+}
+
+impl From<Vec<Arc<Edge>>> for EdgeList {
+    /// All edges of a vertex.
+    fn from(edges: Vec<Arc<Edge>>) -> Self {
+        Self { edges, rest: None }
+    }
+}
+
+/// A place in a scan of all edges.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScanPlace {
+    /// The vertex whose edges come next.
+    pub vertex: ElementId,
+    /// The place among its edges; `None` before the first.
+    pub edges: Option<EdgePlace>,
+}
+
+/// A page of a scan of all edges.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ScannedEdges {
+    /// The edges.
+    pub edges: Vec<Arc<Edge>>,
+    /// The place at which the page ends, if others may follow.
+    pub rest: Option<ScanPlace>,
 }
 
 /// A range of the values of a property.
@@ -188,10 +255,10 @@ pub enum Mutation {
 }
 
 /// The other ends of the edges of vertices, each vertex once.
-pub fn ends(from: &[ElementId], edges: &[Vec<Arc<Edge>>]) -> Vec<Arc<Vertex>> {
+pub fn ends(from: &[ElementId], lists: &[EdgeList]) -> Vec<Arc<Vertex>> {
     let (mut seen, mut reached) = (HashSet::new(), Vec::new());
-    for (from, edges) in from.iter().zip(edges) {
-        let ends = edges.iter().map(|edge| other_end(edge, from));
+    for (from, list) in from.iter().zip(lists) {
+        let ends = list.edges.iter().map(|edge| other_end(edge, from));
         reached.extend(ends.filter(|end| seen.insert(end.id.clone())));
     }
     reached

@@ -21,7 +21,7 @@ pub async fn fetch_lists_ahead(
     edge: &EdgeSelector,
 ) -> Result<bool, QueryError> {
     let ask = |purpose, kind, scope, plan| FanOut { purpose, kind, scope, plan };
-    let everyone = ask("members", FanOutKind::Broadcast, Scope::Partitions, Operator::Members);
+    let everyone = ask("members", FanOutKind::Broadcast, Scope::Partitions, Operator::ALL_MEMBERS);
     let Some(Value::Set(members)) = ask_at(session, graph, &everyone).await? else { return Ok(false) };
     let lists = Operator::Expand { input: Box::new(Operator::Keys), edge: edge.clone(), longest: u64::MAX };
     for keys in members.chunks(LISTS_AT_A_TIME) {

@@ -81,8 +81,8 @@ fn plans(dice: &mut Dice, edge: &EdgeSelector, back: &EdgeSelector) -> Vec<Opera
         Operator::Union(expand(edge)),
         Operator::Tally(expand(edge)),
         Operator::Neighbourhood { input: Box::new(postings.clone()), edge: edge.clone() },
-        Operator::Intersect(vec![postings.clone(), Operator::Members]),
-        Operator::Except { input: Box::new(Operator::Members), drop: vec![1, 2, 3] },
+        Operator::Intersect(vec![postings.clone(), Operator::ALL_MEMBERS]),
+        Operator::Except { input: Box::new(Operator::ALL_MEMBERS), drop: vec![1, 2, 3] },
         Operator::Exists(Box::new(postings)),
     ]
 }

@@ -13,7 +13,7 @@ impl Operator {
     /// Whether the plan reads only postings or member tables, so that it can be evaluated within each partition.
     pub(super) fn is_local(&self) -> bool {
         match self {
-            Operator::Postings { .. } | Operator::Members => true,
+            Operator::Postings { .. } | Operator::Members { .. } => true,
             Operator::Except { input, .. } => input.is_local(),
             Operator::Intersect(inputs) => {
                 inputs.iter().any(Operator::is_local)
@@ -87,10 +87,16 @@ impl PartitionEvaluator<'_, '_> {
                 self.source.postings(edge, partition, *id, out)?;
                 self.watch.list(out.len() - before)
             }
-            Operator::Members => {
+            Operator::Members { from } => {
                 let before = out.len();
                 self.source.members(partition, out)?;
-                self.watch.list(out.len() - before)
+                self.watch.list(out.len() - before)?;
+                if 0 < *from {
+                    // The ids of one partition ascend.
+                    let less = out[before..].partition_point(|id| id < from);
+                    out.drain(before..before + less);
+                }
+                Ok(())
             }
             Operator::Except { input, drop } => {
                 let mut ids = self.scratch.take();

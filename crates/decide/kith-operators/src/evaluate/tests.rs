@@ -48,7 +48,7 @@ fn run(bytes_max: usize, plan: &Operator) -> Result<Value, EvaluateError> {
 #[test]
 fn what_is_held_at_once_has_a_bound_whatever_the_plan() {
     let union = || Operator::Union(expand(Operator::Keys));
-    let members = || Operator::Members;
+    let members = || Operator::ALL_MEMBERS;
     let neighbourhood = Operator::Neighbourhood { input: Box::new(Operator::Keys), edge: edge() };
     let all = MEMBERS as usize;
     let list = size_of::<crate::ListEntry>() / size_of::<u64>();

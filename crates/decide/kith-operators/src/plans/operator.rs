@@ -37,8 +37,11 @@ pub enum Operator {
         /// The edges of the indexed lists.
         edge: EdgeSelector,
     },
-    /// Every member of the graph in the request's partitions, with or without edges: `Set`.
-    Members,
+    /// The members of the graph in the request's partitions, with or without edges: `Set`.
+    Members {
+        /// The least id; 0 for all members.
+        from: u64,
+    },
     /// `Lists` → `Set`: every id of any list.
     Union(Box<Operator>),
     /// The other ends of all edges of the request's keys: `Set`. An edge from a key to itself counts, although no neighbour
@@ -97,6 +100,9 @@ pub enum Operator {
 }
 
 impl Operator {
+    /// Every member of the graph in the request's partitions.
+    pub const ALL_MEMBERS: Self = Self::Members { from: 0 };
+
     /// Whether the operator reads a store of values by key. All others read graphs.
     pub fn reads_values(&self) -> bool {
         matches!(self, Operator::Lookup | Operator::Compute(_) | Operator::Aggregate(_))

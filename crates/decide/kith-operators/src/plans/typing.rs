@@ -25,7 +25,7 @@ impl Operator {
             Operator::Ids(_) => "ids",
             Operator::Expand { .. } => "expand",
             Operator::Postings { .. } => "postings",
-            Operator::Members => "members",
+            Operator::Members { .. } => "members",
             Operator::Union(_) => "union",
             Operator::Reach(_) => "reach",
             Operator::Neighbourhood { .. } => "neighbourhood",
@@ -60,7 +60,7 @@ impl Operator {
         };
         size.add_operator()?;
         match self {
-            Operator::Keys | Operator::Postings { .. } | Operator::Members => Ok(ValueKind::Set),
+            Operator::Keys | Operator::Postings { .. } | Operator::Members { .. } => Ok(ValueKind::Set),
             Operator::Lookup | Operator::Compute(_) => Ok(ValueKind::Records),
             Operator::Aggregate(_) => Ok(ValueKind::Groups),
             Operator::Edges(plan) if PLAN_COLUMNS_MAX < plan.columns.len() => {
@@ -143,7 +143,7 @@ impl Operator {
     /// key, or a member of a partition, belongs to one node; neighbours do not.
     pub(crate) fn is_disjoint(&self) -> bool {
         match self {
-            Operator::Keys | Operator::Postings { .. } | Operator::Members | Operator::Find(_) => true,
+            Operator::Keys | Operator::Postings { .. } | Operator::Members { .. } | Operator::Find(_) => true,
             Operator::Intersect(inputs) => inputs.iter().any(Operator::is_disjoint),
             Operator::Except { input, .. } => input.is_disjoint(),
             _ => false,

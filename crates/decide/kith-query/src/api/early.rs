@@ -1,14 +1,16 @@
 //! Results that are handed over while later ones are still computed.
 
 use bytes::Bytes;
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
 };
 use tokio::sync::mpsc;
 
-/// The number of parts that may wait for a slow caller. While that many wait, the traversal goes on and keeps its
-/// further results, so a slow caller cannot make it miss its deadline.
+/// The number of parts that may wait for a slow caller. The traversal keeps further results.
 const WAITING_MAX: usize = 4;
 
 /// Takes results of a traversal before it has ended. The answer then has only the results that were not handed over.
@@ -38,6 +40,15 @@ impl EarlyResults {
         if self.parts.try_send(part).is_ok() {
             self.is_used.store(true, Ordering::Relaxed);
         }
+    }
+
+    /// Waits until all parts have been taken, or the caller has left; at most this long. Returns how much of the time is left.
+    pub async fn wait(&self, at_most: Duration) -> Duration {
+        let began = Instant::now();
+        let taken = self.parts.reserve_many(WAITING_MAX);
+        // Whoever has waited long enough goes on; so does one whose caller has left, until it is ended.
+        let _is_taken = tokio::time::timeout(at_most, taken).await.is_ok();
+        at_most.saturating_sub(began.elapsed())
     }
 
     /// Whether a part was handed over. The traversal then cannot begin again.

@@ -96,7 +96,7 @@ pub(super) async fn next(
     loop {
         if let Some(current) = chains {
             while let Some(chain) = current.front_mut() {
-                if let Some(batch) = chain.next(upstream.demand, context).await? {
+                if let Some(batch) = chain.next(upstream.demand.clone(), context).await? {
                     return Ok(Some(batch));
                 }
                 current.pop_front();

@@ -3,7 +3,7 @@
 use super::{
     bulk::by_origin,
     by,
-    chain::{Demand, RangeProgress, Upstream},
+    chain::{RangeProgress, Upstream},
     context::Context,
     scope,
     traverser::{Batch, Traverser},
@@ -35,8 +35,12 @@ pub(super) async fn range(
         if origins.iter().all(|origin| passed.counts.get(origin).copied().unwrap_or(0) >= high) {
             return Ok(None);
         }
-        passed.asked = passed.asked.saturating_mul(2).max(origins.len());
-        upstream.demand = Demand::of(passed.asked);
+        let left = |origin: &u32| high.saturating_sub(passed.counts.get(origin).copied().unwrap_or(0)).max(0);
+        let wanted = origins.iter().map(|origin| usize::try_from(left(origin)).unwrap_or(0));
+        let wanted = wanted.fold(0, usize::saturating_add);
+        let finished = origins.iter().copied().filter(|origin| left(origin) == 0);
+        upstream.demand = upstream.demand.without(wanted.max(passed.asked.saturating_mul(2)), finished);
+        passed.asked = wanted.max(passed.asked.saturating_mul(2));
     }
     let Some(batch) = upstream.next(context).await? else { return Ok(None) };
     let mut kept = Batch::new();

@@ -1,6 +1,6 @@
 //! Elements as they are in the graph: their properties, also after the traversal has changed them.
 
-use super::{context::Context, weight};
+use super::{by, context::Context, weight};
 use crate::{
     error::Result,
     graph::{Mutation, WantedProperties},
@@ -39,8 +39,22 @@ impl Context<'_> {
         Ok(written)
     }
 
-    /// The properties of elements, for each element. Values that are no elements have none.
+    /// The properties of elements, for each element. Values that are no elements have none. They are charged until the end,
+    /// because values of them may stay.
     pub async fn properties(
+        &self,
+        elements: &[&Value],
+        wanted: &WantedProperties,
+    ) -> Result<Vec<Vec<Value>>> {
+        let properties = self.read_properties(elements, wanted).await?;
+        for property in properties.iter().flatten() {
+            self.work.count_values(by::property_value(property).into_iter())?;
+        }
+        Ok(properties)
+    }
+
+    /// As [`Context::properties`], for a step that only looks at them: they are not charged any more once it has returned.
+    pub async fn read_properties(
         &self,
         elements: &[&Value],
         wanted: &WantedProperties,
@@ -62,7 +76,9 @@ impl Context<'_> {
         };
         self.work.count_elements(fetched.len())?;
         let properties = fetched.iter().flatten().filter_map(|vertex| vertex.properties.as_deref());
-        self.work.count_bytes(properties.map(weight::of_vertex_properties).sum())?;
+        let bytes = properties.map(weight::of_vertex_properties).sum();
+        self.work.note_effort(bytes / weight::VALUE_BYTES);
+        self.work.meter.lend(bytes)?;
         self.note_labels(ids.into_iter().zip(&fetched))?;
         let changed = self.changed(elements.iter().copied()).await?;
         let of = |element: &&Value| match element {

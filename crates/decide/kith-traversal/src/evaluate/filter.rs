@@ -105,7 +105,7 @@ pub(super) async fn has(kind: &Kind, batch: Batch, context: &Context<'_>) -> Res
     let passes = match kind {
         Kind::HasKey { key, is_present } => {
             let properties =
-                context.properties(&elements, &WantedProperties::Keys([key.clone()].into())).await?;
+                context.read_properties(&elements, &WantedProperties::Keys([key.clone()].into())).await?;
             properties.iter().map(|properties| properties.is_empty() != *is_present).collect()
         }
         Kind::Has(HasTest { subject, condition }) => {
@@ -167,7 +167,7 @@ async fn subjects(
         }
         TestedPart::Property(key) => {
             let properties =
-                context.properties(elements, &WantedProperties::Keys([Arc::clone(key)].into())).await?;
+                context.read_properties(elements, &WantedProperties::Keys([Arc::clone(key)].into())).await?;
             let values =
                 |properties: Vec<Value>| properties.iter().filter_map(by::property_value).cloned().collect();
             Ok(properties.into_iter().map(values).collect())

@@ -29,6 +29,7 @@ mod property;
 mod reach;
 mod reduce;
 mod repeat;
+mod scan;
 mod scope;
 mod search;
 mod select;
@@ -72,7 +73,15 @@ pub struct Evaluation<'a> {
     chain: Chain,
     with_properties: bool,
     returned: u64,
+    /// How much the next batch is asked for.
+    demand: Demand,
 }
+
+/// The number of traversers that the first batch is asked for if the caller takes results in batches, by how much it grows from
+/// batch to batch, and the most. A caller who leaves after the first batch has caused little more work than that.
+const BATCH_FIRST: usize = 1 << 10;
+const BATCH_GROWTH: usize = 4;
+const BATCH_MAX: usize = 64 << 10;
 
 impl<'a> Evaluation<'a> {
     /// Begins the evaluation of a plan.
@@ -81,7 +90,8 @@ impl<'a> Evaluation<'a> {
         let side_effects = nested::side_effects(&plan.traversal);
         let mut context = Context::new(graph, &plan.source, limits, with_paths, side_effects);
         context.profile = plan.is_profiled().then(|| Profile::new(&|| 0));
-        Self { context, chain: Chain::whole(&plan.traversal), with_properties: false, returned: 0 }
+        let chain = Chain::whole(&plan.traversal);
+        Self { context, chain, with_properties: false, returned: 0, demand: Demand::ALL }
     }
 
     /// Sets what counts the memory, in the place of a meter of its own. The graph may share it.
@@ -105,6 +115,12 @@ impl<'a> Evaluation<'a> {
         self
     }
 
+    /// Sets that the caller takes results batch by batch, and may leave before the end.
+    pub fn in_batches(mut self) -> Self {
+        self.demand = Demand::of(BATCH_FIRST);
+        self
+    }
+
     /// Sets whether results that are vertices come with their properties.
     pub fn with_properties(mut self, with_properties: bool) -> Self {
         self.with_properties = with_properties;
@@ -122,7 +138,11 @@ impl<'a> Evaluation<'a> {
     /// # Errors
     /// The traversal cannot be evaluated, or exceeds a limit. It must not be asked again afterwards.
     pub async fn next(&mut self) -> Result<Option<Vec<(Value, i64)>>> {
-        let Some(batch) = self.chain.next(Demand::ALL, &self.context).await? else { return Ok(None) };
+        let demand = self.demand.clone();
+        if !demand.is_all() {
+            self.demand = Demand::of(demand.least(0).saturating_mul(BATCH_GROWTH).min(BATCH_MAX));
+        }
+        let Some(batch) = self.chain.next(demand, &self.context).await? else { return Ok(None) };
         let lent = self.context.work.meter.lent();
         // Before anything walks through them: what they share is written out in their coded form.
         for traverser in &batch {
@@ -160,6 +180,7 @@ impl<'a> Evaluation<'a> {
     /// # Errors
     /// As [`Evaluation::next`].
     pub async fn all_with_metrics(mut self) -> Result<(Vec<(Value, i64)>, Option<TraversalMetrics>)> {
+        self.demand = Demand::ALL;
         let mut all = Vec::new();
         while let Some(batch) = self.next().await? {
             all.extend(batch);

@@ -124,14 +124,15 @@ pub(super) async fn first(
     let mut first: Vec<Option<Value>> = vec![None; batch.len()];
     let (mut missing, mut demand) = (batch.len(), Demand::of(batch.len()));
     while 0 < missing
-        && let Some(results) = chain.next(demand, context).await?
+        && let Some(results) = chain.next(demand.clone(), context).await?
     {
         for result in results {
             let slot = &mut first[result.origin as usize];
             missing -= usize::from(slot.is_none());
             slot.get_or_insert(result.value);
         }
-        demand = demand.doubled();
+        let found = (0_u32..).zip(&first).filter(|(_, result)| result.is_some()).map(|(origin, _)| origin);
+        demand = Demand::of(missing).without(missing, found);
     }
     Ok(first)
 }

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     error::Result,
-    graph::Expansion,
+    graph::{Expansion, ListPart},
     plan::{Hop, LeadsTo},
     value::{ElementId, Value},
 };
@@ -63,8 +63,9 @@ pub(super) async fn leads_to(
         return Ok(vec![false; batch.len()]);
     }
     let labels = Arc::clone(&back.labels);
+    let (direction, part) = (back.direction, ListPart::WHOLE);
     let expansion =
-        Expansion { vertices, direction: back.direction, labels, with_properties: false, ranges: [].into() };
+        Expansion { vertices, direction, labels, with_properties: false, ranges: [].into(), part };
     if !is_shorter_back(&expansion, back, batch, context).await? {
         return nested::exists(&wanted.traversal, batch, context).await;
     }

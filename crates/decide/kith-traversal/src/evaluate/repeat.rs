@@ -2,7 +2,7 @@
 
 use super::{
     bulk::merged,
-    chain::{Chain, Demand, Passes, Upstream, is_stateless},
+    chain::{Chain, Demand, Passes, RunningPass, Upstream, is_stateless},
     context::Context,
     nested,
     traverser::Batch,
@@ -11,13 +11,13 @@ use crate::{
     error::Result,
     plan::{Repeat, RepeatEnd},
 };
-use std::collections::VecDeque;
 
 /// The traversers that are emitted and returned next. `None` when no traverser is left.
 ///
-/// If all are wanted, the traversers of a batch make each pass together. If few are wanted, as few make their next pass: those
-/// with the fewest passes behind them, as in TinkerPop, so that shorter paths come before longer ones. Where all results have
-/// the same number of passes, those with the most go first, which leads to results soonest, and in the same order.
+/// If all are wanted, the traversers of a batch make each pass together. If few are wanted, few make their next pass, and as far
+/// as is needed: those with the fewest passes behind them, as in TinkerPop, so that shorter paths come before longer ones. Where
+/// all results have the same number of passes, those with the most go first, which leads to results soonest, and in the same
+/// order.
 ///
 /// Passes without a result are followed by more, of twice as many traversers each time.
 pub(super) async fn next(
@@ -26,12 +26,12 @@ pub(super) async fn next(
     upstream: &mut Upstream<'_>,
     context: &Context<'_>,
 ) -> Result<Option<Batch>> {
-    let (is_stateless, wanted) = (is_stateless(&repeat.body), upstream.demand);
-    let (mut demand, mut fruitless) = (wanted, 0);
+    let (is_stateless, wanted) = (is_stateless(&repeat.body), upstream.demand.clone());
+    let (mut demand, mut fruitless) = (wanted.clone(), 0);
     loop {
-        upstream.demand = demand;
+        upstream.demand = demand.clone();
         let mut returned = Batch::new();
-        if passes.waiting.is_empty() {
+        if passes.waiting.is_empty() && passes.running.is_empty() {
             let input = match is_stateless {
                 true => upstream.next(context).await?,
                 false => Some(upstream.all(context).await?).filter(|all| !all.is_empty()),
@@ -42,10 +42,10 @@ pub(super) async fn next(
             let staying = before(repeat, input, &mut returned, context).await?;
             put(repeat, passes, 0, staying);
         } else {
-            let demand = if is_stateless { demand } else { Demand::ALL };
-            returned = make_pass(repeat, demand, passes, upstream, context).await?;
+            let demand = if is_stateless { demand.clone() } else { Demand::ALL };
+            returned = go_on(repeat, &demand, passes, upstream, context).await?;
         }
-        if !returned.is_empty() || wanted == Demand::ALL {
+        if !returned.is_empty() || wanted.is_all() {
             return Ok(Some(returned));
         }
         fruitless += 1;
@@ -68,11 +68,17 @@ fn is_even(repeat: &Repeat) -> bool {
     matches!(repeat.until, Some(RepeatEnd::Times(_))) && repeat.emit.is_none()
 }
 
-/// Takes the traversers that are to make their next pass first, as many as are wanted, with the number of those behind them.
-fn taken(repeat: &Repeat, demand: Demand, waiting: &mut VecDeque<(u32, Batch)>) -> Option<(u32, Batch)> {
-    let (pass, batch) = if is_even(repeat) { waiting.back_mut()? } else { waiting.front_mut()? };
+/// Takes the traversers that are to make their next pass, as many as are wanted, with the number of those behind them. `None` if
+/// a pass that has begun goes first.
+fn taken(repeat: &Repeat, demand: &Demand, passes: &mut Passes) -> Option<(u32, Batch)> {
+    let is_even = is_even(repeat);
+    let running = passes.running.last().map(|running| running.pass);
+    let (pass, batch) = if is_even { passes.waiting.back_mut()? } else { passes.waiting.front_mut()? };
+    if running.is_some_and(|running| if is_even { *pass <= running } else { running <= *pass }) {
+        return None;
+    }
     let (pass, part) = (*pass, demand.part_of(batch));
-    waiting.retain(|(_, batch)| !batch.is_empty());
+    passes.waiting.retain(|(_, batch)| !batch.is_empty());
     Some((pass, part))
 }
 
@@ -85,17 +91,19 @@ fn put(repeat: &Repeat, passes: &mut Passes, pass: u32, batch: Batch) {
     }
 }
 
-/// One pass of as many traversers as are wanted, and what is emitted and returned after it.
-async fn make_pass(
+/// Goes on with a pass, or begins one. Returns what is emitted and returned after it.
+async fn go_on(
     repeat: &Repeat,
-    demand: Demand,
+    demand: &Demand,
     passes: &mut Passes,
     upstream: &Upstream<'_>,
     context: &Context<'_>,
 ) -> Result<Batch> {
     let mut returned = Batch::new();
-    let Some((pass, entering)) = taken(repeat, demand, &mut passes.waiting) else { return Ok(returned) };
-    let mut staying = through(repeat, entering, pass, passes, upstream, context).await?;
+    if let Some((pass, entering)) = taken(repeat, demand, passes) {
+        begin(repeat, entering, pass, passes, upstream, context)?;
+    }
+    let Some((pass, mut staying)) = passed(demand, passes, context).await? else { return Ok(returned) };
     if !repeat.until_first {
         staying = leave(repeat, staying, &mut returned, context).await?;
     }
@@ -107,31 +115,49 @@ async fn make_pass(
     Ok(returned)
 }
 
-/// The traversers after the repeated traversal, which those enter that have `pass` passes behind them.
-async fn through(
+/// Begins a pass: these traversers, which have `pass` passes behind them, enter the repeated traversal.
+fn begin(
     repeat: &Repeat,
     entering: Batch,
     pass: u32,
     passes: &mut Passes,
     upstream: &Upstream<'_>,
     context: &Context<'_>,
-) -> Result<Batch> {
+) -> Result<()> {
     context.work.check_pass(pass)?;
     // All that enter are in the same passes. Traversers that the body makes anew, such as those of `count`, do not know these.
     let mut loops = entering.first().map(|traverser| traverser.loops.clone()).unwrap_or_default();
     if let Some((_, pass)) = loops.last_mut() {
         *pass += 1;
     }
-    let body = match passes.body.take() {
+    let body = match passes.spare.take() {
         Some(mut body) => {
             body.enter(entering);
             body
         }
         None => Chain::nested(&repeat.body, entering, upstream.origins()),
     };
-    let mut after = passes.body.insert(body).all(context).await?;
-    after.iter_mut().for_each(|traverser| traverser.loops.clone_from(&loops));
-    Ok(merged(after, context).await)
+    passes.running.push(RunningPass { pass, loops, body });
+    Ok(())
+}
+
+/// The next traversers that have made the pass that began last, as many as are wanted, and the number of passes that were behind
+/// them before. `None` once it has ended.
+async fn passed(demand: &Demand, passes: &mut Passes, context: &Context<'_>) -> Result<Option<(u32, Batch)>> {
+    let Some(running) = passes.running.last_mut() else { return Ok(None) };
+    let (pass, is_all) = (running.pass, demand.is_all());
+    let next = match is_all {
+        true => Some(running.body.all(context).await?),
+        false => running.body.next(demand.clone(), context).await?,
+    };
+    let has_ended = is_all || next.is_none();
+    let mut after = next.unwrap_or_default();
+    after.iter_mut().for_each(|traverser| traverser.loops.clone_from(&running.loops));
+    if has_ended {
+        passes.spare = passes.running.pop().map(|running| running.body);
+    }
+    let after = merged(after, context).await;
+    Ok((!after.is_empty()).then_some((pass, after)))
 }
 
 /// The treatment of traversers before a pass, if `until` or `emit` stand before `repeat`.

@@ -3,7 +3,7 @@
 use super::{by, context::Context, new::id_of};
 use crate::{
     error::Result,
-    graph::{Expansion, VertexSearch, WantedProperties},
+    graph::{Expansion, ListPart, VertexSearch, WantedProperties},
     semantics,
     value::{Direction, ElementId, Map, Symbol, Token, Value},
 };
@@ -15,9 +15,9 @@ pub(super) async fn vertices(search: &Map, context: &Context<'_>) -> Result<Vec<
             let found = context.graph.vertices(vec![id_of(id)], WantedProperties::None).await?;
             found.into_iter().flatten().map(Value::Vertex).collect()
         }
-        None => match super::hop::found(&sought(search), context).await? {
+        None => match super::scan::found(&sought(search), context).await? {
             Some(found) => found,
-            None => super::hop::all_vertices(context).await?,
+            None => super::scan::all_vertices(context).await?,
         },
     };
     let properties =
@@ -60,7 +60,7 @@ pub(super) async fn edges(search: &Map, context: &Context<'_>) -> Result<Vec<Val
             }
             (None, Some(vertex), _) => expanded(vertex, Direction::Out, label, context).await?,
             (None, None, Some(vertex)) => expanded(vertex, Direction::In, label, context).await?,
-            (None, None, None) => super::hop::all_edges(context).await?,
+            (None, None, None) => super::scan::all_edges(context).await?,
         };
     let properties =
         context.properties(&candidates.iter().collect::<Vec<_>>(), &WantedProperties::All).await?;
@@ -81,7 +81,7 @@ pub(super) async fn expanded(
     context: &Context<'_>,
 ) -> Result<Vec<Value>> {
     let labels = label.into_iter().collect();
-    let edges = context
+    let lists = context
         .graph
         .expand(Expansion {
             vertices: vec![vertex],
@@ -89,9 +89,10 @@ pub(super) async fn expanded(
             labels,
             with_properties: true,
             ranges: [].into(),
+            part: ListPart::WHOLE,
         })
         .await?;
-    Ok(edges.into_iter().flatten().map(Value::Edge).collect())
+    Ok(lists.into_iter().flat_map(|list| list.edges).map(Value::Edge).collect())
 }
 
 /// Whether an id is the one that is wanted. A text stands for the id that is written so.

@@ -42,10 +42,10 @@ impl Side {
         context.work.check_pass(self.passes + other.passes)?;
         let (expansion, _) = expansion(&self.hop, &batch, context)?;
         self.passes += 1;
-        let edges = context.graph.expand(expansion).await?;
-        context.work.count_elements(edges.iter().map(Vec::len).sum())?;
-        for (from, edges) in frontier.iter().zip(&edges) {
-            for edge in edges {
+        let lists = context.graph.expand(expansion).await?;
+        context.work.count_elements(lists.iter().map(|list| list.edges.len()).sum())?;
+        for (from, list) in frontier.iter().zip(&lists) {
+            for edge in &list.edges {
                 let [own, to] = ends(self.hop.direction, edge, &from.id);
                 if other.reached.contains_key(&to.id) {
                     return Ok(Some([own, to]));

@@ -6,7 +6,7 @@ use super::{
     change,
     context::Context,
     cut, filter, function, group, hop, local, merge, order, path, profile, property, reach, reduce, repeat,
-    select, shortest,
+    scan, select, shortest,
     traverser::{Batch, Traverser},
     weight,
 };
@@ -25,7 +25,8 @@ pub(super) async fn next(
 ) -> Result<Option<Batch>> {
     let kind = &link.step.kind;
     match (&mut link.state, kind) {
-        (state @ StepState::Scan { .. }, _) => hop::scan(kind, state, &mut upstream, context).await,
+        (StepState::Scan(progress), _) => scan::scan(kind, progress, &mut upstream, context).await,
+        (StepState::Hop(progress), Kind::Hop(hop)) => hop::next(hop, progress, &mut upstream, context).await,
         (StepState::Once(is_over), Kind::Inject(values)) => {
             local::inject(values, is_over, &mut upstream, context).await
         }
@@ -234,7 +235,6 @@ async fn apply(kind: &Kind, state: &mut StepState, batch: Batch, context: &Conte
         (StepState::Seen(seen), Kind::Dedup { labels, by }) => {
             cut::dedup(labels, by.as_ref(), seen, batch, context).await
         }
-        (_, Kind::Hop(hop)) => hop::hop(hop, batch, context).await,
         (_, Kind::Degree(hop)) => reach::degree(hop, batch, context).await,
         (_, Kind::EdgeVertex(end)) => hop::edge_vertex(*end, batch, context).await,
         (

@@ -22,11 +22,11 @@ pub(super) const LOOP_BYTES: u64 = 32;
 /// The depth to which lists in lists are looked into. Results nest no deeper than this can be coded.
 const DEPTH_MAX: u32 = 100;
 
-/// The bytes of a value that is an element of the graph, without its properties; 0 for others.
+/// The bytes of a value that is an element of the graph, with the properties of an edge, which travel with it; 0 for others.
 pub(super) fn of_element(value: &Value) -> u64 {
     match value {
         Value::Vertex(_) => VERTEX_BYTES,
-        Value::Edge(_) => EDGE_BYTES,
+        Value::Edge(edge) => EDGE_BYTES + of_edge(edge),
         Value::VertexProperty(_) | Value::Property(_) => PROPERTY_BYTES,
         _ => 0,
     }
@@ -128,7 +128,7 @@ pub(super) fn of_vertex_properties(properties: &[Arc<VertexProperty>]) -> u64 {
 }
 
 /// The bytes of the properties of an edge.
-pub(super) fn of_edge(edge: &Edge) -> u64 {
+fn of_edge(edge: &Edge) -> u64 {
     edge.properties.as_deref().map_or(0, of_edge_properties)
 }
 

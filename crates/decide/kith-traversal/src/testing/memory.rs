@@ -3,7 +3,10 @@
 use super::adjacency::Adjacency;
 use crate::{
     error::{GremlinError, Result},
-    graph::{Expansion, Graph, GraphFuture, Mutation, VertexSearch, WantedProperties},
+    graph::{
+        EdgeList, EdgePlace, Expansion, Graph, GraphFuture, Mutation, ScanPlace, ScannedEdges, VertexSearch,
+        WantedProperties,
+    },
     semantics::equal,
     value::{Cardinality, Direction, Edge, ElementId, Property, Value, Vertex, VertexProperty},
 };
@@ -26,6 +29,8 @@ struct Elements {
     last_id: i64,
     /// The keys of vertices that have an index.
     indexes: HashSet<Arc<str>>,
+    /// The most edges of a vertex that are returned at a time where not all are wanted.
+    part_max: Option<usize>,
 }
 
 #[derive(Debug)]
@@ -57,6 +62,11 @@ impl MemoryGraph {
     /// Keeps an index of the values that vertices have under a key.
     pub fn index(&self, key: &str) {
         self.0.lock().indexes.insert(key.into());
+    }
+
+    /// Returns fewer edges of a vertex at a time than are wanted, if not all are, as a graph may do that reads them in pages.
+    pub fn in_parts(&self, most: usize) {
+        self.0.lock().part_max = Some(most);
     }
 }
 
@@ -108,9 +118,15 @@ impl Elements {
         Some(Arc::new(Edge { properties: Some(properties), ..reference }))
     }
 
-    fn expand(&self, vertex: &ElementId, expansion: &Expansion) -> Vec<Arc<Edge>> {
-        let edges = self.adjacency.edges(vertex, expansion.direction, &expansion.labels);
-        edges.filter_map(|id| self.edge(id)).collect()
+    fn expand(&self, vertex: &ElementId, after: Option<EdgePlace>, expansion: &Expansion) -> EdgeList {
+        let all = self.adjacency.edges(vertex, expansion.direction, &expansion.labels);
+        let (before, limit) = (after.map_or(0, |place| place.read), expansion.part.limit);
+        let limit = self.part_max.filter(|_| limit != usize::MAX).map_or(limit, |most| most.min(limit));
+        let mut edges: Vec<_> = all.filter_map(|id| self.edge(id)).skip(before).collect();
+        let has_more = limit < edges.len();
+        edges.truncate(limit);
+        let rest = EdgePlace { list: 0, position: None, read: before + edges.len() };
+        EdgeList { edges, rest: has_more.then_some(rest) }
     }
 
     fn remove_edge(&mut self, id: &ElementId) {
@@ -268,17 +284,22 @@ impl Graph for MemoryGraph {
         async move { Ok(found) }.boxed()
     }
 
-    fn scan_edges(&self, after: Option<ElementId>, limit: usize) -> GraphFuture<'_, Vec<Arc<Edge>>> {
+    fn scan_edges(&self, after: Option<ScanPlace>, limit: usize) -> GraphFuture<'_, ScannedEdges> {
         let elements = self.0.lock();
-        let found =
-            page(&elements.edges, after.as_ref(), limit).iter().filter_map(|id| elements.edge(id)).collect();
-        async move { Ok(found) }.boxed()
+        // The place of a scan is the edge at which it ends.
+        let after = after.map(|place| place.vertex);
+        let ids = page(&elements.edges, after.as_ref(), limit);
+        let rest = ids.last().filter(|_| ids.len() == limit).cloned();
+        let edges = ids.iter().filter_map(|id| elements.edge(id)).collect();
+        let rest = rest.map(|vertex| ScanPlace { vertex, edges: None });
+        async move { Ok(ScannedEdges { edges, rest }) }.boxed()
     }
 
-    fn expand(&self, expansion: Expansion) -> GraphFuture<'_, Vec<Vec<Arc<Edge>>>> {
+    fn expand(&self, expansion: Expansion) -> GraphFuture<'_, Vec<EdgeList>> {
         let elements = self.0.lock();
-        let found =
-            expansion.vertices.iter().map(|vertex| elements.expand(&canonical(vertex), &expansion)).collect();
+        let each = expansion.vertices.iter().enumerate();
+        let list = |(at, vertex)| elements.expand(&canonical(vertex), expansion.part.after(at), &expansion);
+        let found = each.map(list).collect();
         async move { Ok(found) }.boxed()
     }
 

@@ -1,7 +1,10 @@
 //! A graph that does not know the labels of the vertices at the ends of edges.
 
 use crate::{
-    graph::{Expansion, Graph, GraphFuture, Mutation, UNKNOWN_LABEL, WantedProperties},
+    graph::{
+        EdgeList, Expansion, Graph, GraphFuture, Mutation, ScanPlace, ScannedEdges, UNKNOWN_LABEL,
+        WantedProperties,
+    },
     value::{Edge, ElementId, Value, Vertex},
 };
 use futures::FutureExt;
@@ -58,14 +61,16 @@ impl<G: Graph> Graph for UnlabelledGraph<G> {
         self.graph.scan_vertices(after, limit)
     }
 
-    fn scan_edges(&self, after: Option<ElementId>, limit: usize) -> GraphFuture<'_, Vec<Arc<Edge>>> {
+    fn scan_edges(&self, after: Option<ScanPlace>, limit: usize) -> GraphFuture<'_, ScannedEdges> {
         self.graph.scan_edges(after, limit)
     }
 
-    fn expand(&self, expansion: Expansion) -> GraphFuture<'_, Vec<Vec<Arc<Edge>>>> {
+    fn expand(&self, expansion: Expansion) -> GraphFuture<'_, Vec<EdgeList>> {
         async move {
             let lists = self.graph.expand(expansion).await?;
-            Ok(lists.iter().map(|edges| edges.iter().map(unlabelled).collect()).collect())
+            let hidden =
+                |list: EdgeList| EdgeList { edges: list.edges.iter().map(unlabelled).collect(), ..list };
+            Ok(lists.into_iter().map(hidden).collect())
         }
         .boxed()
     }

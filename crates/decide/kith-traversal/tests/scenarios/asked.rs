@@ -2,7 +2,7 @@
 
 use kith_gremlin::value::{Edge, ElementId, Value, Vertex};
 use kith_traversal::{
-    graph::{Expansion, Graph, GraphFuture, Mutation, WantedProperties},
+    graph::{EdgeList, Expansion, Graph, GraphFuture, Mutation, ScanPlace, ScannedEdges, WantedProperties},
     testing::MemoryGraph,
 };
 use std::{
@@ -68,12 +68,12 @@ impl Graph for LoggingGraph {
         self.graph.scan_vertices(after, limit)
     }
 
-    fn scan_edges(&self, after: Option<ElementId>, limit: usize) -> GraphFuture<'_, Vec<Arc<Edge>>> {
+    fn scan_edges(&self, after: Option<ScanPlace>, limit: usize) -> GraphFuture<'_, ScannedEdges> {
         self.note("edges of the graph, at most", &[limit]);
         self.graph.scan_edges(after, limit)
     }
 
-    fn expand(&self, expansion: Expansion) -> GraphFuture<'_, Vec<Vec<Arc<Edge>>>> {
+    fn expand(&self, expansion: Expansion) -> GraphFuture<'_, Vec<EdgeList>> {
         self.note_expansion("", &expansion);
         self.graph.expand(expansion)
     }

@@ -11,7 +11,7 @@ use kith_traversal::{
 const VERTICES: i64 = 1_000;
 const DEGREE: i64 = 40;
 
-/// A ring: edges lead from each vertex to the next ones.
+/// A ring: edges lead from each vertex to the next ones, and from one vertex to all others.
 fn ring() -> MemoryGraph {
     let graph = MemoryGraph::default();
     let vertex = |id: i64| Mutation::AddVertex {
@@ -19,16 +19,17 @@ fn ring() -> MemoryGraph {
         label: "v".into(),
         properties: vec![("code".into(), Value::Long(id))],
     };
-    let edge = |from: i64, by: i64| Mutation::AddEdge {
+    let edge = |label: &str, from: i64, by: i64| Mutation::AddEdge {
         id: None,
-        label: "e".into(),
+        label: label.into(),
         out_vertex: ElementId::from(from),
         in_vertex: ElementId::from((from + by) % VERTICES),
         properties: Vec::new(),
         replaces: true,
     };
-    let edges = (0..VERTICES).flat_map(|from| (1..=DEGREE).map(move |by| edge(from, by)));
-    for mutation in (0..VERTICES).map(vertex).chain(edges) {
+    let edges = (0..VERTICES).flat_map(|from| (1..=DEGREE).map(move |by| edge("e", from, by)));
+    let hub = (1..VERTICES).map(|by| edge("hub", 0, by));
+    for mutation in (0..VERTICES).map(vertex).chain(edges).chain(hub) {
         finished(graph.write(mutation)).expect("it is valid");
     }
     graph
@@ -59,6 +60,21 @@ fn a_limit_ends_the_work_of_all_steps_before_it() {
         ("g.V(7).where(out().out().out().out().has('code', gt(9))).id()", 1 + 4 * DEGREE, 1),
         ("g.V(7).map(out().out().out().values('code'))", 1 + 3 * DEGREE, 1),
         ("g.V().out().order().by(id).limit(1)", VERTICES * (1 + DEGREE), 1),
+        // A hub has edges to all vertices, of which few are read.
+        ("g.V(0).out('hub').limit(5)", 1 + 5, 5),
+        ("g.V(0).outE('hub').limit(5)", 1 + 5, 5),
+        ("g.V(5, 0).out('hub').out('e').limit(5)", 2 + 6, 5),
+        ("g.V(0).out('hub').has('code', gt(300)).limit(2)", 1 + 2 * 302, 2),
+        ("g.V(0).where(out('hub').has('code', 3))", 1 + 2 * 4, 1),
+        ("g.V().limit(3).map(both('hub').id())", 3 + 3, 3),
+        ("g.V(0).repeat(both('hub').simplePath()).times(2).limit(3).path()", 2 * VERTICES, 0),
+        ("g.V(0).repeat(both()).times(9).limit(3).path()", 1 + 8 + 3, 3),
+        ("g.V(0).out('hub').range(10, 15)", 1 + 15, 5),
+        ("g.V(0, 1, 2).local(both('hub').limit(1))", 3 + 3, 3),
+        ("g.V(0).coalesce(out('hub'), out('e')).limit(4)", 1 + 4, 4),
+        ("g.V().optional(out('e')).limit(4)", 1 + 4, 4),
+        ("g.E().limit(5)", 5, 5),
+        ("g.E().hasLabel('e').limit(5)", 5, 5),
     ] {
         let found = within(&graph, 4 * by_hand + 256, gremlin);
         assert_eq!(found.iter().map(|(_, bulk)| bulk).sum::<i64>(), count, "{gremlin}");
@@ -76,9 +92,10 @@ fn shorter_paths_come_first_where_a_limit_stops_a_repeat() {
         assert!(!results.is_empty(), "{gremlin}");
         results
     };
-    let far = "g.V(0).repeat(out().simplePath()).until(has('code', within(30, 60, 61))).path().count(local)";
+    let far =
+        "g.V(0).repeat(out('e').simplePath()).until(has('code', within(30, 60, 61))).path().count(local)";
     assert_eq!(lengths(&format!("{far}.limit(3)")), [2, 3, 3].map(Value::Long));
-    let emitted = "g.V(0).repeat(out()).emit(has('code', 3)).times(3).path().count(local)";
+    let emitted = "g.V(0).repeat(out('e')).emit(has('code', 3)).times(3).path().count(local)";
     let whole = lengths(emitted);
     assert!(whole.is_sorted_by_key(|length| length.to_string()), "{whole:?}");
     assert_eq!(lengths(&format!("{emitted}.limit(3)")), whole[..3]);

@@ -5,7 +5,7 @@ use futures::{FutureExt, future::BoxFuture};
 use kith_gremlin::value::{Edge, ElementId, Value, Vertex};
 use kith_traversal::{
     evaluate::{Evaluation, Limits},
-    graph::{Expansion, Graph, GraphFuture, Mutation, WantedProperties},
+    graph::{EdgeList, Expansion, Graph, GraphFuture, Mutation, ScanPlace, ScannedEdges, WantedProperties},
     testing::{MemoryGraph, finished},
 };
 use std::sync::{
@@ -152,15 +152,15 @@ impl Graph for Lagging {
         self.0.scan_vertices(after, limit)
     }
 
-    fn scan_edges(&self, after: Option<ElementId>, limit: usize) -> GraphFuture<'_, Vec<Arc<Edge>>> {
+    fn scan_edges(&self, after: Option<ScanPlace>, limit: usize) -> GraphFuture<'_, ScannedEdges> {
         self.0.scan_edges(after, limit)
     }
 
-    fn expand(&self, expansion: Expansion) -> GraphFuture<'_, Vec<Vec<Arc<Edge>>>> {
+    fn expand(&self, expansion: Expansion) -> GraphFuture<'_, Vec<EdgeList>> {
         if self.1.load(Ordering::Relaxed) {
             return self.0.expand(expansion);
         }
-        async move { Ok(vec![Vec::new(); expansion.vertices.len()]) }.boxed()
+        async move { Ok(vec![EdgeList::default(); expansion.vertices.len()]) }.boxed()
     }
 
     fn read_latest(&self) -> BoxFuture<'_, ()> {

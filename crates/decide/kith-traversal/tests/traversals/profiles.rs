@@ -7,7 +7,9 @@ use kith_gremlin::value::{
 };
 use kith_traversal::{
     evaluate::{Evaluation, Limits},
-    graph::{Expansion, Graph, GraphFuture, Mutation, Notes, WantedProperties},
+    graph::{
+        EdgeList, Expansion, Graph, GraphFuture, Mutation, Notes, ScanPlace, ScannedEdges, WantedProperties,
+    },
     testing::{MemoryGraph, finished},
 };
 use std::sync::{
@@ -95,11 +97,11 @@ impl Graph for Counting {
         self.inner.scan_vertices(after, limit)
     }
 
-    fn scan_edges(&self, after: Option<ElementId>, limit: usize) -> GraphFuture<'_, Vec<Arc<Edge>>> {
+    fn scan_edges(&self, after: Option<ScanPlace>, limit: usize) -> GraphFuture<'_, ScannedEdges> {
         self.inner.scan_edges(after, limit)
     }
 
-    fn expand(&self, expansion: Expansion) -> GraphFuture<'_, Vec<Vec<Arc<Edge>>>> {
+    fn expand(&self, expansion: Expansion) -> GraphFuture<'_, Vec<EdgeList>> {
         self.expansions.fetch_add(u64::from(!expansion.vertices.is_empty()), Ordering::Relaxed);
         self.inner.expand(expansion)
     }

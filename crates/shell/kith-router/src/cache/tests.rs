@@ -98,6 +98,6 @@ fn lists_that_are_known_are_not_fetched_and_those_that_come_are_kept() {
     assert!(matches!(lists.fan_out(at(&graph(4)), &lists_of(&[5])), CacheLookup::Rest { known_keys: 0, .. }));
     let bypass = CacheUse { pinned: &pinned, mode: CacheMode::Bypass };
     assert!(matches!(lists.fan_out(bypass, &lists_of(&[5])), CacheLookup::Bypassed));
-    let members = FanOut { plan: Operator::Members, ..lists_of(&[5]) };
+    let members = FanOut { plan: Operator::ALL_MEMBERS, ..lists_of(&[5]) };
     assert!(matches!(lists.fan_out(at(&pinned), &members), CacheLookup::Nothing), "no question for lists");
 }

@@ -50,6 +50,12 @@ impl Deadline {
         Err(error)
     }
 
+    /// The time that an evaluation may spend on waiting for a caller who is slow to take results. It is a small part of the time
+    /// left, so that the slowness of a caller does not make a traversal miss its deadline.
+    pub fn patience(&self) -> Duration {
+        self.at.saturating_duration_since(Instant::now()) / 5
+    }
+
     /// The rest of the time.
     ///
     /// # Errors

@@ -75,7 +75,7 @@ fn put(text: &mut String, line: &str) {
 /// A fan-out of a kind, as far as it matters for who decides about it.
 fn example(kind: FanOutKind, purpose: &'static str) -> FanOut {
     let (scope, plan) = match kind {
-        FanOutKind::Broadcast => (Scope::Partitions, Operator::Members),
+        FanOutKind::Broadcast => (Scope::Partitions, Operator::ALL_MEMBERS),
         FanOutKind::SingleKey => (Scope::Keys(vec![0]), Operator::Keys),
         _ => (Scope::Keys(vec![0, 1]), Operator::Keys),
     };
@@ -117,8 +117,7 @@ fn described(asks: &StepQuestion, known: &Graph) -> String {
         }
         StepQuestion::Edges { .. } => format!("fan-out: {ONE_OR_MORE}; once for each label"),
         StepQuestion::AllEdges => format!(
-            "fan-out: one broadcast for all members; then non-union, for every {} members and each of {}",
-            loaded::SCANNED_AT_ONCE,
+            "fan-out: one broadcast for all members; then non-union, for batches of members and each of {}",
             list(schema, &[])
         ),
         StepQuestion::Reach { labels, .. } | StepQuestion::CountReached { labels, .. } => format!(

@@ -30,6 +30,11 @@ impl<'a> FanOuts<'a> {
         Self { run: Mutex::new(run), meter, failed: parking_lot::Mutex::default() }
     }
 
+    /// What counts the memory of the traversal.
+    pub fn meter(&self) -> &Meter {
+        &self.meter
+    }
+
     /// The run, to change what its further fan-outs must show.
     pub async fn run(&self) -> tokio::sync::MutexGuard<'_, Run<'a>> {
         self.run.lock().await

@@ -2,11 +2,12 @@
 //! edges, whose properties are columns.
 
 use super::{
-    edge_page::EdgePage,
+    edge_scan::EdgeScan,
     fan_outs::{FanOuts, of_keys, union_of_keys},
-    ids::{VertexKey, number, parse_edge, sorts, vertex_key},
+    id_pages::{IdPage, IdPages},
+    ids::{VertexKey, number, parse_edge, vertex_key},
     joined::{JoinedVersion, Properties},
-    rows::{Row, column_range, edges_of, expand, lists, row_of, selector, unexpected},
+    rows::{expand, lists, selector},
     to_gremlin_error,
 };
 use crate::session::Run;
@@ -15,14 +16,17 @@ use kith_gremlin::{
     GremlinError,
     value::{Direction, Edge, ElementId, Value, Vertex},
 };
-use kith_operators::{EdgesEntry, EdgesPlan, ListEntry, Operator, Value as Evaluated};
+use kith_operators::{ListEntry, Operator};
 use kith_query::{FanOut, QueryError, ServedGraph};
-use kith_schema::{EdgeSelector, GraphSchema, KindRole, KindSchema};
+use kith_schema::{GraphSchema, KindRole, KindSchema};
 use kith_topology::Graph as Known;
 use kith_traversal::{
-    evaluate::{Meter, of_edges, of_vertices},
+    evaluate::{Meter, of_vertices},
     explain::StepQuestion,
-    graph::{Expansion, Graph, GraphFuture, Mutation, Notes, WantedProperties},
+    graph::{
+        EdgeList, Expansion, Graph, GraphFuture, ListPart, Mutation, Notes, ScanPlace, ScannedEdges,
+        WantedProperties,
+    },
 };
 use kith_types::Direction as Side;
 use kith_wire::v1;
@@ -31,9 +35,6 @@ use std::{
     sync::Arc,
 };
 use tokio::sync::OnceCell;
-
-/// The number of vertices that a scan of edges expands at a time.
-pub(super) const SCANNED_AT_ONCE: usize = 256;
 
 /// The first fan-out that answers a question about vertices with these ids, as far as it matters for where it goes. `None` if
 /// none of the ids is a member's, or the graph has no lists.
@@ -75,8 +76,7 @@ pub(super) struct LoadedGraph<'a> {
     known: Arc<Known>,
     /// Counts what the graph returns, before it is made.
     meter: Arc<Meter>,
-    /// All members in ascending order, once a scan has asked for them.
-    members: OnceCell<Vec<u64>>,
+    members: IdPages,
     /// The store of members' properties, once a step has asked for these.
     joined: OnceCell<JoinedVersion<'a>>,
 }
@@ -87,7 +87,7 @@ impl<'a> LoadedGraph<'a> {
             fan_outs: FanOuts::new(run, Arc::clone(&meter)),
             known,
             meter,
-            members: OnceCell::new(),
+            members: IdPages::default(),
             joined: OnceCell::new(),
         }
     }
@@ -152,6 +152,11 @@ impl<'a> LoadedGraph<'a> {
         Ok(keys.into_iter().map(|key| key.map(whole)).collect())
     }
 
+    /// What counts the memory of the traversal.
+    pub(super) fn meter(&self) -> &Meter {
+        &self.meter
+    }
+
     pub(super) fn schema(&self) -> &GraphSchema {
         &self.known.schema
     }
@@ -180,47 +185,6 @@ impl<'a> LoadedGraph<'a> {
             }
         }
         Ok(found)
-    }
-
-    /// The lists of these ids under a kind, in one fan-out: with columns if the expansion wants properties, and then without
-    /// edges outside of a range of a column. The edges of all rows are charged.
-    async fn rows(
-        &self,
-        kind: &KindSchema,
-        side: Side,
-        ids: &[u64],
-        Expansion { with_properties, ranges, .. }: &Expansion,
-    ) -> Result<Vec<Row>, GremlinError> {
-        let edge = selector(&kind.name, side);
-        if !with_properties || kind.columns.is_empty() {
-            let found = self.fan_outs.ask_keys("neighbours", ids, expand(edge, u64::MAX)).await?;
-            let entries = lists(found, ids.len())?;
-            let length = |entry: &ListEntry| if let ListEntry::Ids(ids) = entry { ids.len() } else { 0 };
-            self.meter.lend(of_edges(entries.iter().map(length).sum(), 0))?;
-            let row = |entry| match entry {
-                ListEntry::Ids(ids) => ids.into_iter().map(|id| (id, Vec::new())).collect(),
-                ListEntry::NotInGraph | ListEntry::Longer(_) | ListEntry::Unanswered => Row::new(),
-            };
-            return Ok(entries.into_iter().map(row).collect());
-        }
-        let edge = EdgeSelector { filter: column_range(kind, ranges), ..edge };
-        let plan = Operator::Edges(Box::new(EdgesPlan {
-            edge,
-            columns: kind.columns.iter().map(|column| column.name.clone()).collect(),
-            order_by: None,
-            descending: false,
-            after: None,
-            limit: u64::MAX,
-        }));
-        match self.fan_outs.ask_keys("edges", ids, plan).await? {
-            Evaluated::Edges(entries) if entries.len() == ids.len() => {
-                let length =
-                    |entry: &EdgesEntry| if let EdgesEntry::Page(page) = entry { page.ids.len() } else { 0 };
-                self.meter.lend(of_edges(entries.iter().map(length).sum(), kind.columns.len()))?;
-                Ok(entries.into_iter().map(|entry| row_of(kind, entry)).collect())
-            }
-            other => Err(unexpected(&other)),
-        }
     }
 
     /// The kinds and sides of the lists that lead from vertices of a sort, and whether the vertices are where the edges begin.
@@ -252,68 +216,33 @@ impl<'a> LoadedGraph<'a> {
         found
     }
 
-    async fn expanded(&self, expansion: &Expansion) -> Result<Vec<Vec<Arc<Edge>>>, GremlinError> {
-        let keys: Vec<Option<VertexKey>> =
-            expansion.vertices.iter().map(|id| VertexKey::parse(id, self.schema())).collect();
-        let mut found: HashMap<VertexKey, Vec<Arc<Edge>>> = HashMap::new();
-        for (entity_kind, ids) in sorts(keys.iter().flatten()) {
-            for (kind, side, is_out) in self.lists_of(entity_kind.as_deref(), expansion) {
-                let rows = self.rows(kind, side, &ids, expansion).await?;
-                for (id, row) in ids.iter().zip(rows) {
-                    let own = vertex_key(entity_kind.as_deref(), *id);
-                    let edges = edges_of(kind, &own, is_out, row);
-                    found.entry(own).or_default().extend(edges);
-                }
-            }
-        }
-        let edges = |key: Option<VertexKey>| key.and_then(|key| found.get(&key).cloned()).unwrap_or_default();
-        Ok(keys.into_iter().map(edges).collect())
-    }
-
-    /// All members in ascending order.
-    async fn all_members(&self) -> Result<&[u64], GremlinError> {
-        let fetch = async || match self.fan_outs.ask_everyone("members", Operator::Members).await? {
-            Evaluated::Set(ids) => {
-                self.meter.charge(size_of_val(&ids[..]) as u64)?;
-                Ok(ids)
-            }
-            other => Err(unexpected(&other)),
-        };
-        Ok(self.members.get_or_try_init(fetch).await?)
-    }
-
     async fn scanned_vertices(
         &self,
         after: Option<ElementId>,
         limit: usize,
     ) -> Result<Vec<Arc<Vertex>>, GremlinError> {
-        let members = self.all_members().await?;
         let from = match after.and_then(|id| VertexKey::parse(&id, self.schema())) {
-            Some(VertexKey::Member(id)) => members.partition_point(|member| *member <= id),
-            _ => 0,
+            Some(VertexKey::Member(id)) => id.checked_add(1),
+            _ => Some(0),
         };
-        Ok(members[from..].iter().take(limit).map(|id| VertexKey::Member(*id).vertex()).collect())
+        let Some(from) = from else { return Ok(Vec::new()) };
+        let IdPage { ids, .. } = self.members.from(from, limit, &self.fan_outs).await?;
+        let rest = &ids[ids.partition_point(|id| *id < from)..];
+        Ok(rest.iter().take(limit).map(|id| VertexKey::Member(*id).vertex()).collect())
     }
 
     async fn scanned_edges(
         &self,
-        after: Option<ElementId>,
+        after: Option<ScanPlace>,
         limit: usize,
-    ) -> Result<Vec<Arc<Edge>>, GremlinError> {
-        let members = self.all_members().await?;
-        let mut from = 0;
-        if let Some((VertexKey::Member(id), ..)) = after.as_ref().and_then(|id| parse_edge(id, self.schema()))
-        {
-            from = members.partition_point(|member| *member < id);
+    ) -> Result<ScannedEdges, GremlinError> {
+        let mut scan = EdgeScan::new(after, limit);
+        while let Some((from, count)) = scan.wanted() {
+            let members = self.members.from(from, count, &self.fan_outs).await?;
+            let expansion = scan.expansion(&members);
+            scan.take(self.expanded(&expansion).await?, |edge| self.is_listed_here(edge));
         }
-        let mut page = EdgePage::new(after, limit);
-        for chunk in members[from..].chunks(SCANNED_AT_ONCE) {
-            let edges = self.expanded(&EdgePage::expansion(chunk)).await?.into_iter().flatten();
-            if page.take(edges.filter(|edge| self.is_listed_here(edge)).collect()) {
-                break;
-            }
-        }
-        Ok(page.finish())
+        Ok(scan.finish())
     }
 
     /// Whether a scan returns an edge at its `out_vertex`: one without a direction is in the lists of both ends, and is returned
@@ -333,9 +262,10 @@ impl<'a> LoadedGraph<'a> {
         let mut found: HashMap<ElementId, Arc<Edge>> = HashMap::new();
         for (label, vertices) in labels {
             let (direction, labels) = (Direction::Out, [Arc::from(label)].into());
+            let part = ListPart::WHOLE;
             let expansion =
-                Expansion { vertices, direction, labels, with_properties: true, ranges: [].into() };
-            let edges = self.expanded(&expansion).await?.into_iter().flatten();
+                Expansion { vertices, direction, labels, with_properties: true, ranges: [].into(), part };
+            let edges = self.expanded(&expansion).await?.into_iter().flat_map(|list| list.edges);
             found.extend(edges.map(|edge| (edge.id.clone(), edge)));
         }
         Ok(ids.iter().map(|id| found.get(id).cloned()).collect())
@@ -363,11 +293,11 @@ impl Graph for LoadedGraph<'_> {
         async move { self.scanned_vertices(after, limit).await }.boxed()
     }
 
-    fn scan_edges(&self, after: Option<ElementId>, limit: usize) -> GraphFuture<'_, Vec<Arc<Edge>>> {
+    fn scan_edges(&self, after: Option<ScanPlace>, limit: usize) -> GraphFuture<'_, ScannedEdges> {
         async move { self.scanned_edges(after, limit).await }.boxed()
     }
 
-    fn expand(&self, expansion: Expansion) -> GraphFuture<'_, Vec<Vec<Arc<Edge>>>> {
+    fn expand(&self, expansion: Expansion) -> GraphFuture<'_, Vec<EdgeList>> {
         async move { self.expanded(&expansion).await }.boxed()
     }
 

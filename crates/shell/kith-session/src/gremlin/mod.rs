@@ -1,12 +1,14 @@
 //! Traversals in Gremlin: each of their hops is a fan-out to the nodes (`docs/design/0020-gremlin.md`).
 
 mod deadline;
-mod edge_page;
+mod edge_scan;
 mod explain;
 mod fan_outs;
 mod fields;
+mod id_pages;
 mod ids;
 mod joined;
+mod lists;
 mod live;
 mod loaded;
 mod memory;
@@ -81,7 +83,8 @@ impl GraphTraversal<'_> {
         let deadline = Deadline::of(&run);
         let meter = self.meter();
         let source = LoadedGraph::new(run, known, Arc::clone(&meter));
-        let evaluation = traversal.evaluate(&source, meter, options.early.as_ref());
+        let early = (options.early.as_ref(), deadline.patience());
+        let evaluation = traversal.evaluate(&source, meter, early);
         let results = deadline.keep(evaluation, || false).await?;
         let cause = |error| source.fan_outs.cause(&error).unwrap_or_else(|| to_query_error(&error));
         let Results { results, metrics } = results.map_err(cause)?;
@@ -111,7 +114,7 @@ impl GraphTraversal<'_> {
             let source =
                 LiveGraph::new((session, &shown), run, &live.types, (&traversal.limits, Arc::clone(&meter)));
             let early = options.early.as_ref();
-            let evaluation = traversal.evaluate(&source, meter, early);
+            let evaluation = traversal.evaluate(&source, meter, (early, deadline.patience()));
             let evaluated = deadline.keep(evaluation, || source.is_writing()).await;
             let cause = |error| source.cause(&error).unwrap_or_else(|| to_query_error(&error));
             let error = match evaluated.and_then(|results| results.map_err(cause)) {

@@ -7,7 +7,7 @@ use kith_gremlin::{
 };
 use kith_operators::{EdgesEntry, ListEntry, Operator, Value as Evaluated};
 use kith_query::QueryError;
-use kith_schema::{ColumnKind, ColumnNumber, ColumnRange, EdgeSelector, KindRole, KindSchema};
+use kith_schema::{Column, ColumnKind, ColumnNumber, ColumnRange, EdgeSelector, KindRole, KindSchema};
 use kith_traversal::graph::PropertyRange;
 use kith_types::{Direction as Side, ErrorCode};
 use std::sync::Arc;
@@ -68,15 +68,16 @@ fn comparable(kind: ColumnKind, value: &Value) -> Option<ColumnNumber> {
     }
 }
 
-pub(super) fn row_of(kind: &KindSchema, entry: EdgesEntry) -> Row {
+/// The edges of a page, with these columns.
+pub(super) fn row_of(columns: &[Column], entry: EdgesEntry) -> Row {
     let EdgesEntry::Page(page) = entry else { return Row::new() };
-    let value = |column: usize, stored: u64| match kind.columns[column].kind.value(stored) {
+    let value = |column: usize, stored: u64| match columns[column].kind.value(stored) {
         ColumnNumber::U64(number) => number_id(number),
         ColumnNumber::I64(number) => Value::Long(number),
         ColumnNumber::F64(number) => Value::Double(number),
     };
     let properties = |at: usize| {
-        let named = kind.columns.iter().zip(&page.columns).enumerate();
+        let named = columns.iter().zip(&page.columns).enumerate();
         named
             .map(|(column, (declared, values))| (declared.name.as_str().into(), value(column, values[at])))
             .collect()

@@ -92,21 +92,22 @@ impl CompiledTraversal {
         Ok(Self { plan, limits, replaces_edges, is_explained, is_profiled, with_properties, took, _room })
     }
 
-    /// The results over a graph, apart from those that were handed over before the end. They are evaluated in turns.
+    /// The results over a graph, apart from those that were handed over before the end. They are evaluated in turns. In all,
+    /// `patience` may be spent on waiting for the caller to take what was handed over.
     pub async fn evaluate(
         &self,
         source: &dyn Graph,
         meter: Arc<Meter>,
-        early: Option<&EarlyResults>,
+        (early, patience): (Option<&EarlyResults>, Duration),
     ) -> Result<Results, GremlinError> {
-        in_turns(self.evaluate_now(source, meter, early)).await
+        in_turns(self.evaluate_now(source, meter, (early, patience))).await
     }
 
     async fn evaluate_now(
         &self,
         source: &dyn Graph,
         meter: Arc<Meter>,
-        early: Option<&EarlyResults>,
+        (early, mut patience): (Option<&EarlyResults>, Duration),
     ) -> Result<Results, GremlinError> {
         let began = Instant::now();
         let clock = || u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
@@ -118,6 +119,9 @@ impl CompiledTraversal {
             .with_clock(&clock)
             .with_properties(self.with_properties)
             .replacing_edges(self.replaces_edges);
+        if early.is_some() {
+            evaluation = evaluation.in_batches();
+        }
         let (mut results, mut coded) = (Vec::new(), 0);
         while let Some(batch) = evaluation.next().await? {
             results.extend(batch);
@@ -125,6 +129,7 @@ impl CompiledTraversal {
                 let bytes =
                     evaluation.returned_bytes() - mem::replace(&mut coded, evaluation.returned_bytes());
                 early.give(encoded_aside(mem::take(&mut results), bytes).await?);
+                patience = early.wait(patience).await;
             }
         }
         let metrics = evaluation.metrics().filter(|_| self.is_profiled).map(encoded_metrics).transpose()?;
@@ -300,7 +305,11 @@ mod tests {
                     CompiledTraversal::new(&query, &mut QueryOptions::default(), settings, waiting).await;
                 let meter = Meter::new(1 << 40);
                 let graph = MemoryGraph::default();
-                compiled.expect("it is well-formed").evaluate(&graph, meter, None).await.map(drop)
+                compiled
+                    .expect("it is well-formed")
+                    .evaluate(&graph, meter, (None, Duration::ZERO))
+                    .await
+                    .map(drop)
             }
         };
         let most = most_turns_beside(async move {

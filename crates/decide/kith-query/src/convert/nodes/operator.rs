@@ -60,7 +60,7 @@ pub fn operator_to_wire(operator: &Operator) -> v1::Operator {
         Operator::Lookup => Op::Lookup(v1::LookupOperator {}),
         Operator::Compute(plan) => Op::Compute(compute_plan_to_wire(plan)),
         Operator::Aggregate(plan) => Op::Aggregate(aggregate_plan_to_wire(plan)),
-        Operator::Members => Op::Members(v1::MembersOperator {}),
+        Operator::Members { from } => Op::Members(v1::MembersOperator { from: *from }),
     };
     v1::Operator { op: Some(op) }
 }
@@ -115,7 +115,7 @@ fn tree(wire: &v1::Operator, depth: usize, size: &mut PlanSize) -> Result<Operat
         Op::Lookup(_) => Operator::Lookup,
         Op::Compute(plan) => Operator::Compute(Arc::new(compute_plan_from_wire(plan)?)),
         Op::Aggregate(plan) => Operator::Aggregate(Arc::new(aggregate_plan_from_wire(plan)?)),
-        Op::Members(_) => Operator::Members,
+        Op::Members(wire) => Operator::Members { from: wire.from },
     })
 }
 
@@ -187,7 +187,7 @@ mod tests {
                 limit: Some(u64::MAX),
             })),
             Operator::Associations(vec![read("likes"), read("liked_by")]),
-            Operator::Count(Box::new(Operator::Members)),
+            Operator::Count(Box::new(Operator::ALL_MEMBERS)),
             Operator::Union(expand(u64::MAX)),
             Operator::Reach(vec![edge.clone(), EdgeSelector { filter: None, ..edge.clone() }]),
             Operator::Tally(expand(512)),

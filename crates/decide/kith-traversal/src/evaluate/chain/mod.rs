@@ -5,7 +5,7 @@ mod state;
 
 pub(super) use demand::Demand;
 pub(crate) use state::needs_all_input;
-pub(super) use state::{Passes, RangeProgress, StepState, is_writing_beginning};
+pub(super) use state::{Passes, RangeProgress, RunningPass, ScanProgress, StepState, is_writing_beginning};
 
 use super::{context::Context, traverser::Batch};
 use crate::{
@@ -72,7 +72,7 @@ impl Future for BatchFuture<'_> {
 }
 
 impl Feed {
-    fn next(&mut self, demand: Demand) -> Option<Batch> {
+    fn next(&mut self, demand: &Demand) -> Option<Batch> {
         let first = self.batches.front_mut()?;
         let part = demand.part_of(first);
         if first.is_empty() {
@@ -138,12 +138,12 @@ impl<'a> Upstream<'a> {
         BatchFuture(Box::pin(async move {
             let demand = self.demand;
             let Some((link, links)) = self.links.split_last_mut() else {
-                return Ok(self.feed.next(demand));
+                return Ok(self.feed.next(&demand));
             };
             if !link.left.is_empty() {
                 return Ok(Some(demand.part_of(&mut link.left)));
             }
-            let upstream = Upstream { feed: self.feed, links, demand };
+            let upstream = Upstream { feed: self.feed, links, demand: demand.clone() };
             let running = context.profile.as_ref().map(|it| it.begin(&link.step, context.graph.take_notes()));
             let lent = context.work.meter.lent();
             let mut batch = super::advance(link, upstream, context).await?;
@@ -168,7 +168,8 @@ impl<'a> Upstream<'a> {
 
     /// The next batch of the steps before, which stay.
     pub async fn next(&mut self, context: &Context<'_>) -> Result<Option<Batch>> {
-        Upstream { feed: &mut *self.feed, links: &mut *self.links, demand: self.demand }.pull(context).await
+        let demand = self.demand.clone();
+        Upstream { feed: &mut *self.feed, links: &mut *self.links, demand }.pull(context).await
     }
 
     /// All traversers that the steps before still return.
@@ -211,6 +212,7 @@ fn links(traversal: &Traversal) -> Vec<Link> {
 /// Whether the steps treat each traverser by itself, so that it makes no difference in which batches they come.
 pub(super) fn is_stateless(traversal: &Traversal) -> bool {
     traversal.iter().all(|step| {
-        matches!(state::begin(&step.kind), StepState::Stateless) && !matches!(step.kind, Kind::Barrier { .. })
+        matches!(state::begin(&step.kind), StepState::Stateless | StepState::Hop(_))
+            && !matches!(step.kind, Kind::Barrier { .. })
     })
 }

@@ -2,8 +2,9 @@
 
 use super::Chain;
 use crate::{
-    evaluate::traverser::Batch,
-    plan::Kind,
+    evaluate::{hop::HopProgress, traverser::Batch},
+    graph::ScanPlace,
+    plan::{Kind, Label},
     value::{ElementId, Value},
 };
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -15,8 +16,10 @@ pub(in crate::evaluate) enum StepState {
     Stateless,
     /// The step has not begun, or has nothing left to return (`true`).
     Once(bool),
-    /// The scan of all elements: the last that was read; `None` before the first.
-    Scan { after: Option<ElementId>, is_over: bool },
+    /// The scan of all elements.
+    Scan(ScanProgress),
+    /// The edges that a hop is following.
+    Hop(HopProgress),
     /// Traversers that are still to be returned.
     Buffer { left: VecDeque<Batch>, is_over: bool },
     /// The traversers that have passed a `range`.
@@ -38,6 +41,18 @@ impl StepState {
     }
 }
 
+/// A scan of all elements under way.
+#[derive(Debug, Default)]
+pub(in crate::evaluate) struct ScanProgress {
+    /// The last vertex that was read; `None` before the first.
+    pub vertex: Option<ElementId>,
+    /// The place after the last edge that was read; `None` before the first.
+    pub edge: Option<ScanPlace>,
+    /// The number of elements that the last page was asked for; 0 before the first.
+    pub asked: usize,
+    pub is_over: bool,
+}
+
 /// The traversers that have passed a `range`, by origin, and how many it has asked for last.
 #[derive(Debug, Default)]
 pub(in crate::evaluate) struct RangeProgress {
@@ -50,16 +65,29 @@ pub(in crate::evaluate) struct RangeProgress {
 pub(in crate::evaluate) struct Passes {
     /// The traversers between two passes, with the number of those behind them. Neighbours have different numbers.
     pub waiting: VecDeque<(u32, Batch)>,
-    /// The repeated traversal, which `dedup` in it keeps from pass to pass.
-    pub body: Option<Chain>,
+    /// The passes that have begun and not ended. Each has more passes behind it than the one before.
+    pub running: Vec<RunningPass>,
+    /// The repeated traversal of a pass that has ended: `dedup` in it remembers all passes.
+    pub spare: Option<Chain>,
+}
+
+/// A pass of a `repeat` that has begun.
+#[derive(Debug)]
+pub(in crate::evaluate) struct RunningPass {
+    /// The number of passes behind the traversers that have entered.
+    pub pass: u32,
+    /// The passes that the traversers are in afterwards.
+    pub loops: Vec<(Option<Label>, u32)>,
+    pub body: Chain,
 }
 
 /// The state with which a step begins.
 pub(in crate::evaluate) fn begin(kind: &Kind) -> StepState {
     match kind {
         Kind::Vertices { .. } | Kind::NamedVertices { .. } | Kind::SoughtVertices(_) | Kind::Edges { .. } => {
-            StepState::Scan { after: None, is_over: false }
+            StepState::Scan(ScanProgress::default())
         }
+        Kind::Hop(_) => StepState::Hop(HopProgress::default()),
         Kind::Inject(_) => StepState::Once(false),
         Kind::Range { .. } => StepState::Range(RangeProgress::default()),
         Kind::TimeLimit(_) => StepState::Limited { began: None, is_over: false },

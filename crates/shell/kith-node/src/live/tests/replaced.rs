@@ -77,7 +77,7 @@ fn members_with(written: &[LogPoint]) -> v1::EvaluateRequest {
         header: Some(header),
         name: "social".to_owned(),
         partitions: vec![P.0],
-        plan: Some(operator_to_wire(&Operator::Members)),
+        plan: Some(operator_to_wire(&Operator::ALL_MEMBERS)),
         ..Default::default()
     }
 }

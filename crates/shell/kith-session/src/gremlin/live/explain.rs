@@ -1,6 +1,6 @@
 //! Descriptions, for explanations, of how a live graph answers what a traversal asks.
 
-use super::scan::{EXPANDED_AT_ONCE, LOOKED_UP_AT_ONCE};
+use super::scan::LOOKED_UP_AT_ONCE;
 use crate::gremlin::{
     fan_outs::UNION_OF_ONE_OR_MORE,
     fan_outs::{of_keys, union_of_keys},
@@ -43,7 +43,7 @@ pub(in crate::gremlin) fn described(asks: &StepQuestion, one_or_more: &str) -> S
         }
         StepQuestion::Edges { .. } => format!("fan-out: {one_or_more}; once for all labels"),
         StepQuestion::AllEdges => {
-            format!("fan-out: one broadcast for all ids; then non-union, for every {EXPANDED_AT_ONCE} ids")
+            "fan-out: one broadcast for all ids; then non-union, for batches of ids".to_owned()
         }
         StepQuestion::Reach { .. } | StepQuestion::CountReached { .. } => {
             format!(

@@ -7,6 +7,7 @@ mod explain;
 mod fields;
 mod labels;
 mod pages;
+mod parts;
 mod reach;
 mod reads;
 mod rows;
@@ -33,7 +34,10 @@ use kith_live::GraphTypes;
 use kith_query::{QueryError, QueryOptions, ServedGraph};
 use kith_traversal::{
     evaluate::{Limits, Meter, of_vertices},
-    graph::{Expansion, Graph, GraphFuture, Mutation, Notes, VertexSearch, WantedProperties, ends},
+    graph::{
+        EdgeList, Expansion, Graph, GraphFuture, Mutation, Notes, ScanPlace, ScannedEdges, VertexSearch,
+        WantedProperties, ends,
+    },
 };
 use kith_wire::v1;
 use parking_lot::Mutex;
@@ -140,11 +144,11 @@ impl Graph for LiveGraph<'_> {
         .boxed()
     }
 
-    fn scan_edges(&self, after: Option<ElementId>, limit: usize) -> GraphFuture<'_, Vec<Arc<Edge>>> {
+    fn scan_edges(&self, after: Option<ScanPlace>, limit: usize) -> GraphFuture<'_, ScannedEdges> {
         async move { self.scan.edges(&self.reads, after, limit).await }.boxed()
     }
 
-    fn expand(&self, expansion: Expansion) -> GraphFuture<'_, Vec<Vec<Arc<Edge>>>> {
+    fn expand(&self, expansion: Expansion) -> GraphFuture<'_, Vec<EdgeList>> {
         async move { self.reads.expanded(&expansion).await }.boxed()
     }
 

@@ -3,6 +3,7 @@
 use super::{
     labels::{self, List},
     pages::{WholeRead, associations, counts, whole_lists},
+    parts::PartRead,
     rows::{edge_in, unknown_vertex, vertex_of},
 };
 use crate::gremlin::{
@@ -19,7 +20,7 @@ use kith_operators::{ObjectEntry, Operator, Value as Evaluated};
 use kith_query::QueryError;
 use kith_traversal::{
     evaluate::{Meter, of_edges, of_json, of_vertices},
-    graph::{Expansion, WantedProperties},
+    graph::{EdgeList, Expansion, ListPart, WantedProperties},
 };
 use parking_lot::Mutex;
 use std::{
@@ -99,18 +100,48 @@ impl LiveReads<'_> {
 
     /// The edges of vertices: one fan-out for all labels and directions, and more for lists that are longer than one read
     /// returns.
-    pub(super) async fn expanded(&self, expansion: &Expansion) -> Result<Vec<Vec<Arc<Edge>>>, GremlinError> {
+    pub(super) async fn expanded(&self, expansion: &Expansion) -> Result<Vec<EdgeList>, GremlinError> {
         let types = self.types_with(&expansion.labels);
         let lists = labels::lists(&types, expansion.direction, &expansion.labels);
         let lists = lists.map_err(|error| self.fan_outs.error(error))?;
         let own: Vec<Option<u64>> = expansion.vertices.iter().map(number).collect();
+        if lists.is_empty() {
+            return Ok(vec![EdgeList::default(); own.len()]);
+        }
+        if expansion.part == ListPart::WHOLE {
+            return self.all_edges(expansion, &lists, own).await;
+        }
+        let (with_properties, limit) = (expansion.with_properties, expansion.part.limit);
+        let wanted = PartRead { lists: &lists, with_properties, limit };
+        let known =
+            own.iter().enumerate().filter_map(|(at, id)| Some((at, (*id)?, expansion.part.after(at))));
+        let (known, vertices): (Vec<usize>, Vec<_>) = known.map(|(at, id, after)| (at, (id, after))).unzip();
+        let parts = wanted.read(&self.fan_outs, &vertices).await?;
+        self.lend_edges(parts.iter().flat_map(|(found, _)| found).map(|(_, association)| association))?;
+        let labels: Vec<Arc<str>> = lists.iter().map(|list| Arc::from(list.label)).collect();
+        let mut each = vec![EdgeList::default(); own.len()];
+        for ((at, (id, _)), (found, rest)) in known.into_iter().zip(vertices).zip(parts) {
+            let own = unknown_vertex(id);
+            let edge = |(list, it): &(usize, _)| edge_in(&lists[*list], &labels[*list], &own, it);
+            each[at] = EdgeList { edges: found.iter().map(edge).collect(), rest };
+        }
+        Ok(each)
+    }
+
+    /// All edges of vertices in these lists.
+    async fn all_edges(
+        &self,
+        expansion: &Expansion,
+        lists: &[List<'_>],
+        own: Vec<Option<u64>>,
+    ) -> Result<Vec<EdgeList>, GremlinError> {
         let ids: Vec<u64> = own.iter().flatten().copied().collect::<BTreeSet<u64>>().into_iter().collect();
-        if lists.is_empty() || ids.is_empty() {
-            return Ok(vec![Vec::new(); own.len()]);
+        if ids.is_empty() {
+            return Ok(vec![EdgeList::default(); own.len()]);
         }
         let wanted =
             WholeRead { with_properties: expansion.with_properties, elements_max: self.elements_max };
-        let found = whole_lists(&self.fan_outs, &ids, &lists, wanted).await?;
+        let found = whole_lists(&self.fan_outs, &ids, lists, wanted).await?;
         self.lend_edges(found.iter().flatten().flatten())?;
         let labels: Vec<Arc<str>> = lists.iter().map(|list| Arc::from(list.label)).collect();
         let edges = |(id, found): (&u64, &Vec<Vec<ListedAssociation>>)| {
@@ -123,7 +154,7 @@ impl LiveReads<'_> {
         };
         let edges: HashMap<u64, Vec<Arc<Edge>>> = ids.iter().zip(&found).map(edges).collect();
         let of = |id: Option<u64>| id.and_then(|id| edges.get(&id).cloned()).unwrap_or_default();
-        Ok(own.into_iter().map(of).collect())
+        Ok(own.into_iter().map(|id| of(id).into()).collect())
     }
 
     /// Charges edges before they are made.

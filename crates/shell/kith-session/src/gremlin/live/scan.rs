@@ -2,59 +2,31 @@
 
 use super::reads::LiveReads;
 use crate::gremlin::{
-    edge_page::EdgePage,
-    ids::{number, number_id, split_edge},
-    rows::unexpected,
+    edge_scan::EdgeScan,
+    id_pages::{IdPage, IdPages},
+    ids::{number, number_id},
 };
 use kith_gremlin::{
     GremlinError,
     value::{Edge, ElementId, Vertex},
 };
 use kith_live::{GraphTypes, Inverse};
-use kith_operators::{Operator, Value as Evaluated};
-use kith_traversal::graph::WantedProperties;
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
-};
-use tokio::sync::Mutex;
+use kith_traversal::graph::{ScanPlace, ScannedEdges, WantedProperties};
+use std::sync::Arc;
 
 /// The number of ids that a scan looks up at a time.
 pub(super) const LOOKED_UP_AT_ONCE: usize = 4_096;
-/// The number of vertices that a scan of edges expands at a time.
-pub(super) const EXPANDED_AT_ONCE: usize = 256;
 
-/// The scans of one traversal.
+/// The scans of one traversal, over all ids in the graph: those of objects, and those that associations leave.
 #[derive(Default)]
 pub(super) struct Scan {
-    /// All ids in ascending order, once a scan has asked for them.
-    ids: Mutex<Option<Arc<[u64]>>>,
-    /// How many bytes are charged for them.
-    charged_bytes: AtomicU64,
+    ids: IdPages,
 }
 
 impl Scan {
     /// Forgets the ids, after a vertex is added or removed.
     pub async fn forget(&self) {
-        *self.ids.lock().await = None;
-    }
-
-    /// All ids in the graph, in ascending order: those of objects, and those that associations leave.
-    async fn all_ids(&self, reads: &LiveReads<'_>) -> Result<Arc<[u64]>, GremlinError> {
-        let mut known = self.ids.lock().await;
-        if let Some(ids) = &*known {
-            return Ok(Arc::clone(ids));
-        }
-        match reads.fan_outs.ask_everyone("ids", Operator::Members).await? {
-            Evaluated::Set(ids) => {
-                // They are kept until the end, or until others take their place after a write.
-                let bytes = size_of_val(&ids[..]) as u64;
-                let before = self.charged_bytes.fetch_max(bytes, Ordering::Relaxed);
-                reads.meter.charge(bytes.saturating_sub(before))?;
-                Ok(Arc::clone(known.insert(ids.into())))
-            }
-            other => Err(unexpected(&other)),
-        }
+        self.ids.forget().await;
     }
 
     /// A page of vertices, in ascending order of their ids.
@@ -64,15 +36,20 @@ impl Scan {
         after: Option<ElementId>,
         limit: usize,
     ) -> Result<Vec<Arc<Vertex>>, GremlinError> {
-        let ids = self.all_ids(reads).await?;
         let after = after.as_ref().and_then(number);
-        let mut from = after.map_or(0, |after| ids.partition_point(|id| *id <= after));
+        let mut next = after.map_or(Some(0), |after| after.checked_add(1));
         let mut found = Vec::new();
-        while from < ids.len() && found.len() < limit {
-            let upto = ids.len().min(from + LOOKED_UP_AT_ONCE.min(limit));
-            let page: Vec<ElementId> = ids[from..upto].iter().map(|id| number_id(*id)).collect();
+        while let Some(from) = next
+            && found.len() < limit
+        {
+            let count = LOOKED_UP_AT_ONCE.min(limit);
+            let IdPage { ids, is_last } = self.ids.from(from, count, &reads.fan_outs).await?;
+            let rest = &ids[ids.partition_point(|id| *id < from)..];
+            let some = &rest[..rest.len().min(count)];
+            let page: Vec<ElementId> = some.iter().map(|id| number_id(*id)).collect();
             found.extend(reads.found_vertices(&page, &WantedProperties::None).await?.into_iter().flatten());
-            from = upto;
+            let is_over = is_last && some.len() == rest.len();
+            next = some.last().filter(|_| !is_over).and_then(|last| last.checked_add(1));
         }
         found.truncate(limit);
         Ok(found)
@@ -82,21 +59,16 @@ impl Scan {
     pub async fn edges(
         &self,
         reads: &LiveReads<'_>,
-        after: Option<ElementId>,
+        after: Option<ScanPlace>,
         limit: usize,
-    ) -> Result<Vec<Arc<Edge>>, GremlinError> {
-        let ids = self.all_ids(reads).await?;
-        let last = after.as_ref().and_then(split_edge).and_then(|(from, _, _)| from.parse::<u64>().ok());
-        let from = last.map_or(0, |last| ids.partition_point(|id| *id < last));
-        let mut page = EdgePage::new(after, limit);
+    ) -> Result<ScannedEdges, GremlinError> {
         let types = reads.types();
-        for chunk in ids[from..].chunks(EXPANDED_AT_ONCE) {
-            let edges = reads.expanded(&EdgePage::expansion(chunk)).await?.into_iter().flatten();
-            if page.take(edges.filter(|edge| is_listed_here(&types, edge)).collect()) {
-                break;
-            }
+        let mut scan = EdgeScan::new(after, limit);
+        while let Some((from, count)) = scan.wanted() {
+            let expansion = scan.expansion(&self.ids.from(from, count, &reads.fan_outs).await?);
+            scan.take(reads.expanded(&expansion).await?, |edge| is_listed_here(&types, edge));
         }
-        Ok(page.finish())
+        Ok(scan.finish())
     }
 }
 

@@ -185,11 +185,11 @@ fn what_a_node_does_for_a_request_is_bounded_by_what_there_is_not_by_what_it_rep
             v1::EvaluateRequest { name: graph, version, keys, partitions, plan, ..Default::default() };
         evaluated(&cluster, request)
     };
-    assert_eq!(ask(&Operator::Members, vec![], vec![0, 1]), "OK");
+    assert_eq!(ask(&Operator::ALL_MEMBERS, vec![], vec![0, 1]), "OK");
     assert_eq!(ask(&expand, vec![9043, 1005], vec![]), "OK");
-    assert_eq!(ask(&Operator::Members, vec![], vec![0, 1, 0]), "bad_request");
-    assert_eq!(ask(&Operator::Members, vec![], vec![0; 100_000]), "bad_request");
-    assert_eq!(ask(&Operator::Members, vec![], vec![1_000_000]), "bad_request");
+    assert_eq!(ask(&Operator::ALL_MEMBERS, vec![], vec![0, 1, 0]), "bad_request");
+    assert_eq!(ask(&Operator::ALL_MEMBERS, vec![], vec![0; 100_000]), "bad_request");
+    assert_eq!(ask(&Operator::ALL_MEMBERS, vec![], vec![1_000_000]), "bad_request");
     for plan in [*expand.clone(), Operator::Tally(expand.clone()), Operator::Union(expand.clone())] {
         assert_eq!(ask(&plan, vec![9043; 1_000], vec![]), "bad_request");
     }
