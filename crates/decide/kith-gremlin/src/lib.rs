@@ -12,6 +12,7 @@
 //! - [`graphbinary`], [`graphson`], [`plain`]: codings of values. `assemble`: what decoders have in common.
 //! - [`message`]: requests and answers of the WebSocket protocol and of HTTP.
 //! - [`property`]: properties of open graphs as JSON.
+//! - [`semantics`]: equality, order, arithmetic and predicates of values, for traversals and for the nodes that test elements.
 //! - [`room`]: how much decoding may take. A decoder asks for room before it allocates.
 //! - [`error`]: why a traversal cannot be evaluated.
 //!
@@ -27,6 +28,7 @@ pub mod message;
 pub mod plain;
 pub mod property;
 pub mod room;
+pub mod semantics;
 pub mod text;
 pub mod value;
 

@@ -14,6 +14,7 @@
 //! - `leader`: the state machine of the partitions that one node leads in one database. `terms` takes them and gives them away; `limits` has the bounds.
 //! - `intent`: writes to a pair of partitions, from the decision until both ends have them.
 //! - `rows`, `batch`, `change`, `coding`: rows, transactions, log records, and their bytes.
+//! - `elements`, [`field_values`]: tests of elements for traversals, and fields as values of Gremlin.
 //! - `guards`: the rules that keep pairs and logs correct, each with a test that shows the harm without it.
 //! - [`testing`]: a model of TAO without partitions or logs.
 //!
@@ -27,6 +28,8 @@ mod batch;
 mod change;
 mod coding;
 mod decide;
+mod elements;
+pub mod field_values;
 mod guards;
 mod intent;
 mod leader;
@@ -50,14 +53,15 @@ pub use decide::{
     Decision, DecisionContext, NotLoaded, Rows, complete, completion_queries, decide, deliver,
     delivery_queries,
 };
+pub use elements::{ElementTests, TestedValues, UntestableElement};
 pub use guards::Guards;
 pub use intent::{Edge, EdgeContent, Intent, WriteName};
 pub use kith_schema::live::{
-    ASSOCIATION_BYTES_MAX, AssociationAnswer, AssociationRead, CAP_MAX, CompletedWrite, Conditions,
-    FieldsFault, INDEX_MAX, ListPlace, ListedAssociation, Mutation, NotATextId, NotATicket, NotAWriteId,
-    OBJECT_BYTES_MAX, ObjectAnswer, ObjectFind, Outcome, Refusal, STALE_MAX, Select, Start,
-    TEXT_ID_BYTES_MAX, TextId, TextIdForm, Ticket, TypeId, UnknownType, VISIBLE_AFTER, WRITE_ID_BYTES_MAX,
-    Write, WriteFault, WriteId,
+    ASSOCIATION_BYTES_MAX, AssociationAnswer, AssociationRead, AssociationsPlan, CAP_MAX, CompletedWrite,
+    Conditions, ElementPart, ElementTest, FieldOrder, FieldsFault, INDEX_MAX, ListPlace, ListedAssociation,
+    Mutation, NotATextId, NotATicket, NotAWriteId, OBJECT_BYTES_MAX, ObjectAnswer, ObjectFields, ObjectFind,
+    Outcome, Refusal, STALE_MAX, Select, Start, TEXT_ID_BYTES_MAX, TextId, TextIdForm, Ticket, TypeId,
+    UnknownType, VISIBLE_AFTER, WRITE_ID_BYTES_MAX, Write, WriteFault, WriteId,
 };
 pub use leader::{
     Action, CallerId, ClockReading, CommitId, CommitResult, Delivery, DeliveryError, Duties, DutyChange,

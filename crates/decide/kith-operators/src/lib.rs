@@ -44,7 +44,7 @@ pub use error::{EvaluateError, MergeError};
 #[cfg(feature = "nodes")]
 pub use evaluate::{Share, SliceSizes, evaluate, evaluate_values};
 pub use groups::Groups;
-pub use limits::{ASSOCIATION_IDS_MAX, FIND_VALUES_MAX, GRAPH_BYTES_MAX};
+pub use limits::{ASSOCIATION_IDS_MAX, FIND_VALUES_MAX, GRAPH_BYTES_MAX, TESTS_MAX};
 pub use network::{Network, NetworkKey, NetworkSizes};
 #[cfg(feature = "nodes")]
 pub use plans::{

@@ -1,7 +1,8 @@
 //! The questions of a traversal to a graph.
 
 use crate::{
-    error::Result,
+    error::{GremlinError, Result},
+    semantics::Test,
     value::{Cardinality, Direction, Edge, ElementId, Value, Vertex},
 };
 use futures::{FutureExt, future::BoxFuture};
@@ -28,6 +29,16 @@ pub trait Graph: Send + Sync {
         ids: Vec<ElementId>,
         wanted: WantedProperties,
     ) -> GraphFuture<'_, Vec<Option<Arc<Vertex>>>>;
+
+    /// Whether vertices exist and pass all tests, for each vertex.
+    ///
+    /// # Errors
+    /// Also if a test cannot be made.
+    fn passing(&self, ids: Vec<ElementId>, tests: Arc<[ElementTest]>) -> GraphFuture<'_, Vec<bool>> {
+        let keys: Arc<[Arc<str>]> = tests.iter().filter_map(|test| test.key.clone()).collect();
+        let vertices = self.vertices(ids, WantedProperties::Keys(keys));
+        async move { passing(&vertices.await?, &tests) }.boxed()
+    }
 
     /// Edges by their ids, with their properties.
     fn edges(&self, ids: Vec<ElementId>) -> GraphFuture<'_, Vec<Option<Arc<Edge>>>>;
@@ -56,7 +67,7 @@ pub trait Graph: Send + Sync {
 
     /// The edges of vertices, with their properties if these are wanted, for each vertex. An edge from a vertex to itself
     /// occurs twice in [`Direction::Both`]. The vertices at the ends may have [`UNKNOWN_LABEL`]. The graph may leave out
-    /// edges outside of the ranges, but need not: the traversal tests all edges that it returns.
+    /// edges that do not pass the tests, but need not: the traversal tests all edges that it returns.
     fn expand(&self, expansion: Expansion) -> GraphFuture<'_, Vec<EdgeList>>;
 
     /// Checks changes that are about to be made in this order, before the first one is made: what is found to be wrong here
@@ -133,7 +144,7 @@ pub struct VertexSearch {
 }
 
 /// The vertices, and the edges of them that are wanted.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Expansion {
     /// The ids of the vertices.
     pub vertices: Vec<ElementId>,
@@ -143,8 +154,11 @@ pub struct Expansion {
     pub labels: Arc<[Arc<str>]>,
     /// Whether the properties of the edges are wanted.
     pub with_properties: bool,
-    /// Ranges of properties. Edges that lie outside of one, or do not have its property, are not wanted.
-    pub ranges: Arc<[PropertyRange]>,
+    /// Tests that the edges must pass to be wanted.
+    pub tests: Arc<[ElementTest]>,
+    /// If given, only the first edges of each vertex in this order are wanted, as many as the limit of the part says. A graph that
+    /// does not sort may return any edges.
+    pub top: Option<PropertyOrder>,
     /// The part of each vertex's edges that is wanted.
     pub part: ListPart,
 }
@@ -174,7 +188,7 @@ pub struct EdgePlace {
     /// Which of the lists that the edges are in.
     pub list: usize,
     /// The last edge before the place; `None` at the beginning of the list.
-    pub position: Option<[u64; 2]>,
+    pub last: Option<[u64; 2]>,
     /// The number of edges of the list that were before the place when it was read.
     pub read: usize,
 }
@@ -213,15 +227,46 @@ pub struct ScannedEdges {
     pub rest: Option<ScanPlace>,
 }
 
-/// A range of the values of a property.
+/// A test of an element.
+#[derive(Clone, Debug)]
+pub struct ElementTest {
+    /// The key of the property that is tested; `None` for the label. An element without the property does not pass.
+    pub key: Option<Arc<str>>,
+    /// The predicate.
+    pub test: Arc<Test>,
+}
+
+/// An order of elements by the values of a property.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PropertyRange {
-    /// The key of the property.
+pub struct PropertyOrder {
+    /// The key of the property. Elements without it are left out.
     pub key: Arc<str>,
-    /// The least value; `None` if there is no lower bound.
-    pub low: Option<Value>,
-    /// The greatest value; `None` if there is no upper bound.
-    pub high: Option<Value>,
+    /// Whether the greatest value comes first.
+    pub descending: bool,
+}
+
+/// Which of these vertices, which have the properties that are tested, pass all tests. Those that do not exist do not.
+///
+/// # Errors
+/// A test cannot be made.
+pub fn passing(vertices: &[Option<Arc<Vertex>>], tests: &[ElementTest]) -> Result<Vec<bool>> {
+    let passes = |vertex: &Option<Arc<Vertex>>| {
+        let Some(vertex) = vertex else { return Ok(false) };
+        for ElementTest { key, test } in tests {
+            let mut values = vertex.properties.iter().flatten().filter(|it| Some(&it.key) == key.as_ref());
+            let holds = match key {
+                None => test.holds(&Value::String(Arc::clone(&vertex.label)))?,
+                Some(_) => {
+                    values.try_fold(false, |any, it| Ok::<_, GremlinError>(any || test.holds(&it.value)?))?
+                }
+            };
+            if !holds {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    };
+    vertices.iter().map(passes).collect()
 }
 
 /// A change of a graph.

@@ -13,7 +13,7 @@
 //! - [`evaluate`]: one file for each family of steps. `chain` pulls batches from step to step, `nested` evaluates
 //!   nested traversals for a whole batch, `meter` charges memory, and `context` has the limits.
 //! - [`graph`]: what a traversal asks of a graph.
-//! - [`semantics`], [`functions`]: equality, order, arithmetic and predicates of values; text, dates and truth.
+//! - [`functions`]: functions of text, dates and truth. What values mean by themselves is in `kith_gremlin::semantics`.
 //! - [`explain`]: what a plan will do.
 //!
 //! A batch asks the graph once, however many traversers it has. Memory is charged before it is taken. A rule never
@@ -27,8 +27,7 @@ pub mod explain;
 pub mod functions;
 pub mod graph;
 pub mod plan;
-pub mod semantics;
 #[cfg(feature = "testing")]
 pub mod testing;
 
-use kith_gremlin::{GremlinError, Result, bytecode, error, predicate, text, value};
+use kith_gremlin::{GremlinError, Result, bytecode, error, predicate, semantics, text, value};

@@ -99,6 +99,11 @@ pub enum Value {
 }
 
 impl Value {
+    /// A whole number that is not negative: a `Long`, or a `BigInteger` from 2⁶³.
+    pub fn unsigned(number: u64) -> Self {
+        i64::try_from(number).map_or_else(|_| Self::BigInteger(Arc::new(BigInt::from(number))), Self::Long)
+    }
+
     /// A string.
     pub fn text(text: impl Into<Arc<str>>) -> Self {
         Self::String(text.into())

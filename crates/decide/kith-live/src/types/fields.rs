@@ -5,7 +5,8 @@ use super::record_id::RecordIds;
 use crate::{ASSOCIATION_BYTES_MAX, Data, FieldsFault, GraphTypes, OBJECT_BYTES_MAX, TypeId};
 use kith_schema::live::TextId;
 use kith_schema::{EncodeError, Projection, RecordView, RecordWriter, Schema, TimeUnit};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, value::RawValue};
+use std::collections::BTreeMap;
 
 impl GraphTypes {
     /// Encodes a JSON object as a record with the latest schema of a type. `None` stands for an object without members.
@@ -72,6 +73,18 @@ impl GraphTypes {
         let Some((_, latest)) = last(schemas) else { return Ok("{}".to_owned()) };
         let latest_bytes = under_latest(kind, schemas, latest, &data)?;
         Ok(RecordView::new(latest, latest_bytes.as_deref().unwrap_or(&data.bytes))?.to_json()?)
+    }
+
+    /// As [`GraphTypes::decode`], with only the fields that are named.
+    ///
+    /// # Errors
+    /// As [`GraphTypes::decode`].
+    pub fn decode_named(&self, kind: TypeId, data: &Data, names: &[String]) -> Result<String, FieldsFault> {
+        let text = self.decode(kind, data)?;
+        // `decode` returns a JSON object.
+        let mut fields: BTreeMap<String, &RawValue> = serde_json::from_str(&text).unwrap_or_default();
+        fields.retain(|name, _| names.contains(name));
+        Ok(serde_json::to_string(&fields).unwrap_or_default())
     }
 
     /// Converts a record of type `from` into a record of type `to`, whose fields get the values of the fields with the same

@@ -2,7 +2,7 @@
 //! §II-A pushes query processing to both).
 
 use crate::EdgesPlan;
-use kith_schema::live::{AssociationRead, ObjectFind};
+use kith_schema::live::{AssociationsPlan, ElementTest, ObjectFields, ObjectFind};
 use kith_schema::{
     EdgeSelector,
     compute::{AggregatePlan, ComputePlan},
@@ -80,16 +80,16 @@ pub enum Operator {
     Edges(Box<EdgesPlan>),
     /// The objects of a live graph that the request's keys name, in request order: `Objects`. Not an input of other
     /// operators.
-    Objects {
-        /// Whether the objects come with their fields, not only with their types and versions.
-        with_data: bool,
-    },
+    Objects(ObjectFields),
+    /// Those of the request's keys that name objects of a live graph which pass all tests: `Set`. Not an input of other
+    /// operators.
+    Passing(Vec<ElementTest>),
     /// The ids of the objects of a live graph in the request's partitions that have one of the given values in a field with
     /// an index: `Set`. Not an input of other operators.
     Find(Box<ObjectFind>),
     /// The requested parts of association lists of each of the request's keys in a live graph, in request order:
     /// `Associations`. Not an input of other operators.
-    Associations(Vec<AssociationRead>),
+    Associations(Box<AssociationsPlan>),
     /// The values of the request's keys in a store, in request order: `Records`. Not an input of other operators.
     Lookup,
     /// The results of a plan for the records of the request's keys in a store, in request order: `Records` of the plan's
@@ -110,7 +110,10 @@ impl Operator {
 
     /// Whether the operator reads objects or associations, which only live graphs have.
     pub fn needs_live_graph(&self) -> bool {
-        matches!(self, Operator::Objects { .. } | Operator::Find(_) | Operator::Associations(_))
+        matches!(
+            self,
+            Operator::Objects(_) | Operator::Passing(_) | Operator::Find(_) | Operator::Associations(_)
+        )
     }
 
     /// Whether the result for some keys is a part of the result for all, so that answers may come in parts.

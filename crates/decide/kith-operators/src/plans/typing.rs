@@ -1,8 +1,10 @@
 //! Checks plans before anything is read: whether they are well-typed, the type of value that they yield, and whether two
 //! nodes can return the same id.
 
-use crate::{ASSOCIATION_IDS_MAX, EvaluateError, FIND_VALUES_MAX, Operator, PLAN_COLUMNS_MAX, ValueKind};
-use kith_schema::live::{AssociationRead, Select};
+use crate::{
+    ASSOCIATION_IDS_MAX, EvaluateError, FIND_VALUES_MAX, Operator, PLAN_COLUMNS_MAX, TESTS_MAX, ValueKind,
+};
+use kith_schema::live::{AssociationRead, ElementTest, ObjectFields, Select};
 
 impl Operator {
     /// The greatest depth of a plan. Operations of graphs need 4; the rest is room for a query language. It bounds the
@@ -36,7 +38,8 @@ impl Operator {
             Operator::Count(_) => "count",
             Operator::Exists(_) => "exists",
             Operator::Edges(_) => "edges",
-            Operator::Objects { .. } => "objects",
+            Operator::Objects(_) => "objects",
+            Operator::Passing(_) => "passing",
             Operator::Find(_) => "find",
             Operator::Associations(_) => "associations",
             Operator::Lookup => "lookup",
@@ -68,13 +71,21 @@ impl Operator {
                 Err(EvaluateError::TooMany { what, got, max })
             }
             Operator::Edges(_) => Ok(ValueKind::Edges),
-            Operator::Objects { .. } => Ok(ValueKind::Objects),
+            Operator::Objects(ObjectFields::Named(names)) if Self::LISTS_MAX < names.len() => {
+                let (what, got, max) = ("fields", names.len(), Self::LISTS_MAX);
+                Err(EvaluateError::TooMany { what, got, max })
+            }
+            Operator::Objects(_) => Ok(ValueKind::Objects),
+            Operator::Passing(tests) => check_tests(tests).map(|()| ValueKind::Set),
             Operator::Find(find) if FIND_VALUES_MAX < find.values.len() => {
                 let (what, got, max) = ("values", find.values.len(), FIND_VALUES_MAX);
                 Err(EvaluateError::TooMany { what, got, max })
             }
             Operator::Find(_) => Ok(ValueKind::Set),
-            Operator::Associations(reads) => check_reads(reads).map(|()| ValueKind::Associations),
+            Operator::Associations(plan) => {
+                check_tests(&plan.tests)?;
+                check_reads(&plan.reads).map(|()| ValueKind::Associations)
+            }
             Operator::Reach(edges) if Self::LISTS_MAX < edges.len() => {
                 let (what, got, max) = ("lists", edges.len(), Self::LISTS_MAX);
                 Err(EvaluateError::TooMany { what, got, max })
@@ -110,7 +121,7 @@ impl Operator {
     ) -> Result<ValueKind, EvaluateError> {
         let got = input.check_within(depth, size)?;
         // These are whole plans: no operator takes their ids as input.
-        if matches!(input, Operator::Find(_) | Operator::Reach(_)) {
+        if matches!(input, Operator::Find(_) | Operator::Passing(_) | Operator::Reach(_)) {
             return Err(EvaluateError::Mistyped { operator: self.name(), got: got.name() });
         }
         self.given(got).ok_or_else(|| EvaluateError::Mistyped { operator: self.name(), got: got.name() })
@@ -143,7 +154,11 @@ impl Operator {
     /// key, or a member of a partition, belongs to one node; neighbours do not.
     pub(crate) fn is_disjoint(&self) -> bool {
         match self {
-            Operator::Keys | Operator::Postings { .. } | Operator::Members { .. } | Operator::Find(_) => true,
+            Operator::Keys
+            | Operator::Postings { .. }
+            | Operator::Members { .. }
+            | Operator::Find(_)
+            | Operator::Passing(_) => true,
             Operator::Intersect(inputs) => inputs.iter().any(Operator::is_disjoint),
             Operator::Except { input, .. } => input.is_disjoint(),
             _ => false,
@@ -164,6 +179,12 @@ fn check_reads(reads: &[AssociationRead]) -> Result<(), EvaluateError> {
         Some((what, got, max)) => Err(EvaluateError::TooMany { what, got, max }),
         None => Ok(()),
     }
+}
+
+/// Checks the number of tests.
+fn check_tests(tests: &[ElementTest]) -> Result<(), EvaluateError> {
+    let (what, got, max) = ("tests", tests.len(), TESTS_MAX);
+    if max < got { Err(EvaluateError::TooMany { what, got, max }) } else { Ok(()) }
 }
 
 /// The size of a plan as far as it was decoded or checked, so that a plan is refused as soon as it is too large.

@@ -1,12 +1,9 @@
 //! Results that are handed over while later ones are still computed.
 
 use bytes::Bytes;
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::{Duration, Instant},
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
 };
 use tokio::sync::mpsc;
 
@@ -42,13 +39,10 @@ impl EarlyResults {
         }
     }
 
-    /// Waits until all parts have been taken, or the caller has left; at most this long. Returns how much of the time is left.
-    pub async fn wait(&self, at_most: Duration) -> Duration {
-        let began = Instant::now();
-        let taken = self.parts.reserve_many(WAITING_MAX);
-        // Whoever has waited long enough goes on; so does one whose caller has left, until it is ended.
-        let _is_taken = tokio::time::timeout(at_most, taken).await.is_ok();
-        at_most.saturating_sub(began.elapsed())
+    /// Waits until all parts have been taken, or the caller has left.
+    pub async fn taken(&self) {
+        // If the receiver is gone, nothing waits any more.
+        let _ = self.parts.reserve_many(WAITING_MAX).await;
     }
 
     /// Whether a part was handed over. The traversal then cannot begin again.

@@ -124,11 +124,12 @@ pub(super) fn list_to_wire(out: &[ListedAssociation]) -> v1::AssociationList {
         times: out.iter().map(|association| association.time).collect(),
         data: out.iter().filter_map(|association| association.data.clone()).collect(),
         versions: out.iter().filter_map(|association| association.version).collect(),
+        ..v1::AssociationList::default()
     }
 }
 
 pub(super) fn list_from_wire(wire: v1::AssociationList) -> Result<Vec<ListedAssociation>, ConvertError> {
-    let v1::AssociationList { id2, times, data, versions } = wire;
+    let v1::AssociationList { id2, times, data, versions, .. } = wire;
     if id2.len() != times.len() {
         return Err(ConvertError::Missing("associations.times"));
     }

@@ -59,6 +59,14 @@ async fn optional(traversal: &Traversal, batch: Batch, context: &Context<'_>) ->
     Ok(reached)
 }
 
+/// The results that a nested traversal has for a traverser of one of these steps.
+pub(super) fn left(kind: &Kind, from: &Traverser, results: Batch) -> Batch {
+    match kind {
+        Kind::FlatMap(_) | Kind::Coalesce(_) => flat(from, results).collect(),
+        _ => nested::leave(results, from).collect(),
+    }
+}
+
 /// Traversers at the values of the results. Their paths do not show how the nested traversal has reached these.
 fn flat(from: &Traverser, results: Batch) -> impl Iterator<Item = Traverser> {
     results

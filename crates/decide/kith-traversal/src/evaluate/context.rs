@@ -4,6 +4,7 @@ use super::{
     side_effects::SideEffects,
     tally::{Clock, Profile},
     traverser::Traverser,
+    verdicts::Verdicts,
     work::{Limits, Work},
 };
 use crate::{
@@ -22,6 +23,8 @@ pub(super) struct Context<'a> {
     pub with_paths: bool,
     /// Whether `addE` replaces an edge that exists already.
     pub replaces_edges: bool,
+    /// Whether no step changes the graph.
+    pub is_read_only: bool,
     pub work: Work,
     pub side_effects: SideEffects,
     /// The source of choices of the steps that choose at random.
@@ -30,6 +33,8 @@ pub(super) struct Context<'a> {
     pub changed_edges: Mutex<HashSet<ElementId>>,
     /// The labels that have been found out of vertices whose labels the graph left unknown. As many as elements at most.
     pub labels: Mutex<HashMap<ElementId, Label>>,
+    /// Which vertices have passed the tests of repeated steps.
+    pub verdicts: Verdicts,
     /// The clock of `profile` and `timeLimit`.
     pub clock: Clock<'a>,
     /// The counts for `profile`; `None` if the traversal has no such step.
@@ -52,6 +57,8 @@ impl<'a> Context<'a> {
             source,
             with_paths,
             replaces_edges: false,
+            is_read_only: false,
+            verdicts: Verdicts::default(),
             work: Work::new(limits),
             side_effects: SideEffects::new(side_effects),
             random: Mutex::new(StdRng::seed_from_u64(source.seed.unwrap_or(limits.seed))),

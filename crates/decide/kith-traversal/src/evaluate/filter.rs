@@ -10,12 +10,15 @@ use super::{
 };
 use crate::{
     error::{GremlinError, Result},
-    graph::WantedProperties,
+    graph::{ElementTest, WantedProperties},
     plan::{Condition, HasTest, Kind, Quantifier, TestedPart, Traversal},
     semantics::{Test, lists},
-    value::{Token, Value},
+    value::{ElementId, Token, Value},
 };
-use std::sync::Arc;
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 pub(super) async fn apply(kind: &Kind, batch: Batch, context: &Context<'_>) -> Result<Batch> {
     let passes: Vec<bool> = match kind {
@@ -108,39 +111,77 @@ pub(super) async fn has(kind: &Kind, batch: Batch, context: &Context<'_>) -> Res
                 context.read_properties(&elements, &WantedProperties::Keys([key.clone()].into())).await?;
             properties.iter().map(|properties| properties.is_empty() != *is_present).collect()
         }
-        Kind::Has(HasTest { subject, condition }) => {
+        Kind::Has(HasTest { subject, condition: Condition::Traversal(traversal) }) => {
             let values = subjects(subject, &elements, context).await?;
-            match condition {
-                Condition::Test(test) => {
-                    let any = |values: &Vec<Value>| {
-                        for value in values {
-                            if test.holds(value)? {
-                                return Ok(true);
-                            }
-                        }
-                        Ok(false)
-                    };
-                    values.iter().map(any).collect::<Result<_>>()?
-                }
-                Condition::Traversal(traversal) => {
-                    let entered = |(at, values): (usize, Vec<Value>)| {
-                        let traverser = &batch[at];
-                        values
-                            .into_iter()
-                            .map(move |value| Traverser { origin: at as u32, ..traverser.to(value) })
-                    };
-                    let entered: Batch = values.into_iter().enumerate().flat_map(entered).collect();
-                    let exists = nested::exists(traversal, &entered, context).await?;
-                    let mut passes = vec![false; batch.len()];
-                    let found = entered.iter().zip(exists).filter(|(_, exists)| *exists);
-                    found.for_each(|(traverser, _)| passes[traverser.origin as usize] = true);
-                    passes
-                }
-            }
+            let entered = |(at, values): (usize, Vec<Value>)| {
+                let traverser = &batch[at];
+                values.into_iter().map(move |value| Traverser { origin: at as u32, ..traverser.to(value) })
+            };
+            let entered: Batch = values.into_iter().enumerate().flat_map(entered).collect();
+            let exists = nested::exists(traversal, &entered, context).await?;
+            let mut passes = vec![false; batch.len()];
+            let found = entered.iter().zip(exists).filter(|(_, exists)| *exists);
+            found.for_each(|(traverser, _)| passes[traverser.origin as usize] = true);
+            passes
         }
-        other => return Err(GremlinError::bad(format!("{other:?} is not a filter of elements"))),
+        kind => {
+            let is_repeated = batch.iter().any(|traverser| !traverser.loops.is_empty());
+            tested(kind, &elements, is_repeated, context).await?
+        }
     };
     Ok(kept(batch, &passes))
+}
+
+/// Which elements pass the tests of a `has`. The graph tests vertices, once each for all tests. In a `repeat` that changes
+/// nothing, the verdicts are remembered, because many paths lead to the same vertices.
+async fn tested(
+    kind: &Kind,
+    elements: &[&Value],
+    is_repeated: bool,
+    context: &Context<'_>,
+) -> Result<Vec<bool>> {
+    let tests = kind.has_tests();
+    let element_tests: Option<Arc<[ElementTest]>> = tests.iter().map(HasTest::element_test).collect();
+    let element_tests = element_tests.filter(|tests| tests.iter().any(|test| test.key.is_some()));
+    let is_asked = |element: &Value| {
+        element_tests.is_some() && matches!(element, Value::Vertex(vertex) if vertex.properties.is_none())
+    };
+    let (asked, own): (Vec<usize>, Vec<usize>) = (0..elements.len()).partition(|at| is_asked(elements[*at]));
+    let mut passes = vec![true; elements.len()];
+    for HasTest { subject, condition } in tests {
+        let Condition::Test(test) = condition else { continue };
+        let open: Vec<usize> = own.iter().copied().filter(|at| passes[*at]).collect();
+        let some: Vec<&Value> = open.iter().map(|at| elements[*at]).collect();
+        for (at, values) in open.into_iter().zip(subjects(subject, &some, context).await?) {
+            let any = values.iter().map(|value| test.holds(value));
+            passes[at] = any.collect::<Result<Vec<_>>>()?.into_iter().any(|holds| holds);
+        }
+    }
+    let Some(element_tests) = element_tests.filter(|_| !asked.is_empty()) else { return Ok(passes) };
+    let remembers = is_repeated && context.is_read_only;
+    let step = std::ptr::from_ref(kind).addr();
+    let id =
+        |at: &usize| if let Value::Vertex(vertex) = elements[*at] { vertex.id.clone() } else { Value::Null };
+    let ids: Vec<ElementId> = asked.iter().map(id).collect();
+    let mut known: HashMap<ElementId, bool> = match remembers {
+        true => context.verdicts.of(step, &ids),
+        false => HashMap::new(),
+    };
+    let mut seen: HashSet<&ElementId> = HashSet::new();
+    let unknown = ids.iter().filter(|id| !known.contains_key(*id) && seen.insert(id));
+    let unknown: Vec<ElementId> = unknown.cloned().collect();
+    if !unknown.is_empty() {
+        let found = context.graph.passing(unknown.clone(), element_tests).await?;
+        context.work.count_elements(found.len())?;
+        if remembers {
+            context.verdicts.remember(step, unknown.iter().zip(&found), &context.work.meter)?;
+        }
+        known.extend(unknown.into_iter().zip(found));
+    }
+    for (at, id) in asked.into_iter().zip(&ids) {
+        passes[at] = known.get(id).copied().unwrap_or(false);
+    }
+    Ok(passes)
 }
 
 /// The values that `has` looks at, for each element.

@@ -35,10 +35,12 @@ mod search;
 mod select;
 mod shortest;
 mod side_effects;
+mod singly;
 mod size;
 mod step;
 mod tally;
 mod traverser;
+mod verdicts;
 mod weight;
 mod wheres;
 mod work;
@@ -89,6 +91,7 @@ impl<'a> Evaluation<'a> {
         let with_paths = plan.with_paths();
         let side_effects = nested::side_effects(&plan.traversal);
         let mut context = Context::new(graph, &plan.source, limits, with_paths, side_effects);
+        context.is_read_only = !plan.changes_graph();
         context.profile = plan.is_profiled().then(|| Profile::new(&|| 0));
         let chain = Chain::whole(&plan.traversal);
         Self { context, chain, with_properties: false, returned: 0, demand: Demand::ALL }

@@ -20,7 +20,11 @@ pub(super) async fn each(
     context: &Context<'_>,
 ) -> Result<Vec<Batch>> {
     if !reads_own_side_effects(traversal) {
-        return together(traversal, batch, context).await;
+        let mut each = Vec::with_capacity(batch.len());
+        for part in batch.chunks(at_once(traversal)) {
+            each.extend(together(traversal, part, context).await?);
+        }
+        return Ok(each);
     }
     // Each traverser sees what those before it have put aside.
     let mut each = Vec::with_capacity(batch.len());
@@ -28,6 +32,17 @@ pub(super) async fn each(
         each.extend(together(traversal, std::slice::from_ref(traverser), context).await?);
     }
     Ok(each)
+}
+
+/// The number of traversers for which a traversal with a `repeat` is evaluated together: each of them may have many paths.
+const REPEATED_AT_ONCE: usize = 64;
+
+/// The number of traversers for which a traversal is evaluated together.
+fn at_once(traversal: &Traversal) -> usize {
+    match any_step(traversal, &|step| matches!(step.kind, Kind::Repeat(_))) {
+        true => REPEATED_AT_ONCE,
+        false => usize::MAX,
+    }
 }
 
 async fn together(traversal: &Traversal, batch: &[Traverser], context: &Context<'_>) -> Result<Vec<Batch>> {
@@ -85,7 +100,11 @@ pub(crate) fn reads_own_side_effects(traversal: &Traversal) -> bool {
     })
 }
 
-/// Whether a step does more than to return results.
+/// Whether a traversal does more than to return results, so that it makes a difference whether it goes on.
+pub(super) fn has_effects(traversal: &Traversal) -> bool {
+    any_step(traversal, &acts) || reads_own_side_effects(traversal)
+}
+
 fn acts(step: &Step) -> bool {
     side_effect_of(&step.kind).is_some() || step.kind.is_change()
 }
@@ -120,6 +139,19 @@ pub(super) async fn first(
             .map(|results| results.into_iter().next().map(|result| result.value))
             .collect());
     }
+    let mut all = Vec::with_capacity(batch.len());
+    for part in batch.chunks(at_once(traversal)) {
+        all.extend(first_together(traversal, part, context).await?);
+    }
+    Ok(all)
+}
+
+/// As [`first`], for traversers that are evaluated together.
+async fn first_together(
+    traversal: &Traversal,
+    batch: &[Traverser],
+    context: &Context<'_>,
+) -> Result<Vec<Option<Value>>> {
     let mut chain = entered(traversal, batch, context)?;
     let mut first: Vec<Option<Value>> = vec![None; batch.len()];
     let (mut missing, mut demand) = (batch.len(), Demand::of(batch.len()));

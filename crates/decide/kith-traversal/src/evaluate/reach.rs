@@ -64,8 +64,8 @@ pub(super) async fn leads_to(
     }
     let labels = Arc::clone(&back.labels);
     let (direction, part) = (back.direction, ListPart::WHOLE);
-    let expansion =
-        Expansion { vertices, direction, labels, with_properties: false, ranges: [].into(), part };
+    let (tests, top) = ([].into(), None);
+    let expansion = Expansion { vertices, direction, labels, with_properties: false, tests, top, part };
     if !is_shorter_back(&expansion, back, batch, context).await? {
         return nested::exists(&wanted.traversal, batch, context).await;
     }

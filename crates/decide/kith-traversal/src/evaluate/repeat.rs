@@ -12,6 +12,9 @@ use crate::{
     plan::{Repeat, RepeatEnd},
 };
 
+/// The most traversers that make a pass at a time if fewer are wanted. What they reach is kept, and may not be needed.
+const CHUNK_MAX: usize = 4096;
+
 /// The traversers that are emitted and returned next. `None` when no traverser is left.
 ///
 /// If all are wanted, the traversers of a batch make each pass together. If few are wanted, few make their next pass, and as far
@@ -50,7 +53,8 @@ pub(super) async fn next(
         }
         fruitless += 1;
         if passes_to_results(repeat) < fruitless {
-            (demand, fruitless) = (demand.doubled(), 0);
+            let most = wanted.least(CHUNK_MAX);
+            (demand, fruitless) = (demand.doubled().limited(most), 0);
         }
     }
 }

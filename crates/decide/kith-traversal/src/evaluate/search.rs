@@ -88,7 +88,8 @@ pub(super) async fn expanded(
             direction,
             labels,
             with_properties: true,
-            ranges: [].into(),
+            tests: [].into(),
+            top: None,
             part: ListPart::WHOLE,
         })
         .await?;

@@ -6,7 +6,7 @@ use super::{
     change,
     context::Context,
     cut, filter, function, group, hop, local, merge, order, path, profile, property, reach, reduce, repeat,
-    scan, select, shortest,
+    scan, select, shortest, singly,
     traverser::{Batch, Traverser},
     weight,
 };
@@ -26,6 +26,7 @@ pub(super) async fn next(
     let kind = &link.step.kind;
     match (&mut link.state, kind) {
         (StepState::Scan(progress), _) => scan::scan(kind, progress, &mut upstream, context).await,
+        (StepState::Entered(progress), _) => singly::next(kind, progress, &mut upstream, context).await,
         (StepState::Hop(progress), Kind::Hop(hop)) => hop::next(hop, progress, &mut upstream, context).await,
         (StepState::Once(is_over), Kind::Inject(values)) => {
             local::inject(values, is_over, &mut upstream, context).await
@@ -101,7 +102,14 @@ fn effort(kind: &Kind, traverser: &Traverser) -> u64 {
         Kind::Function(Function::Concat(given)) => given.len() as u64,
         Kind::Function(Function::Format { template, .. }) => template.parts.len() as u64,
         Kind::Math { expression, .. } => expression.len() as u64,
-        Kind::Is(test) | Kind::Has(HasTest { condition: Condition::Test(test), .. }) => test.effort(value),
+        Kind::Is(test) => test.effort(value),
+        Kind::Has(_) | Kind::HasAll(_) => {
+            let effort = |test: &HasTest| match &test.condition {
+                Condition::Test(test) => test.effort(value),
+                Condition::Traversal(_) => 1,
+            };
+            kind.has_tests().iter().map(effort).sum()
+        }
         _ => 1,
     };
     let path = if looks_at_path(kind) { traverser.path_length() } else { 0 };
@@ -245,7 +253,7 @@ async fn apply(kind: &Kind, state: &mut StepState, batch: Batch, context: &Conte
             | Kind::ElementMap { .. }
             | Kind::Element,
         ) => property::apply(kind, batch, context).await,
-        (_, Kind::Has(_) | Kind::HasKey { .. }) => filter::has(kind, batch, context).await,
+        (_, Kind::Has(_) | Kind::HasAll(_) | Kind::HasKey { .. }) => filter::has(kind, batch, context).await,
         (
             _,
             Kind::Is(_)

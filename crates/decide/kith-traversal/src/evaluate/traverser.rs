@@ -104,6 +104,15 @@ impl PathNode {
     }
 }
 
+/// The memory of a traverser at a value, apart from its trail. An element that ends its path is charged there.
+fn of_traverser(trail: &Trail, value: &Value) -> u64 {
+    weight::TRAVERSER_BYTES
+        + match trail {
+            Trail::Path(_) => 0,
+            Trail::Labels { .. } => weight::of_element(value),
+        }
+}
+
 impl Traverser {
     /// A traverser at the beginning of a traversal.
     pub fn new(value: Value, with_path: bool, meter: &Arc<Meter>) -> Self {
@@ -111,7 +120,7 @@ impl Traverser {
             true => Trail::Path(PathNode::after(None, &value, meter)),
             false => Trail::Labels { last: None, is_here: false },
         };
-        let held = HeldBytes::new(meter, weight::TRAVERSER_BYTES + weight::of_element(&value));
+        let held = HeldBytes::new(meter, of_traverser(&trail, &value));
         Self { value, bulk: 1, origin: 0, trail, loops: Vec::new(), sack: None, held }
     }
 
@@ -122,8 +131,7 @@ impl Traverser {
             Trail::Path(last) => Trail::Path(PathNode::after(Some(last), &value, self.held.meter())),
         };
         let loops = self.loops.len() as u64 * weight::LOOP_BYTES;
-        let held =
-            HeldBytes::new(self.held.meter(), weight::TRAVERSER_BYTES + weight::of_element(&value) + loops);
+        let held = HeldBytes::new(self.held.meter(), of_traverser(&trail, &value) + loops);
         Self {
             held,
             value,

@@ -39,7 +39,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { elements: 10_000_000, traversers: 100_000_000, bytes: 256 << 20, passes: 10_000, seed: 0 }
+        Self { elements: 10_000_000, traversers: 100_000_000, bytes: 512 << 20, passes: 10_000, seed: 0 }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The questions of steps to a graph.
 
 use crate::{
-    plan::{ByArgument, Function, Group, Kind, Label, LeadsTo, ShortestPath, TestedPart},
+    plan::{ByArgument, Function, Group, HasTest, Kind, Label, LeadsTo, ShortestPath, TestedPart},
     value::{Direction, ElementId, Token},
 };
 use std::{
@@ -75,6 +75,7 @@ impl TraverserKind {
             Kind::Optional(_) | Kind::Repeat(_) => Self::common(nested.iter().take(1).copied().chain([self])),
             Kind::Degree(_)
             | Kind::Has(_)
+            | Kind::HasAll(_)
             | Kind::HasKey { .. }
             | Kind::Is(_)
             | Kind::Filter { .. }
@@ -122,7 +123,7 @@ pub(super) fn of(kind: &Kind, before: TraverserKind) -> Option<StepQuestion> {
         Kind::Vertices { ids } => Some(StepQuestion::Vertices { ids: ids.clone() }),
         Kind::Edges { ids } => Some(StepQuestion::Edges { count: ids.len() }),
         Kind::Hop(hop) => {
-            let within: BTreeSet<&Label> = hop.ranges.iter().map(|range| &range.key).collect();
+            let within: BTreeSet<&Label> = hop.tests.iter().filter_map(|test| test.key.as_ref()).collect();
             let within = within.into_iter().cloned().collect();
             Some(StepQuestion::Hop { direction: hop.direction, labels: hop.labels.to_vec(), within })
         }
@@ -168,10 +169,14 @@ pub(super) fn properties(kind: &Kind) -> Option<Vec<Label>> {
     match kind {
         Kind::Properties { keys, .. } | Kind::ElementMap { keys } => Some(keys.clone()),
         Kind::PropertyMap(map) => Some(map.keys.clone()),
-        Kind::Has(test) => match &test.subject {
-            TestedPart::Property(key) => Some(vec![key.clone()]),
-            TestedPart::Token(_) | TestedPart::IdText => None,
-        },
+        Kind::Has(_) | Kind::HasAll(_) => {
+            let key = |test: &HasTest| match &test.subject {
+                TestedPart::Property(key) => Some(key.clone()),
+                TestedPart::Token(_) | TestedPart::IdText => None,
+            };
+            let keys: Vec<Label> = kind.has_tests().iter().filter_map(key).collect();
+            (!keys.is_empty()).then_some(keys)
+        }
         Kind::HasKey { key, .. } => Some(vec![key.clone()]),
         kind => {
             let keys: BTreeSet<&Label> = bys(kind).into_iter().filter_map(key_of).collect();
@@ -210,7 +215,9 @@ fn bys(kind: &Kind) -> Vec<&ByArgument> {
 /// Whether a step is a filter by something other than an id, which is tested after the elements have been read.
 pub(super) fn is_test(kind: &Kind) -> bool {
     match kind {
-        Kind::Has(test) => test.subject != TestedPart::Token(Token::Id),
+        Kind::Has(_) | Kind::HasAll(_) => {
+            kind.has_tests().iter().any(|test| test.subject != TestedPart::Token(Token::Id))
+        }
         Kind::HasKey { .. } => true,
         _ => false,
     }

@@ -109,9 +109,9 @@ fn counted(plan: &TraversalPlan) -> Option<String> {
 /// `None` if no filter by a property follows a hop to edges, or none has bounds.
 fn restricted(plan: &TraversalPlan) -> Option<String> {
     let steps = all_steps(&plan.traversal);
-    let step = steps.iter().find(|step| matches!(&step.kind, Kind::Hop(hop) if !hop.ranges.is_empty()))?;
+    let step = steps.iter().find(|step| matches!(&step.kind, Kind::Hop(hop) if !hop.tests.is_empty()))?;
     Some(format!(
-        "used where the property is a column of a loaded graph; nodes leave out other edges of {step}"
+        "used; nodes leave out other edges of {step}, of loaded graphs where the property is a column with a range"
     ))
 }
 

@@ -72,7 +72,7 @@ fn hop(direction: Direction, to_edges: bool, arguments: &mut Arguments<'_>) -> R
         // Without labels, the hop would follow all edges. No edge has this label.
         labels.push("".into());
     }
-    Ok(Kind::Hop(Hop { direction, labels: labels.into(), to_edges, ranges: [].into(), pass: 0 }))
+    Ok(Kind::Hop(Hop { direction, labels: labels.into(), to_edges, tests: [].into(), top: None, pass: 0 }))
 }
 
 fn direction(arguments: &mut Arguments<'_>) -> Result<Direction> {

@@ -12,6 +12,7 @@ use crate::{
     semantics::{Test, number},
     value::{GType, Symbol, Token, Value},
 };
+use std::sync::Arc;
 use std::time::Duration;
 
 pub(super) fn compile(call: &Call<'_>) -> Result<Option<Vec<Kind>>> {
@@ -48,7 +49,7 @@ pub(super) fn compile(call: &Call<'_>) -> Result<Option<Vec<Kind>>> {
 }
 
 fn token(token: Token, test: Test) -> Kind {
-    Kind::Has(HasTest { subject: TestedPart::Token(token), condition: Condition::Test(test) })
+    Kind::Has(HasTest { subject: TestedPart::Token(token), condition: Condition::Test(Arc::new(test)) })
 }
 
 /// A filter of elements with one of these ids, for which elements may stand, or with an id that passes a predicate. Ids are
@@ -66,7 +67,7 @@ fn ids(values: &[Value]) -> Result<Kind> {
         values => are_texts(values),
     };
     let subject = if is_text { TestedPart::IdText } else { TestedPart::Token(Token::Id) };
-    Ok(Kind::Has(HasTest { subject, condition: Condition::Test(test) }))
+    Ok(Kind::Has(HasTest { subject, condition: Condition::Test(Arc::new(test)) }))
 }
 
 fn are_texts(values: &[Value]) -> bool {
@@ -111,7 +112,7 @@ fn has(call: &Call<'_>, mut arguments: Arguments<'_>) -> Result<Vec<Kind>> {
             kinds.push(ids(std::slice::from_ref(wanted))?);
             return Ok(kinds);
         }
-        (Some(wanted), _) => Condition::Test(test(wanted)?),
+        (Some(wanted), _) => Condition::Test(Arc::new(test(wanted)?)),
     };
     arguments.end()?;
     kinds.push(Kind::Has(HasTest { subject, condition }));

@@ -3,11 +3,11 @@
 use super::{Label, Traversal};
 use crate::{
     functions::{Template, TextFunction},
-    graph::{Graph, PropertyRange},
+    graph::{ElementTest, Graph, PropertyOrder},
     semantics::{Relation, Test, lists::ListFunction},
     value::{Cardinality, Column, DateUnit, Direction, ElementId, GType, Scope, Token, Value},
 };
-use std::collections::HashSet;
+use std::{collections::HashSet, sync::Arc};
 
 /// `out`, `in`, `both`, `outE`, `inE` or `bothE`.
 #[derive(Clone, Debug)]
@@ -15,11 +15,13 @@ use std::collections::HashSet;
 pub struct Hop {
     pub direction: Direction,
     /// The labels of edges; all if empty.
-    pub labels: std::sync::Arc<[Label]>,
+    pub labels: Arc<[Label]>,
     /// Whether the hop ends at edges instead of vertices.
     pub to_edges: bool,
-    /// Ranges in which properties of the edges must lie to pass the filters that follow.
-    pub ranges: std::sync::Arc<[PropertyRange]>,
+    /// Tests that the edges must pass in the filters that follow.
+    pub tests: Arc<[ElementTest]>,
+    /// The order of which a limit that follows leaves the first edges, and how many.
+    pub top: Option<(PropertyOrder, usize)>,
     /// If rules made this hop from a `repeat`: the pass, counted from 0. Otherwise 0.
     pub pass: u32,
 }
@@ -124,18 +126,31 @@ pub enum TestedPart {
 }
 
 /// A condition on an element.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub struct HasTest {
     pub subject: TestedPart,
     pub condition: Condition,
 }
 
+impl HasTest {
+    /// The condition as a test that a graph can make; `None` if it is about something else than a property or the label.
+    pub fn element_test(&self) -> Option<ElementTest> {
+        let Condition::Test(test) = &self.condition else { return None };
+        let key = match &self.subject {
+            TestedPart::Property(key) => Some(Arc::clone(key)),
+            TestedPart::Token(Token::Label) => None,
+            TestedPart::Token(_) | TestedPart::IdText => return None,
+        };
+        Some(ElementTest { key, test: Arc::clone(test) })
+    }
+}
+
 /// The condition of `has` for a value.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 #[allow(missing_docs, reason = "the variants say it")]
 pub enum Condition {
-    Test(Test),
+    Test(Arc<Test>),
     Traversal(Traversal),
 }
 

@@ -4,7 +4,10 @@ use super::{
     ByArgument, Condition, HasTest, Hop, Kind, NamedIds, PathPart, Reduction, Repeat, RepeatEnd,
     ShortestPath, Step, TestedPart, Traversal,
 };
-use crate::value::{Token, Value};
+use crate::{
+    semantics::Test,
+    value::{Token, Value},
+};
 use std::sync::Arc;
 
 /// The most steps that the passes of a `repeat` may become.
@@ -102,5 +105,5 @@ pub(super) fn named_ids(step: &Step) -> Option<NamedIds> {
     let is_plain = |id: &Value| {
         matches!(id, Value::Byte(_) | Value::Short(_) | Value::Int(_) | Value::Long(_) | Value::String(_))
     };
-    ids.iter().all(is_plain).then(|| NamedIds { ids: ids.to_vec(), test: test.clone(), is_text })
+    ids.iter().all(is_plain).then(|| NamedIds { ids: ids.to_vec(), test: Test::clone(test), is_text })
 }

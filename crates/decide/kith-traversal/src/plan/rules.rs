@@ -6,6 +6,8 @@
 //! | edges that are only counted | `out().count()` | the numbers of edges, without the edges |
 //! | edges that only need to exist | `where(out())` | the same |
 //! | edges with a property | `outE().has("since", gt(5))` | the same, from nodes that leave out other edges |
+//! | the first edges in an order | `outE().order().by("since").limit(5)` | the same, of the first five edges of each vertex |
+//! | filters that follow one another | `has("age", 7).has("city", "Ulm")` | one look-up |
 //! | edges to named vertices | `where(out().hasId(7))` | the vertices from which edges lead to 7 |
 //! | vertices that are only distinguished | `out().out().dedup()` | the set of vertices that each hop reaches |
 //! | vertices of which only the number matters | `out().dedup().count()` | the size of that set |
@@ -19,13 +21,14 @@
 //! sacks and labels.
 
 use super::{
-    Condition, EdgeEnd, HasTest, Hop, Kind, LeadsTo, Reduction, Step, TestedPart, Traversal, TraversalPlan,
-    any_step,
+    ByArgument, Condition, EdgeEnd, HasTest, Hop, Kind, LeadsTo, Reduction, Step, TestedPart, Traversal,
+    TraversalPlan, any_step,
     repeats::{named_ids, shortest, unrolled},
 };
 use crate::{
-    graph::{PropertyRange, VertexSearch},
-    value::{Direction, Token, Value},
+    bytecode::Instruction,
+    graph::{ElementTest, PropertyOrder, VertexSearch},
+    value::{Direction, Order, Token, Value},
 };
 use std::sync::Arc;
 
@@ -45,26 +48,64 @@ pub(super) fn everywhere(steps: Vec<Arc<Step>>) -> Vec<Arc<Step>> {
             steps[at - 1] = counted;
         }
     }
-    steps
+    together(steps)
 }
 
-/// `outE().has("since", gt(5))`: the hop says which edges are wanted. The filters stay, because a graph may return others.
+/// `outE().has("since", gt(5)).order().by("since").limit(3)`: the hop says which edges are wanted. The steps that follow stay,
+/// because a graph may return others.
 fn restricted(steps: &[Arc<Step>]) -> Option<Arc<Step>> {
     let (first, rest) = steps.split_first()?;
     let Kind::Hop(hop) = &first.kind else { return None };
-    let range = |step: &Arc<Step>| match &step.kind {
-        Kind::Has(HasTest { subject: TestedPart::Property(key), condition: Condition::Test(test) }) => {
-            let (low, high) = test.bounds();
-            Some(PropertyRange { key: Arc::clone(key), low: low.cloned(), high: high.cloned() })
-        }
-        _ => None,
-    };
-    let is_some = |range: &PropertyRange| range.low.is_some() || range.high.is_some();
-    let ranges: Arc<[_]> = rest.iter().map_while(range).filter(is_some).collect();
-    (hop.to_edges && !ranges.is_empty()).then(|| {
-        let kind = Kind::Hop(Hop { ranges, ..hop.clone() });
+    let filters = rest.iter().take_while(|step| !step.kind.has_tests().is_empty()).count();
+    let (filters, after) = rest.split_at(filters);
+    let all = filters.iter().flat_map(|step| step.kind.has_tests());
+    let tests: Vec<Option<ElementTest>> = all.map(HasTest::element_test).collect();
+    let is_complete = tests.iter().all(Option::is_some);
+    let tests: Arc<[_]> = tests.into_iter().flatten().collect();
+    let top = first_in_order(after).filter(|_| is_complete);
+    (hop.to_edges && (!tests.is_empty() || top.is_some())).then(|| {
+        let kind = Kind::Hop(Hop { tests, top, ..hop.clone() });
         Arc::new(Step { kind, labels: first.labels.clone(), instruction: first.instruction.clone() })
     })
+}
+
+/// `order().by("since").limit(3)`.
+fn first_in_order(steps: &[Arc<Step>]) -> Option<(PropertyOrder, usize)> {
+    let [order, range, ..] = steps else { return None };
+    let (Kind::Order(by), Kind::Range { high, .. }) = (&order.kind, &range.kind) else { return None };
+    let [(ByArgument::Key(key), order @ (Order::Ascending | Order::Descending))] = &by[..] else {
+        return None;
+    };
+    let count = usize::try_from(*high).ok().filter(|count| (1..=TOP_MAX).contains(count))?;
+    Some((PropertyOrder { key: Arc::clone(key), descending: *order == Order::Descending }, count))
+}
+
+/// The most edges of a vertex that a graph is asked to sort out.
+const TOP_MAX: usize = 10_000;
+
+/// Neighbouring `has` become one step, which looks vertices up once.
+fn together(steps: Vec<Arc<Step>>) -> Vec<Arc<Step>> {
+    let is_alike = |step: &Step| {
+        let tests = step.kind.has_tests();
+        !tests.is_empty() && tests.iter().all(|test| test.element_test().is_some())
+    };
+    let mut merged: Vec<Arc<Step>> = Vec::with_capacity(steps.len());
+    for step in steps {
+        match merged.last_mut() {
+            Some(last) if last.labels.is_empty() && is_alike(last) && is_alike(&step) => {
+                let tests = last.kind.has_tests().iter().chain(step.kind.has_tests()).cloned().collect();
+                let arguments = last.instruction.arguments.iter().chain(&step.instruction.arguments);
+                let instruction = Instruction::new("has", arguments.cloned().collect());
+                // The two tests of `has(label, key, value)` come from one call.
+                let is_same = last.instruction == step.instruction;
+                let instruction = if is_same { last.instruction.clone() } else { instruction };
+                let labels = step.labels.clone();
+                *last = Arc::new(Step { kind: Kind::HasAll(tests), labels, instruction });
+            }
+            _ => merged.push(step),
+        }
+    }
+    merged
 }
 
 /// A step that returns what its nested traversals have a result for, if one of these ends with a hop.
@@ -141,8 +182,8 @@ fn sought(traversal: &Traversal) -> Option<Traversal> {
         return None;
     }
     let mut sought = VertexSearch { labels: Vec::new(), properties: Vec::new() };
-    for step in rest {
-        let Kind::Has(HasTest { subject, condition }) = &step.kind else { break };
+    let filters = rest.iter().take_while(|step| !step.kind.has_tests().is_empty());
+    for HasTest { subject, condition } in filters.flat_map(|step| step.kind.has_tests()) {
         let Condition::Test(test) = condition else { continue };
         match (subject, test.equal_value()) {
             (TestedPart::Token(Token::Label), Some(Value::String(label))) => {

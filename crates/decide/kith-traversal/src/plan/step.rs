@@ -92,6 +92,8 @@ pub enum Kind {
 
     // Filters.
     Has(HasTest),
+    // What the rules make of several `has`, each of which is about a property or the label.
+    HasAll(Vec<HasTest>),
     HasKey {
         key: Label,
         is_present: bool,
@@ -230,6 +232,17 @@ pub enum Kind {
     Drop,
     MergeVertex(MergeMaps),
     MergeEdge(MergeMaps),
+}
+
+impl Kind {
+    /// The tests of `has`; none for other steps.
+    pub fn has_tests(&self) -> &[HasTest] {
+        match self {
+            Self::Has(test) => std::slice::from_ref(test),
+            Self::HasAll(tests) => tests,
+            _ => &[],
+        }
+    }
 }
 
 /// A traversal of these kinds of steps, for what one step stands for.

@@ -120,12 +120,12 @@ impl Elements {
 
     fn expand(&self, vertex: &ElementId, after: Option<EdgePlace>, expansion: &Expansion) -> EdgeList {
         let all = self.adjacency.edges(vertex, expansion.direction, &expansion.labels);
-        let (before, limit) = (after.map_or(0, |place| place.read), expansion.part.limit);
+        let (before, limit) = (after.map_or(0, |position| position.read), expansion.part.limit);
         let limit = self.part_max.filter(|_| limit != usize::MAX).map_or(limit, |most| most.min(limit));
         let mut edges: Vec<_> = all.filter_map(|id| self.edge(id)).skip(before).collect();
         let has_more = limit < edges.len();
         edges.truncate(limit);
-        let rest = EdgePlace { list: 0, position: None, read: before + edges.len() };
+        let rest = EdgePlace { list: 0, last: None, read: before + edges.len() };
         EdgeList { edges, rest: has_more.then_some(rest) }
     }
 
@@ -287,7 +287,7 @@ impl Graph for MemoryGraph {
     fn scan_edges(&self, after: Option<ScanPlace>, limit: usize) -> GraphFuture<'_, ScannedEdges> {
         let elements = self.0.lock();
         // The place of a scan is the edge at which it ends.
-        let after = after.map(|place| place.vertex);
+        let after = after.map(|position| position.vertex);
         let ids = page(&elements.edges, after.as_ref(), limit);
         let rest = ids.last().filter(|_| ids.len() == limit).cloned();
         let edges = ids.iter().filter_map(|id| elements.edge(id)).collect();

@@ -1,8 +1,8 @@
 //! The verdicts of `eq` and its relatives.
 
 use crate::{properties::within, values::*};
+use kith_gremlin::semantics::{compare, equal};
 use kith_gremlin::value::{Token, Value, Vertex};
-use kith_traversal::semantics::{compare, equal};
 use std::cmp::Ordering::{self, Equal, Greater, Less};
 
 fn check(a: &Value, b: &Value, expected: Option<Ordering>) {

@@ -1,13 +1,13 @@
 //! Functions of lists.
 
 use crate::values::*;
-use kith_gremlin::value::Value;
-use kith_traversal::functions::reverse;
-use kith_traversal::semantics::lists::{
+use kith_gremlin::semantics::lists::{
     Argument::{Literal, Yielded},
     ListFunction::{self, *},
     conjoin,
 };
+use kith_gremlin::value::Value;
+use kith_traversal::functions::reverse;
 
 #[test]
 fn each_function_combines_two_lists() {

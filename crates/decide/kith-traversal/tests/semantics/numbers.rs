@@ -1,11 +1,11 @@
 //! Arithmetic, sums and conversions of numbers.
 
 use crate::values::*;
+use kith_gremlin::semantics::{greatest, least, number::*};
 use kith_gremlin::{
     Result,
     value::{GType, Value},
 };
-use kith_traversal::semantics::{greatest, least, number::*};
 
 const BIG_DOUBLE: f64 = 1.7976931348623157E+308;
 

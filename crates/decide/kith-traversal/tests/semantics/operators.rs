@@ -1,8 +1,8 @@
 //! How sacks and side effects are combined.
 
 use crate::values::*;
+use kith_gremlin::semantics::apply;
 use kith_gremlin::value::{Operator, Value};
-use kith_traversal::semantics::apply;
 use strum::VariantNames;
 
 #[test]

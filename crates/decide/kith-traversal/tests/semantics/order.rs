@@ -1,11 +1,11 @@
 //! The order of mixed values.
 
 use crate::values::*;
+use kith_gremlin::semantics::order;
 use kith_gremlin::{
     predicate::Predicate,
     value::{Token, Value},
 };
-use kith_traversal::semantics::order;
 use std::{cmp::Ordering, sync::Arc};
 
 #[test]

@@ -1,12 +1,12 @@
 //! Predicates as drivers send them.
 
 use crate::values::*;
+use kith_gremlin::semantics::Test;
 use kith_gremlin::{
     bytecode::Bytecode,
     predicate::Predicate,
     value::{GType, Value},
 };
-use kith_traversal::semantics::Test;
 use kith_types::ErrorCode;
 use std::sync::Arc;
 

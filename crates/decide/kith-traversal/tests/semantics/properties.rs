@@ -1,8 +1,8 @@
 //! Laws over generated values.
 
 use crate::values::*;
+use kith_gremlin::semantics::{Test, compare, equal, number, order};
 use kith_gremlin::{predicate::Predicate, value::Value};
-use kith_traversal::semantics::{Test, compare, equal, number, order};
 use num_bigint::BigInt;
 use proptest::prelude::*;
 use std::{cmp::Ordering, sync::Arc};

@@ -1,7 +1,9 @@
 //! The errors of live graphs, and their conversion to statuses for callers.
 
 use kith_database::{DatabaseError, LogError};
-use kith_live::{DeliveryError, FieldsFault, FindFault, GraphTypes, UnknownType, WriteError, WriteFault};
+use kith_live::{
+    DeliveryError, FieldsFault, FindFault, GraphTypes, UnknownType, UntestableElement, WriteError, WriteFault,
+};
 use kith_query::QueryError;
 use kith_schema::SourceError;
 use kith_types::{ErrorCode, PartitionId};
@@ -43,6 +45,9 @@ pub(crate) enum LiveError {
     /// Stored fields cannot be decoded.
     #[error(transparent)]
     Fields(#[from] FieldsFault),
+    /// A test of a traversal cannot be made.
+    #[error(transparent)]
+    Test(#[from] UntestableElement),
     /// As many reads wait for the database as may, or the rows of all reads have taken the memory for them.
     #[error("too many reads of partition {} wait for the database", .0.0)]
     Busy(PartitionId),
@@ -80,6 +85,7 @@ impl LiveError {
             LiveError::Fields(_) => {
                 (ErrorCode::Damaged, "the types of the graph and its rows do not fit: report it with the log")
             }
+            LiveError::Test(fault) => (fault.code, "see docs/gremlin.md"),
             LiveError::Lists(SourceError::PositionUnavailable { .. }) => {
                 (ErrorCode::OtherPosition, "ask again")
             }

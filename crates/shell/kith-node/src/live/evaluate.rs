@@ -93,8 +93,8 @@ impl LiveEvaluator {
             None => return Err(unsupported("the request has no plan")),
         };
         let (value, reached) = match plan {
-            Operator::Objects { with_data } => {
-                let objects = self.elements.objects(&request.keys, with_data, need).await;
+            Operator::Objects(fields) => {
+                let objects = self.elements.objects(&request.keys, &fields, need).await;
                 let (objects, reached) = objects.map_err(|error| error.to_status())?;
                 let entry = |object: Option<_>| object.map_or(ObjectEntry::Absent, ObjectEntry::Found);
                 (Value::Objects(objects.into_iter().map(entry).collect()), reached)
@@ -105,8 +105,13 @@ impl LiveEvaluator {
                 let (ids, reached) = found.map_err(|error| error.to_status())?;
                 (Value::Set(ids), reached)
             }
-            Operator::Associations(reads) => {
-                let lists = self.elements.associations(&request.keys, &reads, need).await;
+            Operator::Passing(tests) => {
+                let passing = self.elements.passing(&request.keys, &tests, need).await;
+                let (ids, reached) = passing.map_err(|error| error.to_status())?;
+                (Value::Set(ids), reached)
+            }
+            Operator::Associations(plan) => {
+                let lists = self.elements.associations(&request.keys, &plan, need).await;
                 let (lists, reached) = lists.map_err(|error| error.to_status())?;
                 (Value::Associations(lists.into_iter().map(AssociationsEntry::Answer).collect()), reached)
             }

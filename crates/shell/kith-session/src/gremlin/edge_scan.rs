@@ -15,7 +15,7 @@ pub(super) struct EdgeScan {
     /// The least id of a vertex that has not been read; `None` at the end.
     from: Option<u64>,
     /// The place among the edges of the vertex with this id.
-    place: Option<EdgePlace>,
+    position: Option<EdgePlace>,
     limit: usize,
     /// The vertices that are being read.
     reading: Vec<u64>,
@@ -26,9 +26,9 @@ pub(super) struct EdgeScan {
 
 impl EdgeScan {
     pub fn new(after: Option<ScanPlace>, limit: usize) -> Self {
-        let from = after.as_ref().map_or(Some(0), |place| number(&place.vertex));
-        let place = after.and_then(|place| place.edges);
-        Self { from, place, limit, reading: Vec::new(), next: None, page: ScannedEdges::default() }
+        let from = after.as_ref().map_or(Some(0), |position| number(&position.vertex));
+        let position = after.and_then(|position| position.edges);
+        Self { from, position, limit, reading: Vec::new(), next: None, page: ScannedEdges::default() }
     }
 
     /// From which id on vertices are needed, and how many. `None` once the page is complete.
@@ -45,14 +45,15 @@ impl EdgeScan {
         let is_over = *is_last && self.reading.len() == rest.len();
         self.next = self.reading.last().filter(|_| !is_over).and_then(|last| last.checked_add(1));
         // The vertex of the place is gone if it is not the first: live graphs change meanwhile.
-        let place = self.place.take().filter(|_| self.reading.first() == Some(&from));
+        let position = self.position.take().filter(|_| self.reading.first() == Some(&from));
         Expansion {
             vertices: self.reading.iter().map(|id| number_id(*id)).collect(),
             direction: Direction::Out,
             labels: [].into(),
             with_properties: true,
-            ranges: [].into(),
-            part: ListPart { after: place.into_iter().map(Some).collect(), limit: self.limit },
+            tests: [].into(),
+            top: None,
+            part: ListPart { after: position.into_iter().map(Some).collect(), limit: self.limit },
         }
     }
 

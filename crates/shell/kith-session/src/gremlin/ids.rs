@@ -2,7 +2,6 @@
 
 use kith_gremlin::value::{ElementId, Value, Vertex};
 use kith_schema::{GraphSchema, KindRole};
-use num_bigint::BigInt;
 use std::{collections::BTreeMap, sync::Arc};
 
 /// The label of members.
@@ -63,7 +62,7 @@ pub(super) fn number(id: &ElementId) -> Option<u64> {
 
 /// A number that is not negative: a `Long`, or a `BigInteger` from 2⁶³.
 pub(super) fn number_id(number: u64) -> Value {
-    i64::try_from(number).map_or_else(|_| Value::BigInteger(Arc::new(BigInt::from(number))), Value::Long)
+    Value::unsigned(number)
 }
 
 /// The id of an edge: `OUT>LABEL>IN`.

@@ -62,8 +62,8 @@ impl LoadedGraph<'_> {
                     .iter()
                     .filter(|(at, _)| found[*at].rest.is_none() && found[*at].edges.len() < limit)
                     .filter_map(|(at, id)| {
-                        let after = expansion.part.after(*at).filter(|place| list <= place.list);
-                        let is_read = after.is_some_and(|place| list < place.list);
+                        let after = expansion.part.after(*at).filter(|position| list <= position.list);
+                        let is_read = after.is_some_and(|position| list < position.list);
                         (!is_read).then_some((*at, ListRead { id: *id, after }))
                     })
                     .collect();
@@ -80,7 +80,7 @@ impl LoadedGraph<'_> {
                     known.rest = rest;
                     // Each list may return as many as are wanted in all.
                     if rest.is_none() && limit <= known.edges.len() && list + 1 < all.len() {
-                        known.rest = Some(EdgePlace { list: list + 1, position: None, read: 0 });
+                        known.rest = Some(EdgePlace { list: list + 1, last: None, read: 0 });
                     }
                 }
             }
@@ -137,7 +137,7 @@ impl LoadedGraph<'_> {
         expansion: &Expansion,
     ) -> Result<Vec<RowPart>, GremlinError> {
         let columns = if expansion.with_properties { &kind.columns[..] } else { &[] };
-        let filter = if columns.is_empty() { None } else { column_range(kind, &expansion.ranges) };
+        let filter = if columns.is_empty() { None } else { column_range(kind, &expansion.tests) };
         let edge = EdgeSelector { filter, ..selector(&kind.name, *side) };
         let plan = |after: Option<EdgePlace>, limit: usize| {
             Operator::Edges(Box::new(EdgesPlan {
@@ -145,13 +145,13 @@ impl LoadedGraph<'_> {
                 columns: columns.iter().map(|column| column.name.clone()).collect(),
                 order_by: None,
                 descending: false,
-                after: after.and_then(|place| place.position).map(|[value, id]| EdgePosition { value, id }),
+                after: after.and_then(|position| position.last).map(|[value, id]| EdgePosition { value, id }),
                 limit: limit as u64,
             }))
         };
         let limit = expansion.part.limit;
         let read_before =
-            reads.iter().map(|read| read.after.map_or(0, |place| place.read)).max().unwrap_or(0);
+            reads.iter().map(|read| read.after.map_or(0, |position| position.read)).max().unwrap_or(0);
         let entries: Vec<EdgesEntry> = if 0 < read_before && reads.len() <= READ_ON_MAX {
             let fan_out = |read: &ListRead| of_keys("more edges", &[read.id], plan(read.after, limit));
             let fan_outs: Vec<FanOut> = reads.iter().map(fan_out).collect();
@@ -174,19 +174,19 @@ impl LoadedGraph<'_> {
         let part = |(entry, read): (EdgesEntry, &ListRead)| {
             let has_more = matches!(&entry, EdgesEntry::Page(page) if page.next.is_some());
             let row = row_of(columns, entry);
-            let before = read.after.and_then(|place| place.position).map(|[_, id]| id);
+            let before = read.after.and_then(|position| position.last).map(|[_, id]| id);
             let first = before.map_or(0, |last| row.partition_point(|(id, _)| *id <= last));
             let end = row.len().min(first.saturating_add(limit));
             let has_more = has_more || end < row.len();
             let mut row: Row = row;
             row.truncate(end);
             row.drain(..first);
-            let place = |(id, _): &(u64, _)| EdgePlace {
+            let position = |(id, _): &(u64, _)| EdgePlace {
                 list: *list,
-                position: Some([0, *id]),
-                read: read.after.map_or(0, |place| place.read) + row.len(),
+                last: Some([0, *id]),
+                read: read.after.map_or(0, |position| position.read) + row.len(),
             };
-            let rest = row.last().map(place).filter(|_| has_more);
+            let rest = row.last().map(position).filter(|_| has_more);
             (row, rest)
         };
         Ok(entries.into_iter().zip(reads).map(part).collect())

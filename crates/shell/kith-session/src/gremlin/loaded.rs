@@ -262,9 +262,9 @@ impl<'a> LoadedGraph<'a> {
         let mut found: HashMap<ElementId, Arc<Edge>> = HashMap::new();
         for (label, vertices) in labels {
             let (direction, labels) = (Direction::Out, [Arc::from(label)].into());
-            let part = ListPart::WHOLE;
+            let (tests, top, part) = ([].into(), None, ListPart::WHOLE);
             let expansion =
-                Expansion { vertices, direction, labels, with_properties: true, ranges: [].into(), part };
+                Expansion { vertices, direction, labels, with_properties: true, tests, top, part };
             let edges = self.expanded(&expansion).await?.into_iter().flat_map(|list| list.edges);
             found.extend(edges.map(|edge| (edge.id.clone(), edge)));
         }

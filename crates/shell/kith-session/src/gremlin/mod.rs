@@ -17,7 +17,6 @@ mod options;
 mod reach;
 mod rows;
 mod traversal;
-mod values;
 
 use crate::{Session, session::RESTARTS_MAX};
 use deadline::Deadline;
@@ -41,6 +40,7 @@ pub(crate) async fn traverse(
     options: &QueryOptions,
 ) -> Result<GremlinAnswer, QueryError> {
     let mut options = options.clone();
+    options.deadline.get_or_insert(session.settings().traversals.deadline_default);
     let waiting = (session.traversal_memory(), session.timeout(&options));
     let traversal =
         CompiledTraversal::new(query, &mut options, session.settings().traversals, waiting).await?;

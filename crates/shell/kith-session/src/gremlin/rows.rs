@@ -8,7 +8,7 @@ use kith_gremlin::{
 use kith_operators::{EdgesEntry, ListEntry, Operator, Value as Evaluated};
 use kith_query::QueryError;
 use kith_schema::{Column, ColumnKind, ColumnNumber, ColumnRange, EdgeSelector, KindRole, KindSchema};
-use kith_traversal::graph::PropertyRange;
+use kith_traversal::graph::ElementTest;
 use kith_types::{Direction as Side, ErrorCode};
 use std::sync::Arc;
 
@@ -35,13 +35,15 @@ pub(super) fn unexpected(value: &Evaluated) -> GremlinError {
     GremlinError::new(ErrorCode::Internal, QueryError::Internal { detail }.to_string())
 }
 
-/// The first of these ranges that nodes can apply to a column of a kind. Nodes take only one, and the traversal tests the
-/// others.
-pub(super) fn column_range(kind: &KindSchema, ranges: &[PropertyRange]) -> Option<ColumnRange> {
-    ranges.iter().find_map(|range| {
-        let column = kind.columns.iter().find(|column| *column.name == *range.key)?;
-        let stored = |bound: &Option<Value>| column.kind.store(comparable(column.kind, bound.as_ref()?)?);
-        let (low, high) = (stored(&range.low), stored(&range.high));
+/// The range of the first of these tests that nodes can apply to a column of a kind. Nodes take only one, and the traversal makes
+/// all tests.
+pub(super) fn column_range(kind: &KindSchema, tests: &[ElementTest]) -> Option<ColumnRange> {
+    tests.iter().find_map(|ElementTest { key, test }| {
+        let key = key.as_ref()?;
+        let column = kind.columns.iter().find(|column| *column.name == **key)?;
+        let stored = |bound: Option<&Value>| column.kind.store(comparable(column.kind, bound?)?);
+        let (low, high) = test.bounds();
+        let (low, high) = (stored(low), stored(high));
         let (low, high) = (low.unwrap_or(0), high.or(low.map(|_| u64::MAX))?);
         Some(ColumnRange { column: column.name.clone(), low, high })
     })

@@ -129,7 +129,10 @@ impl CompiledTraversal {
                 let bytes =
                     evaluation.returned_bytes() - mem::replace(&mut coded, evaluation.returned_bytes());
                 early.give(encoded_aside(mem::take(&mut results), bytes).await?);
-                patience = early.wait(patience).await;
+                let waits = Instant::now();
+                // After the time is over, further results are kept.
+                let _is_taken = timeout(patience, early.taken()).await.is_ok();
+                patience = patience.saturating_sub(waits.elapsed());
             }
         }
         let metrics = evaluation.metrics().filter(|_| self.is_profiled).map(encoded_metrics).transpose()?;

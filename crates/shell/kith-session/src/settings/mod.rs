@@ -189,6 +189,7 @@ impl SessionSettings {
             bytes_max,
             passes_max,
             memory,
+            deadline_default: _,
             budget_factor_max,
         } = &self.traversals;
         for (what, got, max) in [

@@ -2,6 +2,7 @@
 
 use kith_traversal::evaluate::Limits;
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
 /// The bounds of a traversal, unless it asks for others (`kith.budget`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,6 +18,9 @@ pub struct TraversalSettings {
     pub passes_max: u32,
     /// The most bytes that all traversals of this process take together.
     pub memory: u64,
+    /// The time that a traversal may take if it does not say how long.
+    #[serde(with = "super::millis", rename = "deadline-default-ms")]
+    pub deadline_default: Duration,
     /// The highest multiple of each of the bounds of one traversal that `kith.budget` may ask for. With 1, it can only lower them.
     pub budget_factor_max: u64,
 }
@@ -30,6 +34,8 @@ impl Default for TraversalSettings {
             bytes_max: bytes,
             passes_max: passes,
             memory: 1 << 30,
+            // As in Gremlin Server.
+            deadline_default: Duration::from_secs(30),
             budget_factor_max: 100,
         }
     }

@@ -45,6 +45,65 @@ pub struct AssociationRead {
     pub with_versions: bool,
 }
 
+/// Reads of several association lists of each of several objects, for a traversal.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AssociationsPlan {
+    /// The lists.
+    pub reads: Vec<AssociationRead>,
+    /// The tests that an association must pass. A limit counts those that do.
+    pub tests: Vec<ElementTest>,
+    /// If given, each range consists of the first associations in this order instead of that of the list, as many as its limit
+    /// says. Associations without the field are left out.
+    pub top: Option<FieldOrder>,
+    /// Whether the times of all associations but the last are 0 in the answer, which makes it smaller.
+    pub without_times: bool,
+}
+
+impl AssociationsPlan {
+    /// Reads of all associations of lists.
+    pub fn of(reads: Vec<AssociationRead>) -> Self {
+        Self { reads, ..Self::default() }
+    }
+}
+
+/// A test that an object or an association passes or not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ElementTest {
+    /// What is tested. What does not exist does not pass.
+    pub part: ElementPart,
+    /// A predicate of Gremlin, in GraphBinary.
+    pub predicate: Vec<u8>,
+}
+
+/// A part of an object or an association.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ElementPart {
+    /// The name of its type.
+    Type,
+    /// The field with this name.
+    Field(String),
+}
+
+/// An order of objects or associations: that of Gremlin, by the values of a field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldOrder {
+    /// The name of the field.
+    pub field: String,
+    /// Whether the greatest value comes first.
+    pub descending: bool,
+}
+
+/// The fields of objects that a read returns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ObjectFields {
+    /// None: the objects come with their types and versions only.
+    None,
+    /// All.
+    All,
+    /// Those with these names.
+    Named(Vec<String>),
+}
+
 /// The associations of a list to read. If there is no limit, or if it is greater than the cap of the type, the cap applies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Select {

@@ -2,6 +2,7 @@
 
 mod edges;
 mod live;
+mod live_plans;
 mod operator;
 mod value;
 

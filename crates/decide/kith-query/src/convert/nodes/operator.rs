@@ -1,6 +1,6 @@
 //! Operator trees on the wire.
 
-use super::edges;
+use super::{edges, live_plans};
 use crate::convert::{
     ConvertError,
     compute::{
@@ -53,10 +53,11 @@ pub fn operator_to_wire(operator: &Operator) -> v1::Operator {
         Operator::Exists(inner) => Op::Exists(boxed(inner)),
         Operator::Edges(plan) => Op::Edges(edges::plan_to_wire(plan, edge_to_wire(&plan.edge))),
         Operator::Find(find) => Op::Find(live::find_to_wire(find)),
-        Operator::Objects { with_data } => Op::Objects(v1::ObjectsOperator { without_data: !with_data }),
-        Operator::Associations(reads) => {
-            Op::Associations(v1::AssociationReads { reads: reads.iter().map(live::read_to_wire).collect() })
+        Operator::Objects(fields) => Op::Objects(live_plans::fields_to_wire(fields)),
+        Operator::Passing(tests) => {
+            Op::Passing(v1::PassingOperator { tests: live_plans::tests_to_wire(tests) })
         }
+        Operator::Associations(plan) => Op::Associations(live_plans::plan_to_wire(plan)),
         Operator::Lookup => Op::Lookup(v1::LookupOperator {}),
         Operator::Compute(plan) => Op::Compute(compute_plan_to_wire(plan)),
         Operator::Aggregate(plan) => Op::Aggregate(aggregate_plan_to_wire(plan)),
@@ -107,11 +108,9 @@ fn tree(wire: &v1::Operator, depth: usize, size: &mut PlanSize) -> Result<Operat
         Op::Exists(inner) => Operator::Exists(boxed(inner)?),
         Op::Edges(plan) => Operator::Edges(Box::new(edges::plan_from_wire(plan, edge(&plan.edge)?))),
         Op::Find(find) => Operator::Find(Box::new(live::find_from_wire(find.clone()))),
-        Op::Objects(objects) => Operator::Objects { with_data: !objects.without_data },
-        Op::Associations(wire) => {
-            let reads = wire.reads.iter().map(live::read_from_wire);
-            Operator::Associations(reads.collect::<Result<_, _>>()?)
-        }
+        Op::Objects(objects) => Operator::Objects(live_plans::fields_from_wire(objects)),
+        Op::Passing(passing) => Operator::Passing(live_plans::tests_from_wire(&passing.tests)),
+        Op::Associations(wire) => Operator::Associations(Box::new(live_plans::plan_from_wire(wire)?)),
         Op::Lookup(_) => Operator::Lookup,
         Op::Compute(plan) => Operator::Compute(Arc::new(compute_plan_from_wire(plan)?)),
         Op::Aggregate(plan) => Operator::Aggregate(Arc::new(aggregate_plan_from_wire(plan)?)),
@@ -156,7 +155,10 @@ mod tests {
     use super::*;
     use kith_operators::EvaluateError;
     use kith_schema::ColumnRange;
-    use kith_schema::live::{AssociationRead, ObjectFind, Select};
+    use kith_schema::live::{
+        AssociationRead, AssociationsPlan, ElementPart, ElementTest, FieldOrder, ObjectFields, ObjectFind,
+        Select,
+    };
 
     #[test]
     fn every_operator_comes_back_as_it_went() {
@@ -175,10 +177,13 @@ mod tests {
             with_data: false,
             with_versions: true,
         };
+        let test = |part| ElementTest { part, predicate: vec![1, 2, 3] };
         let trees = [
             Operator::Lookup,
-            Operator::Objects { with_data: true },
-            Operator::Objects { with_data: false },
+            Operator::Objects(ObjectFields::All),
+            Operator::Objects(ObjectFields::None),
+            Operator::Objects(ObjectFields::Named(vec!["name".into(), "age".into()])),
+            Operator::Passing(vec![test(ElementPart::Type), test(ElementPart::Field("age".into()))]),
             Operator::Find(Box::new(ObjectFind {
                 kind: "person".into(),
                 field: "name".into(),
@@ -186,7 +191,13 @@ mod tests {
                 after: Some(0),
                 limit: Some(u64::MAX),
             })),
-            Operator::Associations(vec![read("likes"), read("liked_by")]),
+            Operator::Associations(Box::new(AssociationsPlan::of(vec![read("likes"), read("liked_by")]))),
+            Operator::Associations(Box::new(AssociationsPlan {
+                reads: vec![read("likes")],
+                tests: vec![test(ElementPart::Field("since".into()))],
+                top: Some(FieldOrder { field: "since".into(), descending: true }),
+                without_times: true,
+            })),
             Operator::Count(Box::new(Operator::ALL_MEMBERS)),
             Operator::Union(expand(u64::MAX)),
             Operator::Reach(vec![edge.clone(), EdgeSelector { filter: None, ..edge.clone() }]),

@@ -14,7 +14,7 @@ use crate::{
     },
 };
 use kith_operators::{AssociationsEntry, Operator, Value};
-use kith_schema::live::{AssociationAnswer, AssociationRead, INDEX_MAX, Select, Start};
+use kith_schema::live::{AssociationAnswer, AssociationRead, AssociationsPlan, INDEX_MAX, Select, Start};
 use kith_types::FanOutKind;
 
 const ASSOCIATIONS: &str = "associations";
@@ -68,7 +68,7 @@ impl Machine for Associations {
     fn step(&mut self, input: Input) -> Result<OperationStep, OperationError> {
         match (input, &self.read.select) {
             (Input::Start, _) => {
-                let plan = Operator::Associations(vec![self.read.clone()]);
+                let plan = Operator::Associations(Box::new(AssociationsPlan::of(vec![self.read.clone()])));
                 Ok(ask(ASSOCIATIONS, FanOutKind::SingleKey, vec![self.id1], plan))
             }
             (Input::Value(Value::Associations(entries)), select) => {

@@ -14,11 +14,11 @@ use crate::{
     },
 };
 use kith_operators::{GRAPH_BYTES_MAX, ObjectEntry, Operator, Value};
-use kith_schema::live::ObjectAnswer;
+use kith_schema::live::{ObjectAnswer, ObjectFields};
 use kith_types::FanOutKind;
 
 const OBJECTS: &str = "objects";
-const WITH_DATA: Operator = Operator::Objects { with_data: true };
+const WITH_DATA: Operator = Operator::Objects(ObjectFields::All);
 
 /// A query for objects under way.
 #[derive(Debug)]

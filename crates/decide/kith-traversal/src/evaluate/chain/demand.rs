@@ -23,7 +23,7 @@ impl Demand {
 
     /// At most this many, and at least one, of the same origins.
     pub fn limited(&self, count: usize) -> Self {
-        Self { count: count.clamp(1, self.count), finished: self.finished.clone() }
+        Self { count: count.clamp(1, self.count.max(1)), finished: self.finished.clone() }
     }
 
     /// As [`Demand::of`], but none of these origins, and none of those that are not wanted already.

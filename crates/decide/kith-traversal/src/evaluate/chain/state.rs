@@ -2,7 +2,7 @@
 
 use super::Chain;
 use crate::{
-    evaluate::{hop::HopProgress, traverser::Batch},
+    evaluate::{hop::HopProgress, singly::EnteredProgress, traverser::Batch},
     graph::ScanPlace,
     plan::{Kind, Label},
     value::{ElementId, Value},
@@ -28,6 +28,8 @@ pub(in crate::evaluate) enum StepState {
     Limited { began: Option<u64>, is_over: bool },
     /// The values that have passed.
     Seen(HashMap<u32, HashSet<Value>>),
+    /// The traversers in a nested traversal.
+    Entered(EnteredProgress),
     /// Traversals whose results come one after the other.
     Branches(Option<VecDeque<Chain>>),
     /// The passes of `repeat`.
@@ -93,6 +95,9 @@ pub(in crate::evaluate) fn begin(kind: &Kind) -> StepState {
         Kind::TimeLimit(_) => StepState::Limited { began: None, is_over: false },
         Kind::Dedup { .. } => StepState::Seen(HashMap::new()),
         Kind::Union(_) | Kind::Choose(_) => StepState::Branches(None),
+        Kind::FlatMap(_) | Kind::Local(_) | Kind::Optional(_) | Kind::Coalesce(_) => {
+            StepState::Entered(EnteredProgress::default())
+        }
         Kind::Repeat(_) => StepState::Repeat(Passes::default()),
         kind if needs_all_input(kind) => StepState::barrier(),
         _ => StepState::Stateless,

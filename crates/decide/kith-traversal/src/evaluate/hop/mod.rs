@@ -16,7 +16,7 @@ use crate::{
     plan::{EdgeEnd, Hop},
     value::{Direction, Edge, ElementId, Value},
 };
-use progress::Reading;
+use progress::EdgesRead;
 use std::{collections::HashMap, sync::Arc};
 
 /// The next batch of `out`, `in`, `both`, `outE`, `inE` or `bothE`.
@@ -65,8 +65,14 @@ pub(super) async fn next(
 const MERGED_FIRST: usize = 64 << 10;
 
 /// Reads edges, and makes traversers of them.
-async fn read(hop: &Hop, progress: &mut HopProgress, reading: Reading, context: &Context<'_>) -> Result<()> {
-    let Reading { vertices, after, limit, readers } = reading;
+async fn read(
+    hop: &Hop,
+    progress: &mut HopProgress,
+    reading: EdgesRead,
+    context: &Context<'_>,
+) -> Result<()> {
+    let EdgesRead { vertices, after, limit, readers } = reading;
+    let limit = hop.top.as_ref().map_or(limit, |(_, count)| *count);
     let part = ListPart { after, limit };
     let expansion = Expansion { part, ..expansion_of(hop, vertices.clone()) };
     let lent = context.work.meter.lent();
@@ -91,8 +97,15 @@ async fn read(hop: &Hop, progress: &mut HopProgress, reading: Reading, context: 
 
 /// The expansion of vertices along a hop.
 fn expansion_of(hop: &Hop, vertices: Vec<ElementId>) -> Expansion {
-    let (direction, labels, ranges) = (hop.direction, Arc::clone(&hop.labels), Arc::clone(&hop.ranges));
-    Expansion { vertices, direction, labels, with_properties: hop.to_edges, ranges, part: ListPart::WHOLE }
+    Expansion {
+        vertices,
+        direction: hop.direction,
+        labels: Arc::clone(&hop.labels),
+        with_properties: hop.to_edges,
+        tests: Arc::clone(&hop.tests),
+        top: hop.top.as_ref().map(|(order, _)| order.clone()),
+        part: ListPart::WHOLE,
+    }
 }
 
 /// The expansion of the vertices of traversers, each vertex once, and the place of each traverser's vertex in it.

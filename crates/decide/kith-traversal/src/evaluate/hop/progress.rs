@@ -59,7 +59,7 @@ enum Unread {
 
 /// Edges that are to be read next.
 #[derive(Debug)]
-pub(in crate::evaluate) struct Reading {
+pub(in crate::evaluate) struct EdgesRead {
     /// The vertices, and after which of their edges.
     pub vertices: Vec<ElementId>,
     pub after: Vec<Option<EdgePlace>>,
@@ -117,7 +117,7 @@ impl HopProgress {
     }
 
     /// What is to be read next: of the open traversers in their order.
-    pub fn reading(&mut self, wanted: &Demand, origins: usize) -> Reading {
+    pub fn reading(&mut self, wanted: &Demand, origins: usize) -> EdgesRead {
         let unread: Vec<usize> =
             (0..self.open.len()).filter(|at| self.open[*at].unread != Unread::None).collect();
         let growth = if 1 < origins { OF_EACH_GROWTH } else { 2 };
@@ -139,12 +139,12 @@ impl HopProgress {
             let Ok(id) = vertex_id(traverser) else { continue };
             let index = *known.entry((id, *unread)).or_insert_with(|| {
                 vertices.push(id.clone());
-                after.push(if let Unread::After(place) = unread { Some(*place) } else { None });
+                after.push(if let Unread::After(position) = unread { Some(*position) } else { None });
                 vertices.len() - 1
             });
             readers.push((index, *at));
         }
-        Reading { vertices, after, limit, readers }
+        EdgesRead { vertices, after, limit, readers }
     }
 
     /// Counts vertices that have been read, and their edges.

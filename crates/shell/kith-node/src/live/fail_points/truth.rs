@@ -5,8 +5,8 @@ use super::{GRAPH, LOOK, NODES, TIMEOUT, caller::CallerOutcome, cluster::Cluster
 use crate::live::{LiveGraph, errors::LiveError, rows::ReadNeed};
 use kith_database::Database;
 use kith_live::{
-    AssociationAnswer, AssociationRead, GraphTypes, Outcome, Refusal, RowAnswer, RowQuery, Select, Ticket,
-    Write,
+    AssociationAnswer, AssociationRead, AssociationsPlan, GraphTypes, ObjectFields, Outcome, Refusal,
+    RowAnswer, RowQuery, Select, Ticket, Write,
     testing::{Edge, EdgeName, Model},
 };
 use kith_types::ErrorCode;
@@ -78,8 +78,10 @@ impl Truth {
     async fn check_reads(&self, cluster: &Cluster, node: usize, (id1, id2): (u64, u64), kinds: &[&str]) {
         let need = ReadNeed { after: self.ticket.points.clone(), critical: false };
         let graph = graph_of(cluster, node).await;
-        let objects =
-            insist(async || Ok(graph.evaluator.elements.objects(&[id1, id2], true, &need).await?.0)).await;
+        let objects = insist(async || {
+            Ok(graph.evaluator.elements.objects(&[id1, id2], &ObjectFields::All, &need).await?.0)
+        })
+        .await;
         let versions = objects.iter().map(|object| object.as_ref().map(|object| object.version));
         let stored = [id1, id2].map(|id| self.model.objects.get(&id).map(|object| object.0));
         assert_eq!(versions.collect::<Vec<_>>(), stored, "node {node}, objects {id1} and {id2}");
@@ -99,9 +101,9 @@ impl Truth {
                         with_data: false,
                         with_versions: false,
                     };
-                    let reads = std::slice::from_ref(&read);
+                    let plan = AssociationsPlan::of(vec![read.clone()]);
                     let answer = insist(async || {
-                        Ok(graph.evaluator.elements.associations(&[from], reads, &need).await?.0)
+                        Ok(graph.evaluator.elements.associations(&[from], &plan, &need).await?.0)
                     })
                     .await;
                     let shown = match &answer[0][0] {

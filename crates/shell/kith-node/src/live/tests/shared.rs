@@ -9,8 +9,8 @@ use kith_database::{
     PartitionQueries, SqliteDatabase, SqliteOptions, Trim, TrimResult,
 };
 use kith_live::{
-    Association, AssociationKey, Batch, BatchPart, Change, ListKey, ListPlace, LoggedChange, RowQuery,
-    RowWrite, RowsAt, TypeId,
+    Association, AssociationKey, Batch, BatchPart, Change, ListKey, ListPlace, LoggedChange, ObjectFields,
+    RowQuery, RowWrite, RowsAt, TypeId,
 };
 use kith_operators::{Operator, Value};
 use kith_query::convert::operator_to_wire;
@@ -270,7 +270,7 @@ fn cold(deadline: Duration) -> v1::EvaluateRequest {
     v1::EvaluateRequest {
         header: Some(v1::RequestHeader { deadline_us: deadline.as_micros() as u64, ..Default::default() }),
         keys: vec![70_001, 70_002],
-        plan: Some(operator_to_wire(&Operator::Objects { with_data: true })),
+        plan: Some(operator_to_wire(&Operator::Objects(ObjectFields::All))),
         ..Default::default()
     }
 }

@@ -14,7 +14,10 @@ use kith_gremlin::{
     GremlinError,
     value::{ElementId, Value},
 };
-use kith_live::{AssociationRead, CompletedWrite, Conditions, ListedAssociation, Mutation as Write, Select};
+use kith_live::{
+    AssociationRead, AssociationsPlan, CompletedWrite, Conditions, ListedAssociation, Mutation as Write,
+    Select,
+};
 use kith_operators::Operator;
 use kith_query::QueryOptions;
 use kith_types::{ErrorCode, OperationName};
@@ -104,12 +107,13 @@ impl LiveGraph<'_> {
         id2: u64,
         is_critical: bool,
     ) -> Result<Option<ListedAssociation>, GremlinError> {
-        let plan = Operator::Associations(vec![AssociationRead {
+        let read = AssociationRead {
             kind: list.kind.name.clone(),
             select: Select::Ids { ids: vec![id2], high: None, low: None },
             with_data: true,
             with_versions: true,
-        }]);
+        };
+        let plan = Operator::Associations(Box::new(AssociationsPlan::of(vec![read])));
         let found = match is_critical {
             false => self.reads.fan_outs.ask_keys("an edge", &[id1], plan).await?,
             true => {

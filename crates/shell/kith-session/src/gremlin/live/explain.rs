@@ -7,6 +7,7 @@ use crate::gremlin::{
     ids::number,
 };
 use kith_gremlin::value::ElementId;
+use kith_live::ObjectFields;
 use kith_operators::Operator;
 use kith_query::FanOut;
 use kith_traversal::explain::StepQuestion;
@@ -18,7 +19,7 @@ pub(in crate::gremlin) fn first(ids: &[ElementId], asks: &StepQuestion) -> Optio
     let ids: BTreeSet<u64> = ids.iter().filter_map(number).collect();
     let ids: Vec<u64> = ids.into_iter().collect();
     let (purpose, plan) = match asks {
-        StepQuestion::Vertices { .. } => ("vertices", Operator::Objects { with_data: false }),
+        StepQuestion::Vertices { .. } => ("vertices", Operator::Objects(ObjectFields::None)),
         StepQuestion::Degree { .. } => ("degrees", Operator::Keys),
         StepQuestion::Hop { .. } => ("edges", Operator::Keys),
         StepQuestion::Reach { .. } | StepQuestion::CountReached { .. } if !ids.is_empty() => {

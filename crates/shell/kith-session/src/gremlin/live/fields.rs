@@ -1,8 +1,9 @@
 //! Properties as fields of types: which fields there are, and whether values fit them.
 
-use crate::gremlin::values::to_json;
 use kith_gremlin::{GremlinError, property, value::Value};
-use kith_live::{FieldsFault, GraphTypes, Label, TypeId, TypeKind, UnknownType, WriteFault};
+use kith_live::{
+    FieldsFault, GraphTypes, Label, TypeId, TypeKind, UnknownType, WriteFault, field_values::to_json,
+};
 use kith_query::QueryError;
 use kith_schema::{EncodeError, RecordWriter, Schema};
 use kith_types::ErrorCode;

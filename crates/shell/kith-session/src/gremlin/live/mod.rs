@@ -35,8 +35,8 @@ use kith_query::{QueryError, QueryOptions, ServedGraph};
 use kith_traversal::{
     evaluate::{Limits, Meter, of_vertices},
     graph::{
-        EdgeList, Expansion, Graph, GraphFuture, Mutation, Notes, ScanPlace, ScannedEdges, VertexSearch,
-        WantedProperties, ends,
+        self, EdgeList, ElementTest, Expansion, Graph, GraphFuture, Mutation, Notes, ScanPlace, ScannedEdges,
+        VertexSearch, WantedProperties, ends,
     },
 };
 use kith_wire::v1;
@@ -122,6 +122,20 @@ impl Graph for LiveGraph<'_> {
         wanted: WantedProperties,
     ) -> GraphFuture<'_, Vec<Option<Arc<Vertex>>>> {
         async move { self.reads.found_vertices(&ids, &wanted).await }.boxed()
+    }
+
+    fn passing(&self, ids: Vec<ElementId>, tests: Arc<[ElementTest]>) -> GraphFuture<'_, Vec<bool>> {
+        async move {
+            match self.reads.passing(&ids, &tests).await? {
+                Some(passing) => Ok(passing),
+                None => {
+                    let keys = tests.iter().filter_map(|test| test.key.clone()).collect();
+                    let vertices = self.reads.found_vertices(&ids, &WantedProperties::Keys(keys)).await?;
+                    graph::passing(&vertices, &tests)
+                }
+            }
+        }
+        .boxed()
     }
 
     fn edges(&self, ids: Vec<ElementId>) -> GraphFuture<'_, Vec<Option<Arc<Edge>>>> {

@@ -6,7 +6,9 @@ use crate::gremlin::{
     rows::unexpected,
 };
 use kith_gremlin::GremlinError;
-use kith_live::{AssociationAnswer, AssociationRead, ListPlace, ListedAssociation, Select, Start};
+use kith_live::{
+    AssociationAnswer, AssociationRead, AssociationsPlan, ListPlace, ListedAssociation, Select, Start,
+};
 use kith_operators::{AssociationsEntry, Operator, Value as Evaluated};
 use kith_query::FanOut;
 use std::collections::{BTreeMap, BTreeSet};
@@ -42,7 +44,7 @@ pub(super) async fn whole_lists(
     for first in (0..lists.len()).step_by(Operator::LISTS_MAX) {
         let slots = first..lists.len().min(first + Operator::LISTS_MAX);
         let reads = slots.clone().map(|list| reading.read(list, Start::Index(0)));
-        let plan = Operator::Associations(reads.collect());
+        let plan = Operator::Associations(Box::new(AssociationsPlan::of(reads.collect())));
         let answers = associations(fan_outs.ask_keys("edges", ids, plan).await?, ids.len())?;
         for (at, answer) in answers.into_iter().enumerate() {
             slots.clone().zip(answer).for_each(|(list, page)| reading.take((at, list), page));
@@ -98,7 +100,7 @@ impl Reading<'_> {
         let fan_out = |at: usize| {
             let open = self.open.range((at, 0)..=(at, usize::MAX)).take(Operator::LISTS_MAX);
             let reads = open.clone().map(|((_, list), after)| self.read(*list, Start::After(*after)));
-            let plan = Operator::Associations(reads.collect());
+            let plan = Operator::Associations(Box::new(AssociationsPlan::of(reads.collect())));
             (open.map(|(slot, _)| *slot).collect(), of_keys("more edges", &[self.ids[at]], plan))
         };
         vertices.into_iter().take(PAGES_AT_ONCE).map(fan_out).collect()

@@ -6,7 +6,9 @@ use super::{
 };
 use crate::gremlin::fan_outs::{FanOuts, of_keys};
 use kith_gremlin::GremlinError;
-use kith_live::{AssociationRead, ListPlace, ListedAssociation, Select, Start};
+use kith_live::{
+    AssociationRead, AssociationsPlan, ElementTest, FieldOrder, ListPlace, ListedAssociation, Select, Start,
+};
 use kith_operators::Operator;
 use kith_query::FanOut;
 use kith_traversal::graph::EdgePlace;
@@ -25,6 +27,9 @@ pub(super) struct PartRead<'l> {
     pub lists: &'l [List<'l>],
     /// Whether the associations come with their fields.
     pub with_properties: bool,
+    /// The tests that associations must pass, and their order if only the first are wanted.
+    pub tests: &'l [ElementTest],
+    pub top: Option<&'l FieldOrder>,
     /// The most associations of each vertex.
     pub limit: usize,
 }
@@ -73,9 +78,9 @@ impl PartRead<'_> {
         let ids: BTreeSet<u64> = group.iter().map(|at| vertices[*at].0).collect();
         let ids: Vec<u64> = ids.into_iter().collect();
         let places = || group.iter().filter_map(|at| vertices[*at].1);
-        let first = places().map(|place| place.list).min().unwrap_or(0);
-        let read = places().map(|place| place.read).max().unwrap_or(0);
-        let slots = self.slots(Some(EdgePlace { list: first, position: None, read: 0 }));
+        let first = places().map(|position| position.list).min().unwrap_or(0);
+        let read = places().map(|position| position.read).max().unwrap_or(0);
+        let slots = self.slots(Some(EdgePlace { list: first, last: None, read: 0 }));
         let plan = self.plan(slots.clone(), None, self.limit.saturating_add(read));
         let answers = associations(fan_outs.ask_keys("edges", &ids, plan).await?, ids.len())?;
         let mut stuck = Vec::new();
@@ -92,8 +97,8 @@ impl PartRead<'_> {
     }
 
     /// The lists that one read asks for, the first of which is the one at a place.
-    fn slots(&self, place: Option<EdgePlace>) -> Range<usize> {
-        let first = place.map_or(0, |place| place.list);
+    fn slots(&self, position: Option<EdgePlace>) -> Range<usize> {
+        let first = position.map_or(0, |position| position.list);
         first..self.lists.len().min(first.saturating_add(Operator::LISTS_MAX))
     }
 
@@ -101,7 +106,7 @@ impl PartRead<'_> {
     fn plan(&self, slots: Range<usize>, after: Option<EdgePlace>, limit: usize) -> Operator {
         let first = slots.start;
         let read = |slot: usize| {
-            let position = after.filter(|_| slot == first).and_then(|place| place.position);
+            let position = after.filter(|_| slot == first).and_then(|position| position.last);
             let start = position.map_or(Start::Index(0), |[time, id2]| Start::After(ListPlace { time, id2 }));
             let list = &self.lists[slot];
             AssociationRead {
@@ -111,35 +116,41 @@ impl PartRead<'_> {
                 with_versions: false,
             }
         };
-        Operator::Associations(slots.map(read).collect())
+        Operator::Associations(Box::new(AssociationsPlan {
+            reads: slots.map(read).collect(),
+            tests: self.tests.to_vec(),
+            top: self.top.cloned(),
+            // A place in a list has a time, and the last association is one.
+            without_times: !self.with_properties,
+        }))
     }
 
     /// What follows a place in these lists, of which the pages were read.
     fn part(&self, slots: Range<usize>, after: Option<EdgePlace>, pages: Vec<Page>) -> ListsPart {
         let mut found = Vec::new();
         for (slot, (out, more)) in slots.clone().zip(pages) {
-            let place = after.filter(|place| place.list == slot);
-            if after.is_some_and(|place| slot < place.list) {
+            let position = after.filter(|position| position.list == slot);
+            if after.is_some_and(|position| slot < position.list) {
                 continue;
             }
-            let last = place.and_then(|place| place.position).map(|[time, id2]| ListPlace { time, id2 });
+            let last = position.and_then(|position| position.last).map(|[time, id2]| ListPlace { time, id2 });
             let known = |it: &ListedAssociation| {
                 last.is_some_and(|last| ListPlace { time: it.time, id2: it.id2 } <= last)
             };
-            let mut rest = place.unwrap_or(EdgePlace { list: slot, position: None, read: 0 });
+            let mut rest = position.unwrap_or(EdgePlace { list: slot, last: None, read: 0 });
             let mut new = out.into_iter().skip_while(known).peekable();
-            while found.len() < self.limit
+            while (found.len() < self.limit || self.top.is_some())
                 && let Some(association) = new.next()
             {
                 let read = rest.read + 1;
-                rest = EdgePlace { list: slot, position: Some([association.time, association.id2]), read };
+                rest = EdgePlace { list: slot, last: Some([association.time, association.id2]), read };
                 found.push((slot, association));
             }
             if more || new.peek().is_some() {
                 return (found, Some(rest));
             }
         }
-        let rest = EdgePlace { list: slots.end, position: None, read: 0 };
+        let rest = EdgePlace { list: slots.end, last: None, read: 0 };
         (found, (slots.end < self.lists.len()).then_some(rest))
     }
 }

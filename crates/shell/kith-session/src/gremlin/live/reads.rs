@@ -15,12 +15,15 @@ use kith_gremlin::{
     GremlinError,
     value::{Edge, ElementId, Vertex},
 };
-use kith_live::{AssociationRead, GraphTypes, ListedAssociation, ObjectAnswer, Select, TypeKind};
+use kith_live::{
+    AssociationRead, AssociationsPlan, ElementPart, ElementTest, FieldOrder, GraphTypes, ListedAssociation,
+    ObjectAnswer, ObjectFields, Select, TypeKind,
+};
 use kith_operators::{ObjectEntry, Operator, Value as Evaluated};
 use kith_query::QueryError;
 use kith_traversal::{
     evaluate::{Meter, of_edges, of_json, of_vertices},
-    graph::{EdgeList, Expansion, ListPart, WantedProperties},
+    graph::{self, EdgeList, Expansion, ListPart, WantedProperties},
 };
 use parking_lot::Mutex;
 use std::{
@@ -65,8 +68,14 @@ impl LiveReads<'_> {
         wanted: &WantedProperties,
     ) -> Result<Vec<Option<Arc<Vertex>>>, GremlinError> {
         let numbers: Vec<Option<u64>> = ids.iter().map(number).collect();
-        let objects =
-            self.objects(numbers.iter().flatten().copied(), *wanted != WantedProperties::None).await?;
+        let fields = match wanted {
+            WantedProperties::None => ObjectFields::None,
+            WantedProperties::All => ObjectFields::All,
+            WantedProperties::Keys(keys) => {
+                ObjectFields::Named(keys.iter().map(|key| key.to_string()).collect())
+            }
+        };
+        let objects = self.objects(numbers.iter().flatten().copied(), fields).await?;
         let types = self.types();
         let data = objects.values().map(|object| of_json(&object.data));
         let data = if *wanted == WantedProperties::None { 0 } else { data.sum() };
@@ -76,17 +85,40 @@ impl LiveReads<'_> {
         Ok(numbers.into_iter().map(vertex).collect())
     }
 
+    /// Which of these vertices exist and pass all tests, in one fan-out, which nodes answer with the ids of those that do.
+    pub(super) async fn passing(
+        &self,
+        ids: &[ElementId],
+        tests: &[graph::ElementTest],
+    ) -> Result<Option<Vec<bool>>, GremlinError> {
+        let Some(tests) = element_tests(tests) else { return Ok(None) };
+        let numbers: Vec<Option<u64>> = ids.iter().map(number).collect();
+        let keys: BTreeSet<u64> = numbers.iter().flatten().copied().collect();
+        let keys: Vec<u64> = keys.into_iter().collect();
+        if keys.is_empty() {
+            return Ok(Some(vec![false; ids.len()]));
+        }
+        match self.fan_outs.ask_keys("tested vertices", &keys, Operator::Passing(tests)).await? {
+            Evaluated::Set(passing) => {
+                let passes =
+                    |number: Option<u64>| number.is_some_and(|it| passing.binary_search(&it).is_ok());
+                Ok(Some(numbers.into_iter().map(passes).collect()))
+            }
+            other => Err(unexpected(&other)),
+        }
+    }
+
     /// The objects with these ids, in one fan-out.
     pub(super) async fn objects(
         &self,
         ids: impl Iterator<Item = u64>,
-        with_data: bool,
+        fields: ObjectFields,
     ) -> Result<HashMap<u64, ObjectAnswer>, GremlinError> {
         let ids: Vec<u64> = ids.collect::<BTreeSet<u64>>().into_iter().collect();
         if ids.is_empty() {
             return Ok(HashMap::new());
         }
-        match self.fan_outs.ask_keys("vertices", &ids, Operator::Objects { with_data }).await? {
+        match self.fan_outs.ask_keys("vertices", &ids, Operator::Objects(fields)).await? {
             Evaluated::Objects(entries) if entries.len() == ids.len() => {
                 let found = |entry: ObjectEntry| match entry {
                     ObjectEntry::Found(object) => Some((object.id, object)),
@@ -112,7 +144,9 @@ impl LiveReads<'_> {
             return self.all_edges(expansion, &lists, own).await;
         }
         let (with_properties, limit) = (expansion.with_properties, expansion.part.limit);
-        let wanted = PartRead { lists: &lists, with_properties, limit };
+        let (tests, top) = (element_tests(&expansion.tests), expansion.top.as_ref().map(field_order));
+        let (tests, top) = (tests.as_deref().unwrap_or_default(), top.filter(|_| tests.is_some()));
+        let wanted = PartRead { lists: &lists, with_properties, tests, top: top.as_ref(), limit };
         let known =
             own.iter().enumerate().filter_map(|(at, id)| Some((at, (*id)?, expansion.part.after(at))));
         let (known, vertices): (Vec<usize>, Vec<_>) = known.map(|(at, id, after)| (at, (id, after))).unzip();
@@ -194,7 +228,7 @@ impl LiveReads<'_> {
                 with_data: false,
                 with_versions: false,
             });
-            let plan = Operator::Associations(reads.collect());
+            let plan = Operator::Associations(Box::new(AssociationsPlan::of(reads.collect())));
             let counts = counts(self.fan_outs.ask_keys("degrees", &ids, plan).await?, ids.len())?;
             ids.iter().zip(counts).for_each(|(id, count)| *degrees.entry(*id).or_default() += count);
         }
@@ -238,7 +272,7 @@ impl LiveReads<'_> {
             with_data: list.has_fields(),
             with_versions: false,
         });
-        let plan = Operator::Associations(reads.collect());
+        let plan = Operator::Associations(Box::new(AssociationsPlan::of(reads.collect())));
         let entries = associations(self.fan_outs.ask_keys("edges", &keys, plan).await?, keys.len())?;
         self.lend_edges(entries.iter().flatten().flat_map(|(out, _)| out))?;
         for (from, answers) in keys.iter().zip(entries) {
@@ -252,6 +286,19 @@ impl LiveReads<'_> {
         }
         Ok(())
     }
+}
+
+/// Tests as nodes make them; `None` if one of them cannot be sent.
+fn element_tests(tests: &[graph::ElementTest]) -> Option<Vec<ElementTest>> {
+    let test = |graph::ElementTest { key, test }: &graph::ElementTest| {
+        let part = key.as_ref().map_or(ElementPart::Type, |key| ElementPart::Field(key.to_string()));
+        Some(ElementTest { part, predicate: test.to_bytes()? })
+    };
+    tests.iter().map(test).collect()
+}
+
+fn field_order(order: &graph::PropertyOrder) -> FieldOrder {
+    FieldOrder { field: order.key.to_string(), descending: order.descending }
 }
 
 /// The list that an edge with this id is in, and its ends. `None` if no edge can have the id.

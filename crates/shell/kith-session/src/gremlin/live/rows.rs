@@ -1,13 +1,13 @@
 //! Objects and associations as elements of Gremlin.
 
-use super::super::{ids::number_id, rows::edge_of, values::to_gremlin};
+use super::super::{ids::number_id, rows::edge_of};
 use super::labels::List;
 use kith_gremlin::{
     plain,
     property::Properties,
     value::{Edge, Value, Vertex, VertexProperty},
 };
-use kith_live::{GraphTypes, ListedAssociation, ObjectAnswer};
+use kith_live::{GraphTypes, ListedAssociation, ObjectAnswer, field_values::to_gremlin};
 use kith_schema::Schema;
 use kith_traversal::graph::{UNKNOWN_LABEL, WantedProperties};
 use serde_json::{Map, Value as Json};

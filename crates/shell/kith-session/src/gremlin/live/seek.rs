@@ -1,12 +1,12 @@
 //! Vertices that are sought by their properties, found by the indexes of their types.
 
 use super::{reads::LiveReads, rows::known_vertex};
-use crate::gremlin::{rows::unexpected, values::to_json};
+use crate::gremlin::rows::unexpected;
 use kith_gremlin::{
     GremlinError,
     value::{Value, Vertex},
 };
-use kith_live::{GraphTypes, ObjectFind, ObjectType};
+use kith_live::{GraphTypes, ObjectFind, ObjectType, field_values::to_json};
 use kith_operators::{Operator, Value as Evaluated};
 use kith_traversal::{evaluate::of_vertices, graph::VertexSearch};
 use std::sync::Arc;

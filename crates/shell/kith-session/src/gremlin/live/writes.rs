@@ -16,7 +16,9 @@ use kith_gremlin::{
     GremlinError,
     value::{Cardinality, ElementId, Value, Vertex},
 };
-use kith_live::{AssociationType, Conditions, GraphTypes, Inverse, Mutation as Write, STALE_MAX};
+use kith_live::{
+    AssociationType, Conditions, GraphTypes, Inverse, Mutation as Write, ObjectFields, STALE_MAX,
+};
 use kith_query::QueryError;
 use kith_traversal::graph::Mutation;
 use kith_types::ErrorCode;
@@ -34,7 +36,7 @@ impl LiveGraph<'_> {
         mutations.iter().try_for_each(|mutation| self.check(mutation))?;
         self.check_each_once(mutations)?;
         let named: BTreeSet<u64> = mutations.iter().flat_map(vertices_of).collect();
-        let objects = self.reads.objects(named.into_iter(), false).await?;
+        let objects = self.reads.objects(named.into_iter(), ObjectFields::None).await?;
         *self.kinds.lock() =
             objects.into_values().map(|object| (object.id, Arc::from(object.kind))).collect();
         mutations.iter().try_for_each(|mutation| self.check_with_vertices(mutation))

@@ -281,7 +281,7 @@ fn explanations_say_which_fan_outs_a_traversal_makes() {
         "outgoing edges labelled follows with the wanted since",
         "nothing: edges come with their properties",
         "look-up by id: used",
-        "edges with a property: used where the property is a column of a loaded graph",
+        "edges with a property: used; nodes leave out other edges of outE(follows), of loaded graphs where",
         "non-union of the graph: of 2 groups, as minimum decides, the default of this kind; policy n-groups",
         "controller minimum: ",
         "single-key, 1 key, 1 group by minimum: node ",

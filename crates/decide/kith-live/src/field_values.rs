@@ -1,6 +1,5 @@
 //! Values of fields as Gremlin shows them, and values of Gremlin as fields store them. Fields travel as JSON.
 
-use super::ids;
 use base64::{Engine, prelude::BASE64_STANDARD};
 use chrono::DateTime;
 use kith_gremlin::{
@@ -12,7 +11,7 @@ use serde_json::Value as Json;
 use std::sync::Arc;
 
 /// The value of a field as Gremlin shows it. `None` for null: a property has a value or does not exist.
-pub(super) fn to_gremlin(field: FieldType, json: &Json) -> Option<Value> {
+pub fn to_gremlin(field: FieldType, json: &Json) -> Option<Value> {
     if json.is_null() {
         return None;
     }
@@ -41,7 +40,7 @@ fn scalar_to_gremlin(scalar: ScalarType, json: &Json) -> Value {
         ScalarType::Bool => json.as_bool().map(Value::Bool),
         ScalarType::I32 => json.as_i64().and_then(|number| i32::try_from(number).ok()).map(Value::Int),
         ScalarType::I64 => json.as_i64().map(Value::Long),
-        ScalarType::U64 => json.as_u64().map(ids::number_id),
+        ScalarType::U64 => json.as_u64().map(Value::unsigned),
         // The text of an `f32` has the digits that tell it from its neighbours, so this is the number that was stored.
         ScalarType::F32 => json.as_f64().map(|number| Value::Float(number as f32)),
         ScalarType::F64 => json.as_f64().map(Value::Double),
@@ -60,7 +59,7 @@ fn scalar_to_gremlin(scalar: ScalarType, json: &Json) -> Value {
 
 /// A value of Gremlin as a field stores it. Null stays null. `None` if the field cannot hold a value of this type; whether a
 /// number is in the range of the field, the writer of records checks.
-pub(super) fn to_json(field: FieldType, value: &Value) -> Option<Json> {
+pub fn to_json(field: FieldType, value: &Value) -> Option<Json> {
     let items = |scalar: ScalarType| {
         let each = |values: &mut dyn Iterator<Item = &Value>| {
             values.map(|value| scalar_to_json(scalar, value)).collect::<Option<Vec<_>>>().map(Json::Array)

@@ -6,7 +6,7 @@ use super::{
     types::{type_named, type_names, type_of, type_of_class},
 };
 use crate::{
-    GremlinError, Result,
+    GremlinError, Result, Room, graphbinary,
     predicate::Predicate,
     value::{GType, Symbol, Value},
 };
@@ -49,7 +49,11 @@ const REGEX_TEXT_BYTES_MAX: usize = 256 << 10;
 
 /// A predicate whose operator and operands have been checked.
 #[derive(Clone, Debug)]
-pub struct Test(Check);
+pub struct Test {
+    check: Check,
+    /// The predicate that it was compiled from, unless it is a part of another.
+    source: Option<Arc<Predicate>>,
+}
 
 #[derive(Clone, Debug)]
 enum Check {
@@ -78,18 +82,23 @@ impl Test {
                 predicate.operator
             )));
         }
+        let compiled = Self::compile_part(predicate)?;
+        Ok(Self { source: Some(Arc::new(predicate.clone())), ..compiled })
+    }
+
+    fn compile_part(predicate: &Predicate) -> Result<Self> {
         let one = || operand(predicate);
         Ok(match &*predicate.operator {
-            "eq" => Self(Check::Equal(one()?)),
-            "neq" => !Self(Check::Equal(one()?)),
+            "eq" => Self::of(Check::Equal(one()?)),
+            "neq" => !Self::of(Check::Equal(one()?)),
             "gt" => Self::order(Ordering::is_gt, one()?),
             "gte" => Self::order(Ordering::is_ge, one()?),
             "lt" => Self::order(Ordering::is_lt, one()?),
             "lte" => Self::order(Ordering::is_le, one()?),
             "between" | "inside" | "outside" => Self::range(predicate)?,
-            "within" => Self(Check::Within(Members::new(flat(predicate)))),
-            "without" => !Self(Check::Within(Members::new(flat(predicate)))),
-            "typeOf" => Self(Check::TypeOf(named_type(&one()?)?)),
+            "within" => Self::of(Check::Within(Members::new(flat(predicate)))),
+            "without" => !Self::of(Check::Within(Members::new(flat(predicate)))),
+            "typeOf" => Self::of(Check::TypeOf(named_type(&one()?)?)),
             "containing" => Self::text(predicate, |text, part| text.contains(part))?,
             "notContaining" => !Self::text(predicate, |text, part| text.contains(part))?,
             "startingWith" => Self::text(predicate, |text, part| text.starts_with(part))?,
@@ -98,8 +107,8 @@ impl Test {
             "notEndingWith" => !Self::text(predicate, |text, part| text.ends_with(part))?,
             "regex" => Self::regex(predicate)?,
             "notRegex" => !Self::regex(predicate)?,
-            "and" => Self(Check::And(nested(predicate)?)),
-            "or" => Self(Check::Or(nested(predicate)?)),
+            "and" => Self::of(Check::And(nested(predicate)?)),
+            "or" => Self::of(Check::Or(nested(predicate)?)),
             "not" => match <[Self; 1]>::try_from(nested(predicate)?) {
                 Ok([inner]) => !inner,
                 Err(inner) => return Err(wrong_count(predicate, "one predicate", inner.len())),
@@ -108,14 +117,33 @@ impl Test {
         })
     }
 
+    /// The predicate in GraphBinary, for another process. `None` if it has none, or cannot be coded.
+    pub fn to_bytes(&self) -> Option<Vec<u8>> {
+        graphbinary::write_value(&Value::Predicate(Arc::clone(self.source.as_ref()?))).ok()
+    }
+
+    /// Reads what [`Test::to_bytes`] has written.
+    ///
+    /// # Errors
+    /// The bytes are no predicate, or one that [`Test::compile`] refuses.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        match graphbinary::read_value_within(bytes, &mut Room::alone())? {
+            Value::Predicate(predicate) => Self::compile(&predicate),
+            other => Err(GremlinError::bad(format!(
+                "a predicate is needed, not a value of type {}",
+                other.type_name()
+            ))),
+        }
+    }
+
     /// The value that the predicate compares with, if it is `eq`.
     pub fn equal_value(&self) -> Option<&Value> {
-        if let Check::Equal(value) = &self.0 { Some(value) } else { None }
+        if let Check::Equal(value) = &self.check { Some(value) } else { None }
     }
 
     /// The values of which one must be equal, if the predicate is `eq` or `within`.
     pub fn equal_values(&self) -> Option<&[Value]> {
-        match &self.0 {
+        match &self.check {
             Check::Equal(value) => Some(std::slice::from_ref(value)),
             Check::Within(members) => Some(members.all()),
             _ => None,
@@ -125,7 +153,7 @@ impl Test {
     /// A lower and an upper bound of the values for which the predicate holds; `None` where it has no such bound, or the bound
     /// is not known. Values between the bounds need not satisfy the predicate.
     pub fn bounds(&self) -> (Option<&Value>, Option<&Value>) {
-        match &self.0 {
+        match &self.check {
             Check::Equal(value) => (Some(value), Some(value)),
             Check::Compare(holds, value) => {
                 ((!holds(Ordering::Less)).then_some(value), (!holds(Ordering::Greater)).then_some(value))
@@ -141,7 +169,7 @@ impl Test {
     /// Whether the predicate holds of a value. A comparison that has no answer, such as one of a text with a number or with
     /// NaN, does not hold; its negation does, as in TinkerPop from 3.8 on.
     pub fn is_true(&self, value: &Value) -> bool {
-        match &self.0 {
+        match &self.check {
             Check::Equal(operand) => equal(value, operand),
             Check::Compare(holds, operand) => compare(value, operand).is_some_and(holds),
             Check::Within(members) => members.contain(value),
@@ -177,7 +205,7 @@ impl Test {
     }
 
     fn has_regex(&self) -> bool {
-        match &self.0 {
+        match &self.check {
             Check::Regex(_) => true,
             Check::And(tests) | Check::Or(tests) => tests.iter().any(Self::has_regex),
             Check::Not(test) => test.has_regex(),
@@ -187,7 +215,7 @@ impl Test {
 
     /// The work of testing a value, in units of a simple comparison.
     pub fn effort(&self, value: &Value) -> u64 {
-        match &self.0 {
+        match &self.check {
             Check::Within(members) => members.effort(value),
             Check::Regex(pattern) => pattern.as_str().len() as u64,
             Check::And(tests) | Check::Or(tests) => tests.iter().map(|test| test.effort(value)).sum(),
@@ -198,17 +226,21 @@ impl Test {
 
     /// The work of preparing it for many values.
     pub(super) fn effort_to_compile(&self) -> u64 {
-        if let Check::Within(members) = &self.0 { members.len() } else { 1 }
+        if let Check::Within(members) = &self.check { members.len() } else { 1 }
+    }
+
+    fn of(check: Check) -> Self {
+        Self { check, source: None }
     }
 
     fn order(holds: fn(Ordering) -> bool, operand: Value) -> Self {
-        Self(Check::Compare(holds, operand))
+        Self::of(Check::Compare(holds, operand))
     }
 
     fn range(predicate: &Predicate) -> Result<Self> {
         let [first, second] = <[Value; 2]>::try_from(flat(predicate))
             .map_err(|operands| wrong_count(predicate, "two values", operands.len()))?;
-        Ok(Self(match &*predicate.operator {
+        Ok(Self::of(match &*predicate.operator {
             "between" => {
                 Check::And(vec![Self::order(Ordering::is_ge, first), Self::order(Ordering::is_lt, second)])
             }
@@ -220,12 +252,12 @@ impl Test {
     }
 
     fn text(predicate: &Predicate, holds: fn(&str, &str) -> bool) -> Result<Self> {
-        Ok(Self(text_operand(predicate)?.map_or(Check::Never, |part| Check::Text(holds, part))))
+        Ok(Self::of(text_operand(predicate)?.map_or(Check::Never, |part| Check::Text(holds, part))))
     }
 
     fn regex(predicate: &Predicate) -> Result<Self> {
         let Some(pattern) = text_operand(predicate)? else {
-            return Ok(Self(Check::Never));
+            return Ok(Self::of(Check::Never));
         };
         let compiled = RegexBuilder::new(&pattern).size_limit(REGEX_BYTES_MAX).build().map_err(|error| {
             GremlinError::bad(format!(
@@ -234,7 +266,7 @@ impl Test {
                 predicate.operator
             ))
         })?;
-        Ok(Self(Check::Regex(compiled)))
+        Ok(Self::of(Check::Regex(compiled)))
     }
 }
 
@@ -242,7 +274,7 @@ impl std::ops::Not for Test {
     type Output = Self;
 
     fn not(self) -> Self {
-        Self(Check::Not(Box::new(self)))
+        Self::of(Check::Not(Box::new(self)))
     }
 }
 
