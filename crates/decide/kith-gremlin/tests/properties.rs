@@ -103,7 +103,8 @@ fn vertex(inner: &BoxedStrategy<Value>) -> impl Strategy<Value = Vertex> + use<>
         properties
     });
     let properties = prop_oneof![Just(None), properties.prop_map(Some)];
-    (inner.clone(), label(), properties).prop_map(|(id, label, properties)| Vertex { id, label, properties })
+    (inner.clone(), label(), properties)
+        .prop_map(|(id, label, properties)| Vertex { properties, ..Vertex::reference(id, label) })
 }
 
 fn edge(inner: &BoxedStrategy<Value>) -> impl Strategy<Value = Edge> + use<> {

@@ -20,8 +20,20 @@ pub type GraphFuture<'a, T> = BoxFuture<'a, Result<T>>;
 /// Ids come in any form in which users write them: as a whole number of any type, or as a text of digits. Answers about several
 /// elements are in the order of the elements. An element that does not exist is `None`, or has no edges.
 pub trait Graph: Send + Sync {
-    /// The form in which the graph itself returns this id of a vertex; `None` if no vertex can have it.
+    /// The form in which the graph itself returns this id of a vertex; `None` if no vertex can have it, or if the graph has to
+    /// look it up.
     fn canonical(&self, id: &ElementId) -> Option<ElementId>;
+
+    /// As [`Graph::canonical`], for each id. A graph that computes numbers from ids which are texts must look these up.
+    fn named(&self, ids: Vec<ElementId>) -> GraphFuture<'_, Vec<Option<ElementId>>> {
+        let named = ids.iter().map(|id| self.canonical(id)).collect();
+        std::future::ready(Ok(named)).boxed()
+    }
+
+    /// Notes that `addE` was given an id. Returns whether the graph ignores it; otherwise, the id is in the mutation.
+    fn ignores_edge_id(&self) -> bool {
+        false
+    }
 
     /// Vertices by their ids, with the wanted properties.
     fn vertices(

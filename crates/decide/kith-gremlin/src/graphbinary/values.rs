@@ -151,11 +151,11 @@ impl ElementReader<'_, '_> {
     /// A value of one of these types whose type and flag were read.
     fn element(&mut self, code: TypeCode, start: usize) -> Result<Value> {
         Ok(match code {
-            TypeCode::Vertex => Value::Vertex(Arc::new(Vertex {
-                id: self.0.value()?,
-                label: self.0.string()?,
-                properties: self.properties(assemble::vertex_property)?,
-            })),
+            TypeCode::Vertex => {
+                let vertex = Vertex::reference(self.0.value()?, self.0.string()?);
+                let properties = self.properties(assemble::vertex_property)?;
+                Value::Vertex(Arc::new(Vertex { properties, ..vertex }))
+            }
             TypeCode::Edge => self.edge()?,
             TypeCode::VertexProperty => self.vertex_property()?,
             TypeCode::Property => Value::Property(Arc::new(Property {

@@ -183,7 +183,7 @@ impl<'a> ElementReader<'_, 'a> {
                 properties.get_or_insert_default().push(property);
             }
         }
-        Ok(Value::Vertex(Arc::new(Vertex { id, label, properties })))
+        Ok(Value::Vertex(Arc::new(Vertex { properties, ..Vertex::reference(id, label) })))
     }
 
     fn edge(&mut self, raw: &'a RawValue, fields: &Fields<'a>) -> Result<Value> {

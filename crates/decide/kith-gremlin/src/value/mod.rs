@@ -13,7 +13,9 @@ mod symbol;
 pub mod time;
 
 pub use collections::{Map, Set};
-pub use element::{Edge, ElementId, Path, Property, Vertex, VertexProperty};
+pub use element::{
+    Edge, ElementId, Path, Property, ShownId, Vertex, VertexProperty, end_of_edge_id, shown_edge_id,
+};
 pub use metrics::{ELEMENT_COUNT, Metrics, PERCENT_OF_TIME, TRAVERSER_COUNT, TraversalMetrics};
 pub use symbol::{
     Barrier, Cardinality, Column, DateUnit, Direction, GType, Merge, Operator, Order, Pick, Pop, Scope,

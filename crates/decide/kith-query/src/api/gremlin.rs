@@ -93,4 +93,6 @@ pub struct GremlinAnswer {
     pub metrics: Option<Bytes>,
     /// Whether the traversal has changed the graph. The places in the logs then include its changes.
     pub wrote: bool,
+    /// What the traversal did otherwise than it says.
+    pub warnings: Vec<String>,
 }

@@ -54,13 +54,14 @@ pub fn gremlin_from_wire(wire: v1::GremlinRequest) -> Result<Request, QueryError
 
 /// Encodes the results of a traversal.
 pub fn gremlin_answer_to_wire(answer: GremlinAnswer) -> v1::GremlinReply {
-    let GremlinAnswer { results, served, profile, metrics, wrote } = answer;
+    let GremlinAnswer { results, served, profile, metrics, wrote, warnings } = answer;
     v1::GremlinReply {
         results,
         served: Some(state_to_wire(served)),
         profile,
         metrics: metrics.unwrap_or_default(),
         wrote,
+        warnings,
     }
 }
 
@@ -73,8 +74,8 @@ pub fn gremlin_answer_from_wire(reply: v1::GremlinReply) -> Result<GremlinAnswer
         || QueryError::Internal { detail: "the router sent no version with its results".to_owned() };
     let served = state_from_wire(reply.served.ok_or_else(missing)?)?;
     let metrics = Some(reply.metrics).filter(|metrics| !metrics.is_empty());
-    let v1::GremlinReply { results, profile, wrote, .. } = reply;
-    Ok(GremlinAnswer { results, served, profile, metrics, wrote })
+    let v1::GremlinReply { results, profile, wrote, warnings, .. } = reply;
+    Ok(GremlinAnswer { results, served, profile, metrics, wrote, warnings })
 }
 
 #[cfg(test)]
@@ -101,8 +102,8 @@ mod tests {
     #[test]
     fn results_come_back_as_they_went() {
         let served = ServedGraph { name: "people".to_owned(), state: ServedState::Version(7) };
-        let results = Bytes::from_static(b"results");
-        let answer = GremlinAnswer { results, served, profile: None, metrics: None, wrote: true };
+        let (results, warnings) = (Bytes::from_static(b"results"), vec!["beware".to_owned()]);
+        let answer = GremlinAnswer { results, served, profile: None, metrics: None, wrote: true, warnings };
         assert_eq!(gremlin_answer_from_wire(gremlin_answer_to_wire(answer.clone())), Ok(answer));
         assert!(gremlin_answer_from_wire(v1::GremlinReply::default()).is_err());
     }

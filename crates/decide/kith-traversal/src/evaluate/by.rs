@@ -73,17 +73,19 @@ pub(super) fn property_value(property: &Value) -> Option<&Value> {
 
 /// The members that elements have by nature.
 pub(super) async fn tokens(token: Token, all: &[&Value], context: &Context<'_>) -> Result<Vec<Value>> {
-    if token == Token::Label {
-        context.learn_labels(all).await?;
+    match token {
+        Token::Label => context.learn_labels(all).await?,
+        Token::Id => context.learn_ids(all).await?,
+        Token::Key | Token::Value => {}
     }
     all.iter().map(|value| self::token(token, value, context)).collect()
 }
 
-/// The members that an element has by nature. The labels of vertices must have been learned.
+/// The members that an element has by nature. The labels and ids of vertices must have been learned.
 pub(super) fn token(token: Token, value: &Value, context: &Context<'_>) -> Result<Value> {
     let found = match (token, value) {
-        (Token::Id, Value::Vertex(vertex)) => Some(vertex.id.clone()),
-        (Token::Id, Value::Edge(edge)) => Some(edge.id.clone()),
+        (Token::Id, Value::Vertex(vertex)) => Some(context.shown_id(vertex)),
+        (Token::Id, Value::Edge(edge)) => Some(context.shown_edge_id(edge)),
         (Token::Id, Value::VertexProperty(property)) => Some(property.id.clone()),
         (Token::Label, Value::Vertex(vertex)) => Some(Value::String(context.label(vertex))),
         (Token::Label, Value::Edge(edge)) => Some(Value::String(edge.label.clone())),

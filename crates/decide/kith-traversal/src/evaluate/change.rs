@@ -76,7 +76,10 @@ async fn add_edges(
 ) -> Result<Batch> {
     let [from, to] =
         [vertices(ends[0], "from", &batch, context).await?, vertices(ends[1], "to", &batch, context).await?];
-    let news = new_elements(label, properties, &batch, context).await?;
+    let mut news = new_elements(label, properties, &batch, context).await?;
+    if news.iter().any(|new| new.id.is_some()) && context.graph.ignores_edge_id() {
+        news.iter_mut().for_each(|new| new.id = None);
+    }
     let ends = from.into_iter().zip(to);
     let changes = news.into_iter().zip(ends);
     let changes = changes.map(|(new, (from, to))| new.edge(from, to, context.replaces_edges));

@@ -1,6 +1,7 @@
 //! The state that all steps of an evaluation share.
 
 use super::{
+    known::Fact,
     side_effects::SideEffects,
     tally::{Clock, Profile},
     traverser::Traverser,
@@ -31,8 +32,8 @@ pub(super) struct Context<'a> {
     pub random: Mutex<StdRng>,
     /// The edges that have been changed. Traversers may hold them with the properties that they had before.
     pub changed_edges: Mutex<HashSet<ElementId>>,
-    /// The labels that have been found out of vertices whose labels the graph left unknown. As many as elements at most.
-    pub labels: Mutex<HashMap<ElementId, Label>>,
+    /// What has been found out about vertices of which the graph left something unknown. As many as elements at most.
+    pub facts: Mutex<HashMap<ElementId, Fact>>,
     /// Which vertices have passed the tests of repeated steps.
     pub verdicts: Verdicts,
     /// The clock of `profile` and `timeLimit`.
@@ -63,7 +64,7 @@ impl<'a> Context<'a> {
             side_effects: SideEffects::new(side_effects),
             random: Mutex::new(StdRng::seed_from_u64(source.seed.unwrap_or(limits.seed))),
             changed_edges: Mutex::default(),
-            labels: Mutex::default(),
+            facts: Mutex::default(),
             clock: &|| 0,
             profile: None,
         }

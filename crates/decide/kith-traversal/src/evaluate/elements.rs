@@ -18,7 +18,7 @@ impl Context<'_> {
         };
         let is_edge_added = matches!(mutation, Mutation::AddEdge { .. });
         if matches!(mutation, Mutation::AddVertex { .. } | Mutation::RemoveVertex { .. }) {
-            self.labels.lock().clear();
+            self.facts.lock().clear();
         }
         let written = self.graph.write(mutation).await?;
         let added = match &written {
@@ -79,7 +79,7 @@ impl Context<'_> {
         let bytes = properties.map(weight::of_vertex_properties).sum();
         self.work.note_effort(bytes / weight::VALUE_BYTES);
         self.work.meter.lend(bytes)?;
-        self.note_labels(ids.into_iter().zip(&fetched))?;
+        self.note_facts(ids.into_iter().zip(&fetched))?;
         let changed = self.changed(elements.iter().copied()).await?;
         let of = |element: &&Value| match element {
             Value::Vertex(vertex) => {

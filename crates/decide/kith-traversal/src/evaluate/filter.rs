@@ -3,7 +3,9 @@
 use super::{
     by,
     context::Context,
-    cut, nested, path, reach, size,
+    cut, nested,
+    new::id_of,
+    path, reach, size,
     step::PART_EFFORT_MAX,
     traverser::{Batch, Traverser},
     weight, wheres,
@@ -152,6 +154,17 @@ async fn tested(
         let Condition::Test(test) = condition else { continue };
         let open: Vec<usize> = own.iter().copied().filter(|at| passes[*at]).collect();
         let some: Vec<&Value> = open.iter().map(|at| elements[*at]).collect();
+        let is_id = matches!(subject, TestedPart::IdText | TestedPart::Token(Token::Id));
+        if let Some(wanted) = test.equal_values().filter(|_| is_id) {
+            let named = named(wanted, &some, context).await?;
+            open.iter().zip(named).for_each(|(at, is_named)| passes[*at] = is_named);
+            let rest = open.iter().zip(&some).filter(|(at, _)| !passes[**at]);
+            let (rest, others): (Vec<usize>, Vec<&Value>) = rest.map(|(at, value)| (*at, *value)).unzip();
+            for (at, values) in rest.into_iter().zip(subjects(subject, &others, context).await?) {
+                passes[at] = test.holds(values.first().unwrap_or(&Value::Null))?;
+            }
+            continue;
+        }
         for (at, values) in open.into_iter().zip(subjects(subject, &some, context).await?) {
             let any = values.iter().map(|value| test.holds(value));
             passes[at] = any.collect::<Result<Vec<_>>>()?.into_iter().any(|holds| holds);
@@ -182,6 +195,19 @@ async fn tested(
         passes[at] = known.get(id).copied().unwrap_or(false);
     }
     Ok(passes)
+}
+
+/// Which of these elements are vertices whose ids were given to them, and that one of the wanted ids names, in whatever type it
+/// is written. As for `V`, the number that the graph has computed from an id names the vertex too.
+async fn named(wanted: &[Value], elements: &[&Value], context: &Context<'_>) -> Result<Vec<bool>> {
+    context.learn_ids(elements).await?;
+    let wanted: HashSet<String> = wanted.iter().map(|id| id_of(id).to_string()).collect();
+    let is_named = |element: &&Value| {
+        let Value::Vertex(vertex) = element else { return false };
+        let shown = context.shown_id(vertex);
+        shown != vertex.id && (wanted.contains(&shown.to_string()) || wanted.contains(&vertex.id.to_string()))
+    };
+    Ok(elements.iter().map(is_named).collect())
 }
 
 /// The values that `has` looks at, for each element.

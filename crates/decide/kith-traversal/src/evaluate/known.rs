@@ -1,12 +1,12 @@
-//! Facts that the evaluation finds out about vertices of which it has only the ids: the labels that the graph left unknown, and the
-//! properties of results.
+//! Facts that the evaluation finds out about vertices: the labels and the ids that the graph left unknown, and the properties of
+//! results.
 
 use super::{context::Context, weight};
 use crate::{
     error::Result,
     graph::{UNKNOWN_LABEL, WantedProperties},
     plan::{Label, keys},
-    value::{Edge, ElementId, Path, Property, Value, Vertex, VertexProperty},
+    value::{Edge, ElementId, Path, Property, ShownId, Value, Vertex, VertexProperty, shown_edge_id},
 };
 use std::{
     collections::{HashMap, HashSet},
@@ -17,12 +17,53 @@ fn is_unknown(vertex: &Vertex) -> bool {
     &*vertex.label == UNKNOWN_LABEL
 }
 
+/// Whether the label or the id of a vertex is not the one that users see.
+fn is_incomplete(vertex: &Vertex) -> bool {
+    is_unknown(vertex) || vertex.shown != ShownId::Same
+}
+
+/// What has been found out about a vertex.
+#[derive(Debug)]
+pub(super) struct Fact {
+    label: Label,
+    /// The id that its creator gave it; `None` if it is the one that the traversal calculates with.
+    shown: Option<ElementId>,
+}
+
+/// Whether the id of a vertex that users see must be looked up.
+fn has_unknown_id(vertex: &Vertex) -> bool {
+    vertex.shown == ShownId::Unknown
+}
+
 impl Context<'_> {
     /// The label of a vertex. Those of vertices that the graph left unknown must have been learned.
     pub fn label(&self, vertex: &Vertex) -> Label {
         match is_unknown(vertex) {
             false => Arc::clone(&vertex.label),
-            true => self.labels.lock().get(&vertex.id).cloned().unwrap_or_else(|| keys::VERTEX.into()),
+            true => self
+                .facts
+                .lock()
+                .get(&vertex.id)
+                .map_or_else(|| keys::VERTEX.into(), |it| Arc::clone(&it.label)),
+        }
+    }
+
+    /// The id of a vertex that users see. Those that the graph left unknown must have been learned.
+    pub fn shown_id(&self, vertex: &Vertex) -> ElementId {
+        let learned = || self.facts.lock().get(&vertex.id).and_then(|fact| fact.shown.clone());
+        match &vertex.shown {
+            ShownId::Same => vertex.id.clone(),
+            ShownId::Given(id) => id.clone(),
+            ShownId::Unknown => learned().unwrap_or_else(|| vertex.id.clone()),
+        }
+    }
+
+    /// The id of an edge that users see. Those of its ends must have been learned.
+    pub fn shown_edge_id(&self, edge: &Edge) -> ElementId {
+        let ends = [&edge.out_vertex, &edge.in_vertex];
+        match ends.map(|vertex| self.shown_id(vertex)) {
+            [from, to] if from == edge.out_vertex.id && to == edge.in_vertex.id => edge.id.clone(),
+            [from, to] => shown_edge_id(&from, &edge.label, &to),
         }
     }
 
@@ -32,14 +73,33 @@ impl Context<'_> {
             Value::Vertex(vertex) => Some(Arc::clone(vertex)),
             _ => None,
         };
-        self.learn_labels_of(values.iter().filter_map(vertex).collect()).await
+        self.learn(values.iter().filter_map(vertex).collect(), is_unknown).await
     }
 
-    /// Learns the labels of vertices, as far as they are unknown.
-    pub async fn learn_labels_of(&self, vertices: Vec<Arc<Vertex>>) -> Result<()> {
+    /// Learns the ids that users see of the elements among these values, as far as they are unknown.
+    pub async fn learn_ids(&self, values: &[&Value]) -> Result<()> {
+        let mut vertices = Vec::new();
+        for value in values {
+            match value {
+                Value::Vertex(vertex) => vertices.push(vertex),
+                Value::Edge(edge) => vertices.extend([&edge.out_vertex, &edge.in_vertex]),
+                _ => {}
+            }
+        }
+        let unknown = vertices.into_iter().filter(|vertex| has_unknown_id(vertex));
+        self.learn(unknown.cloned().collect(), has_unknown_id).await
+    }
+
+    /// Learns the labels of vertices, and the ids that users see, as far as they are unknown.
+    pub async fn learn_all(&self, vertices: Vec<Arc<Vertex>>) -> Result<()> {
+        self.learn(vertices, |vertex| is_unknown(vertex) || has_unknown_id(vertex)).await
+    }
+
+    /// Looks up those vertices of which something that is needed is not known.
+    async fn learn(&self, vertices: Vec<Arc<Vertex>>, lacks: fn(&Vertex) -> bool) -> Result<()> {
         let unknown: HashSet<ElementId> = {
-            let known = self.labels.lock();
-            let is_wanted = |vertex: &&Arc<Vertex>| is_unknown(vertex) && !known.contains_key(&vertex.id);
+            let known = self.facts.lock();
+            let is_wanted = |vertex: &&Arc<Vertex>| lacks(vertex) && !known.contains_key(&vertex.id);
             vertices.iter().filter(is_wanted).map(|vertex| vertex.id.clone()).collect()
         };
         if unknown.is_empty() {
@@ -48,27 +108,30 @@ impl Context<'_> {
         let ids: Vec<ElementId> = unknown.into_iter().collect();
         let found = self.graph.vertices(ids.clone(), WantedProperties::None).await?;
         self.work.count_elements(found.len())?;
-        self.note_labels(ids.into_iter().zip(&found))
+        self.note_facts(ids.into_iter().zip(&found))
     }
 
-    /// Remembers the labels of vertices that the graph has returned. A vertex that does not exist has the label `vertex`: an
+    /// Remembers the labels and ids of vertices that the graph has returned. A vertex that does not exist has the label `vertex`: an
     /// edge may lead to it nevertheless.
     ///
     /// # Errors
-    /// `too_large` if the labels take more memory than the traversal may have.
-    pub fn note_labels<'v>(
+    /// `too_large` if they take more memory than the traversal may have.
+    pub fn note_facts<'v>(
         &self,
         found: impl Iterator<Item = (ElementId, &'v Option<Arc<Vertex>>)>,
     ) -> Result<()> {
-        let label = |vertex: &Option<Arc<Vertex>>| {
-            vertex.as_ref().map_or_else(|| keys::VERTEX.into(), |vertex| Arc::clone(&vertex.label))
-        };
-        let mut labels = self.labels.lock();
+        let mut facts = self.facts.lock();
         for (id, vertex) in found {
-            if labels.get(&id).is_none() {
-                self.work.count_bytes(weight::of_kept(&id))?;
+            let label = vertex.as_ref().map_or_else(|| keys::VERTEX.into(), |it| Arc::clone(&it.label));
+            let shown = match vertex.as_ref().map(|vertex| &vertex.shown) {
+                Some(ShownId::Given(id)) => Some(id.clone()),
+                _ => None,
+            };
+            if !facts.contains_key(&id) {
+                let given = shown.as_ref().map_or(0, weight::of_kept);
+                self.work.count_bytes(weight::of_kept(&id) + given)?;
             }
-            labels.insert(id, label(vertex));
+            facts.insert(id, Fact { label, shown });
         }
         Ok(())
     }
@@ -87,7 +150,7 @@ impl Context<'_> {
         let found = self.graph.vertices(ids.clone(), WantedProperties::All).await?;
         let properties = found.iter().flatten().filter_map(|vertex| vertex.properties.as_deref());
         self.work.count_bytes(properties.map(weight::of_vertex_properties).sum())?;
-        self.note_labels(ids.iter().cloned().zip(&found))?;
+        self.note_facts(ids.iter().cloned().zip(&found))?;
         let whole: HashMap<&ElementId, Arc<Vertex>> =
             ids.iter().zip(found).filter_map(|(id, vertex)| Some((id, vertex?))).collect();
         for (value, _) in results {
@@ -98,45 +161,46 @@ impl Context<'_> {
         Ok(())
     }
 
-    /// Gives all vertices in results their labels, wherever they are in a value.
-    pub async fn label_all(&self, results: &mut [(Value, i64)]) -> Result<()> {
-        let mut unlabelled = Vec::new();
-        let is_unlabelled = |value: &Value, found: &mut Vec<Arc<Vertex>>| {
+    /// Gives all vertices in results their labels and the ids that users see, wherever they are in a value.
+    pub async fn complete_all(&self, results: &mut [(Value, i64)]) -> Result<()> {
+        let mut incomplete = Vec::new();
+        let is_incomplete = |value: &Value, found: &mut Vec<Arc<Vertex>>| {
             let before = found.len();
-            find_unknown(value, found);
+            find_incomplete(value, found);
             before < found.len()
         };
         let indexes: Vec<usize> = results
             .iter()
             .enumerate()
-            .filter(|(_, (value, _))| is_unlabelled(value, &mut unlabelled))
+            .filter(|(_, (value, _))| is_incomplete(value, &mut incomplete))
             .map(|(index, _)| index)
             .collect();
-        self.learn_labels_of(unlabelled).await?;
+        self.learn_all(incomplete).await?;
         for index in indexes {
             let (value, _) = &mut results[index];
             self.work.count_values(std::iter::once(&*value))?;
-            *value = self.labelled(value);
+            *value = self.completed(value);
         }
         Ok(())
     }
 
-    /// The value with the labels of all vertices in it.
-    fn labelled(&self, value: &Value) -> Value {
-        let each = |values: &[Value]| values.iter().map(|value| self.labelled(value)).collect::<Vec<_>>();
+    /// The value with the labels, and the ids that users see, of all vertices in it.
+    fn completed(&self, value: &Value) -> Value {
+        let each = |values: &[Value]| values.iter().map(|value| self.completed(value)).collect::<Vec<_>>();
         match value {
-            Value::Vertex(vertex) => Value::Vertex(self.labelled_vertex(vertex)),
+            Value::Vertex(vertex) => Value::Vertex(self.completed_vertex(vertex)),
             Value::Edge(edge) => Value::Edge(Arc::new(Edge {
-                out_vertex: self.labelled_vertex(&edge.out_vertex),
-                in_vertex: self.labelled_vertex(&edge.in_vertex),
+                id: self.shown_edge_id(edge),
+                out_vertex: self.completed_vertex(&edge.out_vertex),
+                in_vertex: self.completed_vertex(&edge.in_vertex),
                 ..(**edge).clone()
             })),
             Value::VertexProperty(property) => Value::VertexProperty(Arc::new(VertexProperty {
-                vertex: property.vertex.as_ref().map(|vertex| self.labelled_vertex(vertex)),
+                vertex: property.vertex.as_ref().map(|vertex| self.completed_vertex(vertex)),
                 ..(**property).clone()
             })),
             Value::Property(property) => Value::Property(Arc::new(Property {
-                element: property.element.as_ref().map(|element| self.labelled(element)),
+                element: property.element.as_ref().map(|element| self.completed(element)),
                 ..(**property).clone()
             })),
             Value::Path(path) => {
@@ -144,33 +208,38 @@ impl Context<'_> {
             }
             Value::List(values) => Value::list(each(values)),
             Value::Set(values) => {
-                Value::Set(Arc::new(values.iter().map(|value| self.labelled(value)).collect()))
+                Value::Set(Arc::new(values.iter().map(|value| self.completed(value)).collect()))
             }
             Value::Map(entries) => {
-                let entries = entries.iter().map(|(key, value)| (self.labelled(key), self.labelled(value)));
+                let entries = entries.iter().map(|(key, value)| (self.completed(key), self.completed(value)));
                 Value::Map(Arc::new(entries.collect()))
             }
-            Value::Entry(entry) => Value::Entry(Arc::new((self.labelled(&entry.0), self.labelled(&entry.1)))),
+            Value::Entry(entry) => {
+                Value::Entry(Arc::new((self.completed(&entry.0), self.completed(&entry.1))))
+            }
             Value::BulkSet(values) => {
-                let values = values.iter().map(|(value, bulk)| (self.labelled(value), *bulk));
+                let values = values.iter().map(|(value, bulk)| (self.completed(value), *bulk));
                 Value::BulkSet(Arc::new(values.collect()))
             }
             other => other.clone(),
         }
     }
 
-    fn labelled_vertex(&self, vertex: &Arc<Vertex>) -> Arc<Vertex> {
-        match is_unknown(vertex) {
+    fn completed_vertex(&self, vertex: &Arc<Vertex>) -> Arc<Vertex> {
+        match is_incomplete(vertex) {
             false => Arc::clone(vertex),
-            true => Arc::new(Vertex { label: self.label(vertex), ..(**vertex).clone() }),
+            true => {
+                let (id, label) = (self.shown_id(vertex), self.label(vertex));
+                Arc::new(Vertex { id, label, shown: ShownId::Same, properties: vertex.properties.clone() })
+            }
         }
     }
 }
 
-/// Collects the vertices in a value whose labels are unknown.
-fn find_unknown(value: &Value, found: &mut Vec<Arc<Vertex>>) {
+/// Collects the vertices in a value whose labels or ids are not those that users see.
+fn find_incomplete(value: &Value, found: &mut Vec<Arc<Vertex>>) {
     let mut add = |vertex: &Arc<Vertex>| {
-        if is_unknown(vertex) {
+        if is_incomplete(vertex) {
             found.push(Arc::clone(vertex));
         }
     };
@@ -182,20 +251,20 @@ fn find_unknown(value: &Value, found: &mut Vec<Arc<Vertex>>) {
         }
         Value::VertexProperty(property) => property.vertex.iter().for_each(add),
         Value::Property(property) => {
-            property.element.iter().for_each(|element| find_unknown(element, found));
+            property.element.iter().for_each(|element| find_incomplete(element, found));
         }
-        Value::Path(path) => path.objects.iter().for_each(|object| find_unknown(object, found)),
-        Value::List(values) => values.iter().for_each(|value| find_unknown(value, found)),
-        Value::Set(values) => values.iter().for_each(|value| find_unknown(value, found)),
+        Value::Path(path) => path.objects.iter().for_each(|object| find_incomplete(object, found)),
+        Value::List(values) => values.iter().for_each(|value| find_incomplete(value, found)),
+        Value::Set(values) => values.iter().for_each(|value| find_incomplete(value, found)),
         Value::Map(entries) => entries.iter().for_each(|(key, value)| {
-            find_unknown(key, found);
-            find_unknown(value, found);
+            find_incomplete(key, found);
+            find_incomplete(value, found);
         }),
         Value::Entry(entry) => {
-            find_unknown(&entry.0, found);
-            find_unknown(&entry.1, found);
+            find_incomplete(&entry.0, found);
+            find_incomplete(&entry.1, found);
         }
-        Value::BulkSet(values) => values.iter().for_each(|(value, _)| find_unknown(value, found)),
+        Value::BulkSet(values) => values.iter().for_each(|(value, _)| find_incomplete(value, found)),
         _ => {}
     }
 }

@@ -172,7 +172,9 @@ async fn resolved(
             }
             named => id_of(named),
         };
-        *end = id;
+        let named = context.graph.named(vec![id.clone()]).await?;
+        // An id that no vertex has stays, and is found to be none later.
+        *end = named.into_iter().next().flatten().unwrap_or(id);
     }
     Ok(map)
 }

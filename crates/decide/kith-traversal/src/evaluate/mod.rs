@@ -160,7 +160,7 @@ impl<'a> Evaluation<'a> {
         if self.with_properties {
             self.context.materialize(&mut results).await?;
         }
-        self.context.label_all(&mut results).await?;
+        self.context.complete_all(&mut results).await?;
         self.context.work.meter.take_back(lent);
         Ok(Some(results))
     }

@@ -59,9 +59,14 @@ async fn properties(keys: &[Label], is_value: bool, batch: Batch, context: &Cont
 /// `valueMap` and `propertyMap`. A key of a vertex has a list of values, a key of another element one.
 async fn property_map(map: &PropertyMap, batch: Batch, context: &Context<'_>) -> Result<Batch> {
     let all = of_elements(&map.keys, &batch, context).await?;
+    let elements: Vec<&Value> = batch.iter().map(|traverser| &traverser.value).collect();
     if map.with_label {
-        context.learn_labels(&batch.iter().map(|traverser| &traverser.value).collect::<Vec<_>>()).await?;
+        context.learn_labels(&elements).await?;
     }
+    if map.with_id {
+        context.learn_ids(&elements).await?;
+    }
+    drop(elements);
     let mut reached = Batch::with_capacity(batch.len());
     for (traverser, properties) in batch.iter().zip(all) {
         let mut entries = tokens(map, &traverser.value, context)?;
@@ -123,9 +128,7 @@ async fn modulated(by: &ByArgument, entries: Map, context: &Context<'_>) -> Resu
 /// `elementMap`: what an element has by nature, its ends if it is an edge, and its properties.
 async fn element_map(keys: &[Label], batch: Batch, context: &Context<'_>) -> Result<Batch> {
     let all = of_elements(keys, &batch, context).await?;
-    context
-        .learn_labels_of(batch.iter().flat_map(|traverser| vertices_of(&traverser.value)).collect())
-        .await?;
+    context.learn_all(batch.iter().flat_map(|traverser| vertices_of(&traverser.value)).collect()).await?;
     let mut reached = Batch::with_capacity(batch.len());
     for (traverser, properties) in batch.iter().zip(all) {
         let element = &traverser.value;
@@ -140,7 +143,7 @@ async fn element_map(keys: &[Label], batch: Batch, context: &Context<'_>) -> Res
         if let Value::Edge(edge) = element {
             for (direction, vertex) in [(Direction::In, &edge.in_vertex), (Direction::Out, &edge.out_vertex)]
             {
-                let id = (Token::Id.into(), vertex.id.clone());
+                let id = (Token::Id.into(), context.shown_id(vertex));
                 let label = (Token::Label.into(), Value::String(context.label(vertex)));
                 entries.insert(direction.into(), Value::Map(Arc::new(Map::from_iter([id, label]))));
             }
@@ -154,7 +157,7 @@ async fn element_map(keys: &[Label], batch: Batch, context: &Context<'_>) -> Res
     Ok(reached)
 }
 
-/// The vertices whose labels are in the map of an element.
+/// The vertices whose labels and ids are in the map of an element.
 fn vertices_of(element: &Value) -> Vec<Arc<Vertex>> {
     match element {
         Value::Vertex(vertex) => vec![Arc::clone(vertex)],

@@ -58,7 +58,7 @@ pub(super) async fn leads_to(
     let Some(own) = own.filter(|_| is_possible) else {
         return nested::exists(&wanted.traversal, batch, context).await;
     };
-    let vertices: Vec<ElementId> = wanted.to.vertices(graph).into_iter().collect();
+    let vertices: Vec<ElementId> = wanted.to.vertices(graph).await?.into_iter().collect();
     if vertices.is_empty() {
         return Ok(vec![false; batch.len()]);
     }

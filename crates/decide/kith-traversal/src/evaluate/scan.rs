@@ -87,7 +87,7 @@ async fn elements(kind: &Kind, context: &Context<'_>) -> Result<Vec<Value>> {
                 found.into_iter().flatten().map(|vertex| Value::Vertex(reference(&vertex))).collect()
             }
             Kind::NamedVertices { .. } => {
-                let named = ids.iter().filter_map(|id| context.graph.canonical(id));
+                let named = context.graph.named(ids).await?.into_iter().flatten();
                 named.map(|id| Value::Vertex(Arc::new(Vertex::reference(id, keys::VERTEX)))).collect()
             }
             _ => context.graph.edges(ids).await?.into_iter().flatten().map(Value::Edge).collect(),

@@ -89,7 +89,7 @@ pub(super) async fn path(wanted: &ShortestPath, batch: Batch, context: &Context<
 
 async fn from(wanted: &ShortestPath, from: &Traverser, context: &Context<'_>) -> Result<Option<Traverser>> {
     let Value::Vertex(start) = &from.value else { return Ok(None) };
-    let mut named: HashSet<ElementId> = wanted.to.vertices(context.graph);
+    let mut named: HashSet<ElementId> = wanted.to.vertices(context.graph).await?;
     if wanted.is_simple {
         named.remove(&start.id);
     }

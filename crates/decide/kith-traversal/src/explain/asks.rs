@@ -40,6 +40,8 @@ pub enum StepQuestion {
     LeadsTo { direction: Direction, labels: Vec<Label>, named: usize },
     /// Properties of the vertices of each batch; all properties without keys.
     Properties { keys: Vec<Label> },
+    /// The ids that vertices were given, of those of each batch, in a graph that computes numbers from such ids.
+    Ids,
     /// A change for each traverser.
     Write,
     /// A search, and then a change, for each traverser.
@@ -146,6 +148,7 @@ pub(super) fn of(kind: &Kind, before: TraverserKind) -> Option<StepQuestion> {
         }
         Kind::MergeVertex(_) | Kind::MergeEdge(_) => Some(StepQuestion::SearchAndWrite),
         kind if kind.is_change() => Some(StepQuestion::Write),
+        kind if needs_ids(kind) => Some(StepQuestion::Ids),
         // Edges come with their properties.
         _ if before == TraverserKind::Edges => None,
         kind => properties(kind).map(|keys| StepQuestion::Properties { keys }),
@@ -162,6 +165,17 @@ pub(super) fn at_hand(kind: &Kind, before: TraverserKind) -> &'static str {
         }
         _ => "",
     }
+}
+
+/// Whether a step needs the ids of elements, and no properties of vertices, whose ids come with them.
+fn needs_ids(kind: &Kind) -> bool {
+    let is_id = |test: &HasTest| matches!(test.subject, TestedPart::IdText | TestedPart::Token(Token::Id));
+    let is_wanted = match kind {
+        Kind::Token(Token::Id) => true,
+        Kind::Has(_) | Kind::HasAll(_) => kind.has_tests().iter().any(is_id),
+        kind => bys(kind).into_iter().any(|by| matches!(by, ByArgument::Token(Token::Id))),
+    };
+    is_wanted && properties(kind).is_none()
 }
 
 /// The keys of the properties that a step needs; none for all properties. `None` if it needs no properties.
@@ -281,6 +295,7 @@ impl Display for StepQuestion {
                 let noun = if keys.len() == 1 { "property" } else { "properties" };
                 write!(f, "the {noun} {}", keys.join(", "))
             }
+            Self::Ids => f.write_str("the ids that vertices were given"),
             Self::Write => f.write_str("a write for each traverser"),
             Self::SearchAndWrite => f.write_str("a search and a write for each traverser"),
         }

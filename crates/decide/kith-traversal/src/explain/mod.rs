@@ -21,7 +21,7 @@ const TABLE_WIDTH: usize = 110;
 
 /// A description of a plan: each step with its questions to the graph, with nested traversals indented, and then the rules that
 /// make it cheaper, each with the reason where it is not used. `fan_outs` says how the graph answers a question; an empty
-/// text adds no line.
+/// text adds no line, and says of [`StepQuestion::Ids`] that the graph need not be asked.
 pub fn explain(plan: &TraversalPlan, fan_outs: &dyn Fn(&StepQuestion) -> String) -> String {
     let mut text = format!("{:<WIDTH$} Asks the graph for\n{}\n", "Step", "=".repeat(TABLE_WIDTH));
     Steps { fan_outs, text: &mut text }.write(&plan.traversal, TraverserKind::Unknown, 0);
@@ -33,11 +33,11 @@ pub fn explain(plan: &TraversalPlan, fan_outs: &dyn Fn(&StepQuestion) -> String)
     text
 }
 
-/// Everything that a plan asks of the graph, in the order of its steps.
+/// Everything that a plan asks of any graph, in the order of its steps.
 pub fn asked(plan: &TraversalPlan) -> Vec<StepQuestion> {
     let mut all = Vec::new();
     walk(&plan.traversal, TraverserKind::Unknown, 0, &mut |step, before, _| {
-        all.extend(asks::of(&step.kind, before))
+        all.extend(asks::of(&step.kind, before).filter(|asks| *asks != StepQuestion::Ids))
     });
     all
 }
@@ -85,7 +85,9 @@ impl Steps<'_> {
 
     fn step(&mut self, step: &Step, before: TraverserKind, depth: usize) {
         let name = format!("{:indent$}{step}", "", indent = 2 * depth);
-        let all = asks::of(&step.kind, before);
+        // Most graphs calculate with the ids that users see.
+        let is_asked = |asks: &StepQuestion| *asks != StepQuestion::Ids || !(self.fan_outs)(asks).is_empty();
+        let all = asks::of(&step.kind, before).filter(is_asked);
         let asked = match &all {
             Some(asks) => asks.to_string(),
             None => asks::at_hand(&step.kind, before).to_owned(),

@@ -2,6 +2,7 @@
 
 use super::{Label, Traversal};
 use crate::{
+    error::Result,
     functions::{Template, TextFunction},
     graph::{ElementTest, Graph, PropertyOrder},
     semantics::{Relation, Test, lists::ListFunction},
@@ -64,12 +65,15 @@ pub struct NamedIds {
 
 impl NamedIds {
     /// The ids of the named vertices in the graph's own form, without those that no vertex can have.
-    pub(crate) fn vertices(&self, graph: &dyn Graph) -> HashSet<ElementId> {
+    pub(crate) async fn vertices(&self, graph: &dyn Graph) -> Result<HashSet<ElementId>> {
         let is_meant = |id: &ElementId| match self.is_text {
             true => self.test.is_true(&Value::text(id.to_string())),
             false => self.test.is_true(id),
         };
-        self.ids.iter().filter_map(|id| graph.canonical(id)).filter(is_meant).collect()
+        let named = graph.named(self.ids.clone()).await?;
+        // A graph compares the ids that it looks up by itself.
+        let is_named = |given: &ElementId| graph.canonical(given).is_none_or(|id| is_meant(&id));
+        Ok(self.ids.iter().zip(named).filter(|(given, _)| is_named(given)).filter_map(|(_, id)| id).collect())
     }
 }
 

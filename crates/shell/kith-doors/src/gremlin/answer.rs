@@ -27,6 +27,8 @@ const BATCH_SIZE: usize = 64;
 const BATCH_BYTES_MAX: usize = 1 << 20;
 /// The name of the status attribute with the ticket of a live graph: a read with this ticket shows nothing older.
 const TICKET: &str = "kith.ticket";
+/// The name of the status attribute that says what a traversal did otherwise than it says.
+const WARNING: &str = "kith.warning";
 
 /// Why a request is not answered any further.
 enum Stop {
@@ -119,6 +121,9 @@ pub(super) fn last(id: Uuid, answer: &GremlinAnswer, results: Vec<Value>) -> Res
     };
     if let Some(ticket) = answer.served.ticket() {
         last.attributes.insert(TICKET.into(), Value::text(ticket.to_string()));
+    }
+    if !answer.warnings.is_empty() {
+        last.attributes.insert(WARNING.into(), Value::text(answer.warnings.join("; ")));
     }
     last
 }

@@ -30,7 +30,9 @@ pub(super) struct Explanation {
 /// The options name a policy that does not exist, or the nodes that the first fan-out needs are down.
 pub(super) fn explain(plan: &TraversalPlan, known: &Graph, run: &Run<'_>) -> Result<Explanation, QueryError> {
     let is_live = known.live.is_some();
+    let keeps_texts = known.live.as_ref().is_some_and(|live| live.types.take_text_ids());
     let mut text = explain::explain(plan, &|asks| match is_live {
+        true if *asks == StepQuestion::Ids && !keeps_texts => String::new(),
         true => live::described(asks, ONE_OR_MORE),
         false => described(asks, known),
     });
@@ -99,7 +101,10 @@ fn kinds(asks: &StepQuestion, is_live: bool) -> &'static [FanOutKind] {
         StepQuestion::AllVertices if is_live => &[NonUnion, Broadcast],
         StepQuestion::AllVertices | StepQuestion::Sought { .. } => &[Broadcast],
         StepQuestion::AllEdges => &[NonUnion, Broadcast],
-        StepQuestion::Properties { .. } | StepQuestion::Write | StepQuestion::SearchAndWrite => &[],
+        StepQuestion::Properties { .. }
+        | StepQuestion::Ids
+        | StepQuestion::Write
+        | StepQuestion::SearchAndWrite => &[],
     }
 }
 
@@ -149,7 +154,7 @@ fn described(asks: &StepQuestion, known: &Graph) -> String {
                 "fan-out: none; members of this graph have no properties (kith graph properties)".to_owned()
             }
         },
-        StepQuestion::Write | StepQuestion::SearchAndWrite => String::new(),
+        StepQuestion::Ids | StepQuestion::Write | StepQuestion::SearchAndWrite => String::new(),
     }
 }
 

@@ -90,7 +90,7 @@ impl GraphTraversal<'_> {
         let Results { results, metrics } = results.map_err(cause)?;
         let (served, profile) = source.finish();
         let profile = traversal.shown(profile, session);
-        Ok(GremlinAnswer { results, served, profile, metrics, wrote: false })
+        Ok(GremlinAnswer { results, served, profile, metrics, wrote: false, warnings: Vec::new() })
     }
 
     /// Evaluates a traversal of a live graph. It shows the writes that were made through this session.
@@ -119,10 +119,10 @@ impl GraphTraversal<'_> {
             let cause = |error| source.cause(&error).unwrap_or_else(|| to_query_error(&error));
             let error = match evaluated.and_then(|results| results.map_err(cause)) {
                 Ok(Results { results, metrics }) => {
-                    let wrote = source.has_changes();
+                    let (wrote, warnings) = (source.has_changes(), source.warnings());
                     let (served, profile) = source.finish();
                     let profile = traversal.shown(profile, session);
-                    return Ok(GremlinAnswer { results, served, profile, metrics, wrote });
+                    return Ok(GremlinAnswer { results, served, profile, metrics, wrote, warnings });
                 }
                 Err(error) => error,
             };

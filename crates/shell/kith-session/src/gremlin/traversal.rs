@@ -155,7 +155,14 @@ pub(super) fn explained(
     let Explanation { text, first } = explain::explain(plan, known, &run)?;
     let results = encoded(vec![(Value::text(text), 1)]).map_err(|error| to_query_error(&error))?;
     let (served, profile) = run.into_explained(first);
-    Ok(GremlinAnswer { results, served, profile: Some(profile), metrics: None, wrote: false })
+    Ok(GremlinAnswer {
+        results,
+        served,
+        profile: Some(profile),
+        metrics: None,
+        wrote: false,
+        warnings: Vec::new(),
+    })
 }
 
 fn length(traversal: &GremlinTraversal) -> usize {

@@ -36,6 +36,9 @@ impl TraversalRunner {
     /// If the traversal is wrong, or the cluster does not answer.
     pub async fn answer(&self, gremlin: &str, is_profiled: bool) -> anyhow::Result<String> {
         let reply = traverse(&*self.service, &self.line(gremlin, is_profiled)).await?;
+        if self.format == Format::Table {
+            reply.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+        }
         Ok(match self.format {
             Format::Json => output::json_line(&reply),
             Format::Table => GremlinReply::text(&reply),

@@ -39,6 +39,9 @@ pub struct GremlinReply {
     /// A read with this ticket shows what the traversal has changed. Only if it has changed something.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ticket: Option<String>,
+    /// What the traversal did otherwise than it says.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// The steps with what they took, if a profile was requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<StepReply>,
@@ -60,6 +63,7 @@ pub async fn traverse(service: &dyn Service, line: &GremlinLine) -> anyhow::Resu
     Ok(GremlinReply {
         result: ids::in_results(results(&answer)?),
         ticket: answer.served.ticket().filter(|_| answer.wrote).map(ToString::to_string),
+        warnings: answer.warnings.clone(),
         steps: metrics.iter().flat_map(|metrics| &metrics.steps).map(StepReply::from).collect(),
         table: metrics.map_or_else(String::new, |metrics| format!("\n{metrics}\n\n")),
         profile: answer.profile.as_ref().map(ProfileReply::from),

@@ -154,6 +154,7 @@ impl Service for Graphs {
                 profile: None,
                 metrics: None,
                 wrote: &*step.name == "addV",
+                warnings: Vec::new(),
             }))
         }
         .boxed()

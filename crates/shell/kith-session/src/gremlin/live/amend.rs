@@ -8,7 +8,7 @@ use super::{
     reads::named_edge,
     rows::{edge_in, unknown_vertex},
 };
-use crate::gremlin::{fan_outs::FanOuts, ids::number};
+use crate::gremlin::fan_outs::FanOuts;
 use futures::future::join_all;
 use kith_gremlin::{
     GremlinError,
@@ -79,7 +79,12 @@ impl LiveGraph<'_> {
             {
                 Ok(_) => {
                     let label = Arc::from(list.label);
-                    return Ok(Some(Value::Edge(edge_in(&list, &label, &unknown_vertex(id1), &found))));
+                    return Ok(Some(Value::Edge(edge_in(
+                        &list,
+                        &label,
+                        &unknown_vertex(id1, self.reads.unread()),
+                        &found,
+                    ))));
                 }
                 Err(error) if error.code == ErrorCode::ConditionFailed && attempts < ATTEMPTS_MAX => {
                     attempts += 1;
@@ -130,7 +135,7 @@ impl LiveGraph<'_> {
     /// Removes a vertex, and before that its edges. The object goes last, so that a failure leaves a vertex that can be dropped
     /// again. Edges of one-sided types that lead to it stay, because no list says which they are.
     pub(super) async fn remove_vertex(&self, vertex: &ElementId) -> Result<(), GremlinError> {
-        let Some(id) = number(vertex) else { return Ok(()) };
+        let Some(id) = self.number(vertex) else { return Ok(()) };
         let types = self.reads.types();
         let lists = labels::all_lists(&types);
         let options = self.critical()?;

@@ -64,6 +64,9 @@ pub(in crate::gremlin) fn described(asks: &StepQuestion, one_or_more: &str) -> S
         ),
         StepQuestion::Degree { .. } => format!("fan-out: for each batch {one_or_more}; once for all labels"),
         StepQuestion::Properties { .. } => format!("fan-out: for each batch {one_or_more}"),
+        StepQuestion::Ids => format!(
+            "fan-out: for each batch {one_or_more}; the objects, unless another step has looked them up"
+        ),
         StepQuestion::Write => "one write for each change".to_owned(),
         StepQuestion::SearchAndWrite => "a search, and one write for each change".to_owned(),
     }

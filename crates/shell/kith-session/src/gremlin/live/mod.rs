@@ -5,6 +5,7 @@ mod changes;
 mod check;
 mod explain;
 mod fields;
+mod ids;
 mod labels;
 mod pages;
 mod parts;
@@ -19,13 +20,10 @@ mod writes;
 pub(super) use check::check;
 pub(super) use explain::{described, first};
 
-use super::{
-    deadline::Deadline,
-    fan_outs::FanOuts,
-    ids::{number, number_id},
-};
+use super::{deadline::Deadline, fan_outs::FanOuts, ids::number_id};
 use crate::{Session, session::Run};
 use futures::{FutureExt, future::BoxFuture};
+use ids::Named;
 use kith_gremlin::{
     GremlinError,
     value::{Direction, Edge, ElementId, Value, Vertex},
@@ -45,15 +43,29 @@ use reads::LiveReads;
 use rows::unknown_vertex;
 use scan::Scan;
 use send::Writes;
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+/// The warning about ids that `addE` was given.
+const IGNORED_IDS: &str = "the ids that addE() was given are ignored: the id of an edge is OUT>LABEL>IN; use another key to keep \
+                           them as a property";
 
 /// A live graph during one traversal.
 pub(super) struct LiveGraph<'a> {
     reads: LiveReads<'a>,
     scan: Scan,
     writes: Writes<'a>,
-    /// The labels of the vertices that the changes under way name.
-    kinds: Mutex<HashMap<u64, Arc<str>>>,
+    /// The vertices that the changes under way name, by their numbers.
+    looked_up: Mutex<HashMap<u64, Arc<Vertex>>>,
+    /// The numbers of ids in the changes under way that are texts.
+    numbers: Mutex<HashMap<ElementId, u64>>,
+    /// Whether ids that were given to edges have been ignored.
+    has_ignored_ids: AtomicBool,
 }
 
 impl<'a> LiveGraph<'a> {
@@ -68,15 +80,29 @@ impl<'a> LiveGraph<'a> {
         let reads = LiveReads {
             fan_outs: FanOuts::new(run.unpinned(), Arc::clone(&meter)),
             types: Mutex::new(Arc::clone(types)),
+            count: session.topology().table.partition_count(),
             elements_max: limits.elements,
             meter,
         };
-        Self { reads, scan: Scan::default(), writes, kinds: Mutex::default() }
+        Self {
+            reads,
+            scan: Scan::default(),
+            writes,
+            looked_up: Mutex::default(),
+            numbers: Mutex::default(),
+            has_ignored_ids: AtomicBool::new(false),
+        }
     }
 
     /// The points of the logs that answered, and the timings if these were requested.
     pub fn finish(self) -> (ServedGraph, Option<v1::Profile>) {
         self.reads.fan_outs.finish()
+    }
+
+    /// What the traversal did otherwise than it says.
+    pub fn warnings(&self) -> Vec<String> {
+        let has_ignored_ids = self.has_ignored_ids.load(Ordering::Relaxed);
+        has_ignored_ids.then(|| IGNORED_IDS.to_owned()).into_iter().collect()
     }
 
     /// Whether the traversal has changed the graph, or may have.
@@ -113,7 +139,19 @@ impl<'a> LiveGraph<'a> {
 
 impl Graph for LiveGraph<'_> {
     fn canonical(&self, id: &ElementId) -> Option<ElementId> {
-        number(id).map(number_id)
+        match Named::of(id, self.reads.types().take_text_ids())? {
+            Named::Number(number) => Some(number_id(number)),
+            Named::Text(_) => None,
+        }
+    }
+
+    fn named(&self, ids: Vec<ElementId>) -> GraphFuture<'_, Vec<Option<ElementId>>> {
+        async move { self.reads.canonical(&ids).await }.boxed()
+    }
+
+    fn ignores_edge_id(&self) -> bool {
+        self.has_ignored_ids.store(true, Ordering::Relaxed);
+        true
     }
 
     fn vertices(
@@ -175,7 +213,8 @@ impl Graph for LiveGraph<'_> {
             match self.reads.reached(&expansion).await? {
                 Some(ids) => {
                     self.reads.meter.lend(of_vertices(ids.len()))?;
-                    Ok(ids.into_iter().map(unknown_vertex).collect())
+                    let unread = self.reads.unread();
+                    Ok(ids.into_iter().map(|id| unknown_vertex(id, unread.clone())).collect())
                 }
                 None => Ok(ends(&expansion.vertices, &self.reads.expanded(&expansion).await?)),
             }

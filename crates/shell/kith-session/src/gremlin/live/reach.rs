@@ -2,7 +2,7 @@
 //! queries, merge them, and send each id once.
 
 use super::{labels, reads::LiveReads};
-use crate::gremlin::{fan_outs::union_of_keys, ids::number, rows::unexpected};
+use crate::gremlin::{fan_outs::union_of_keys, rows::unexpected};
 use kith_gremlin::GremlinError;
 use kith_operators::{Operator, Value as Evaluated};
 use kith_schema::EdgeSelector;
@@ -20,7 +20,7 @@ impl LiveReads<'_> {
         if Operator::LISTS_MAX < lists.len() || lists.iter().any(|list| !list.kind.adjacency) {
             return Ok(None);
         }
-        let ids: BTreeSet<u64> = expansion.vertices.iter().filter_map(number).collect();
+        let ids: BTreeSet<u64> = self.numbers(&expansion.vertices).await?.into_iter().flatten().collect();
         if lists.is_empty() || ids.is_empty() {
             return Ok(Some(Vec::new()));
         }

@@ -1,19 +1,16 @@
 //! The reads of traversals on live graphs.
 
 use super::{
+    ids::Named,
     labels::{self, List},
     pages::{WholeRead, associations, counts, whole_lists},
     parts::PartRead,
     rows::{edge_in, unknown_vertex, vertex_of},
 };
-use crate::gremlin::{
-    fan_outs::FanOuts,
-    ids::{number, split_edge},
-    rows::unexpected,
-};
+use crate::gremlin::{fan_outs::FanOuts, ids::split_edge, rows::unexpected};
 use kith_gremlin::{
     GremlinError,
-    value::{Edge, ElementId, Vertex},
+    value::{Edge, ElementId, Value, Vertex, end_of_edge_id},
 };
 use kith_live::{
     AssociationRead, AssociationsPlan, ElementPart, ElementTest, FieldOrder, GraphTypes, ListedAssociation,
@@ -25,6 +22,7 @@ use kith_traversal::{
     evaluate::{Meter, of_edges, of_json, of_vertices},
     graph::{self, EdgeList, Expansion, ListPart, WantedProperties},
 };
+use kith_types::PartitionCount;
 use parking_lot::Mutex;
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -44,6 +42,8 @@ pub(super) struct LiveReads<'a> {
     pub fan_outs: FanOuts<'a>,
     /// The types of the graph, as far as the traversal knows them: its writes may add types to an open graph.
     pub types: Mutex<Arc<GraphTypes>>,
+    /// The number of partitions, which ids that are texts depend on.
+    pub count: PartitionCount,
     /// The number of elements that the traversal may see.
     pub elements_max: u64,
     /// Counts what the graph returns, before it is made.
@@ -67,7 +67,7 @@ impl LiveReads<'_> {
         ids: &[ElementId],
         wanted: &WantedProperties,
     ) -> Result<Vec<Option<Arc<Vertex>>>, GremlinError> {
-        let numbers: Vec<Option<u64>> = ids.iter().map(number).collect();
+        let named = self.named(ids);
         let fields = match wanted {
             WantedProperties::None => ObjectFields::None,
             WantedProperties::All => ObjectFields::All,
@@ -75,14 +75,14 @@ impl LiveReads<'_> {
                 ObjectFields::Named(keys.iter().map(|key| key.to_string()).collect())
             }
         };
-        let objects = self.objects(numbers.iter().flatten().copied(), fields).await?;
+        let objects = self.candidates(&named, fields).await?;
         let types = self.types();
         let data = objects.values().map(|object| of_json(&object.data));
         let data = if *wanted == WantedProperties::None { 0 } else { data.sum() };
         self.meter.lend(of_vertices(objects.len()).saturating_add(data))?;
-        let vertex =
-            |number: Option<u64>| objects.get(&number?).map(|object| vertex_of(&types, object, wanted));
-        Ok(numbers.into_iter().map(vertex).collect())
+        let object = |named: &Option<Named>| named.as_ref()?.object(&objects, self.count);
+        let vertex = |named| object(named).map(|object| vertex_of(&types, object, wanted));
+        Ok(named.iter().map(vertex).collect())
     }
 
     /// Which of these vertices exist and pass all tests, in one fan-out, which nodes answer with the ids of those that do.
@@ -92,7 +92,7 @@ impl LiveReads<'_> {
         tests: &[graph::ElementTest],
     ) -> Result<Option<Vec<bool>>, GremlinError> {
         let Some(tests) = element_tests(tests) else { return Ok(None) };
-        let numbers: Vec<Option<u64>> = ids.iter().map(number).collect();
+        let numbers = self.numbers(ids).await?;
         let keys: BTreeSet<u64> = numbers.iter().flatten().copied().collect();
         let keys: Vec<u64> = keys.into_iter().collect();
         if keys.is_empty() {
@@ -136,7 +136,7 @@ impl LiveReads<'_> {
         let types = self.types_with(&expansion.labels);
         let lists = labels::lists(&types, expansion.direction, &expansion.labels);
         let lists = lists.map_err(|error| self.fan_outs.error(error))?;
-        let own: Vec<Option<u64>> = expansion.vertices.iter().map(number).collect();
+        let own = self.numbers(&expansion.vertices).await?;
         if lists.is_empty() {
             return Ok(vec![EdgeList::default(); own.len()]);
         }
@@ -152,10 +152,11 @@ impl LiveReads<'_> {
         let (known, vertices): (Vec<usize>, Vec<_>) = known.map(|(at, id, after)| (at, (id, after))).unzip();
         let parts = wanted.read(&self.fan_outs, &vertices).await?;
         self.lend_edges(parts.iter().flat_map(|(found, _)| found).map(|(_, association)| association))?;
+        let unread = self.unread();
         let labels: Vec<Arc<str>> = lists.iter().map(|list| Arc::from(list.label)).collect();
         let mut each = vec![EdgeList::default(); own.len()];
         for ((at, (id, _)), (found, rest)) in known.into_iter().zip(vertices).zip(parts) {
-            let own = unknown_vertex(id);
+            let own = unknown_vertex(id, unread.clone());
             let edge = |(list, it): &(usize, _)| edge_in(&lists[*list], &labels[*list], &own, it);
             each[at] = EdgeList { edges: found.iter().map(edge).collect(), rest };
         }
@@ -175,11 +176,12 @@ impl LiveReads<'_> {
         }
         let wanted =
             WholeRead { with_properties: expansion.with_properties, elements_max: self.elements_max };
+        let unread = self.unread();
         let found = whole_lists(&self.fan_outs, &ids, lists, wanted).await?;
         self.lend_edges(found.iter().flatten().flatten())?;
         let labels: Vec<Arc<str>> = lists.iter().map(|list| Arc::from(list.label)).collect();
         let edges = |(id, found): (&u64, &Vec<Vec<ListedAssociation>>)| {
-            let own = unknown_vertex(*id);
+            let own = unknown_vertex(*id, unread.clone());
             let each = lists.iter().zip(&labels).zip(found);
             let edges = each.flat_map(|((list, label), associations)| {
                 associations.iter().map(|association| edge_in(list, label, &own, association))
@@ -217,7 +219,7 @@ impl LiveReads<'_> {
         let types = self.types_with(&expansion.labels);
         let lists = labels::lists(&types, expansion.direction, &expansion.labels);
         let lists = lists.map_err(|error| self.fan_outs.error(error))?;
-        let own: Vec<Option<u64>> = expansion.vertices.iter().map(number).collect();
+        let own = self.numbers(&expansion.vertices).await?;
         let ids: BTreeSet<u64> = own.iter().flatten().copied().collect();
         let ids: Vec<u64> = ids.into_iter().collect();
         let mut degrees: HashMap<u64, u64> = HashMap::new();
@@ -241,7 +243,19 @@ impl LiveReads<'_> {
         ids: &[ElementId],
     ) -> Result<Vec<Option<Arc<Edge>>>, GremlinError> {
         let types = self.types();
-        let named: Vec<Option<NamedEdge<'_>>> = ids.iter().map(|id| named_edge(&types, id)).collect();
+        let split: Vec<Option<[&str; 3]>> = ids.iter().map(|id| split_edge(id).map(Into::into)).collect();
+        let ends = split.iter().flatten().flat_map(|[from, _, to]| [*from, *to]).map(end_of_edge_id);
+        let ends: Vec<ElementId> = ends.map(Value::text).collect();
+        let numbers = self.numbers(&ends).await?;
+        let mut ends = numbers.chunks(2);
+        let named = |split: &Option<[&str; 3]>| {
+            let [_, label, _] = (*split)?;
+            match ends.next()? {
+                [Some(from), Some(to)] => labelled_edge(&types, label, *from, *to),
+                _ => None,
+            }
+        };
+        let named: Vec<Option<NamedEdge<'_>>> = split.iter().map(named).collect();
         let all: Vec<&NamedEdge<'_>> = named.iter().flatten().collect();
         let mut found = HashMap::new();
         for chunk in all.chunks(EDGES_AT_ONCE) {
@@ -275,8 +289,9 @@ impl LiveReads<'_> {
         let plan = Operator::Associations(Box::new(AssociationsPlan::of(reads.collect())));
         let entries = associations(self.fan_outs.ask_keys("edges", &keys, plan).await?, keys.len())?;
         self.lend_edges(entries.iter().flatten().flat_map(|(out, _)| out))?;
+        let unread = self.unread();
         for (from, answers) in keys.iter().zip(entries) {
-            let own = unknown_vertex(*from);
+            let own = unknown_vertex(*from, unread.clone());
             for ((list, _), (out, _)) in lists.values().zip(answers) {
                 let label = Arc::from(list.label);
                 let edge =
@@ -301,9 +316,15 @@ fn field_order(order: &graph::PropertyOrder) -> FieldOrder {
     FieldOrder { field: order.key.to_string(), descending: order.descending }
 }
 
-/// The list that an edge with this id is in, and its ends. `None` if no edge can have the id.
+/// The list that an edge with this id is in, and its ends. `None` if no edge can have the id. The ends are the numbers with which
+/// a traversal calculates.
 pub(super) fn named_edge<'t>(types: &'t GraphTypes, id: &ElementId) -> Option<NamedEdge<'t>> {
     let (from, label, to) = split_edge(id)?;
+    labelled_edge(types, label, from.parse().ok()?, to.parse().ok()?)
+}
+
+/// The list that an edge with this label is in, and its ends. `None` if no edge can have the label.
+fn labelled_edge<'t>(types: &'t GraphTypes, label: &str, from: u64, to: u64) -> Option<NamedEdge<'t>> {
     let (_, kind) = labels::labelled(types, label).ok()??;
-    Some((List { kind, label: &kind.name, is_out: true }, from.parse().ok()?, to.parse().ok()?))
+    Some((List { kind, label: &kind.name, is_out: true }, from, to))
 }

@@ -1,11 +1,11 @@
 //! Objects and associations as elements of Gremlin.
 
 use super::super::{ids::number_id, rows::edge_of};
-use super::labels::List;
+use super::{ids::shown, labels::List};
 use kith_gremlin::{
     plain,
     property::Properties,
-    value::{Edge, Value, Vertex, VertexProperty},
+    value::{Edge, ShownId, Value, Vertex, VertexProperty},
 };
 use kith_live::{GraphTypes, ListedAssociation, ObjectAnswer, field_values::to_gremlin};
 use kith_schema::Schema;
@@ -13,19 +13,20 @@ use kith_traversal::graph::{UNKNOWN_LABEL, WantedProperties};
 use serde_json::{Map, Value as Json};
 use std::sync::Arc;
 
-/// A vertex of which only the id is known.
-pub(super) fn unknown_vertex(id: u64) -> Arc<Vertex> {
-    Arc::new(Vertex::reference(number_id(id), UNKNOWN_LABEL))
+/// A vertex of which only the number is known.
+pub(super) fn unknown_vertex(id: u64, shown: ShownId) -> Arc<Vertex> {
+    Arc::new(Vertex { shown, ..Vertex::reference(number_id(id), UNKNOWN_LABEL) })
 }
 
 /// A vertex with its label, without properties.
-pub(super) fn known_vertex(id: u64, kind: Arc<str>) -> Arc<Vertex> {
-    Arc::new(Vertex::reference(number_id(id), kind))
+pub(super) fn known_vertex(id: u64, kind: Arc<str>, shown: ShownId) -> Arc<Vertex> {
+    Arc::new(Vertex { shown, ..Vertex::reference(number_id(id), kind) })
 }
 
 /// An object as a vertex, with the wanted properties.
 pub(super) fn vertex_of(types: &GraphTypes, object: &ObjectAnswer, wanted: &WantedProperties) -> Arc<Vertex> {
-    let reference = Arc::new(Vertex::reference(number_id(object.id), object.kind.as_str()));
+    let shown = shown(object.text_id.as_ref());
+    let reference = known_vertex(object.id, object.kind.as_str().into(), shown);
     if *wanted == WantedProperties::None {
         return reference;
     }
@@ -36,9 +37,10 @@ pub(super) fn vertex_of(types: &GraphTypes, object: &ObjectAnswer, wanted: &Want
     };
     let kind = types.object(&object.kind).map(|(_, kind)| kind);
     let (schema, is_open) = (kind.and_then(|it| it.schemas.last()), kind.is_none_or(|kind| kind.open));
+    let id = reference.known_id();
     let property = |(key, value): (Arc<str>, Value)| {
         Arc::new(VertexProperty {
-            id: Value::text(format!("{}>{key}", object.id)),
+            id: Value::text(format!("{id}>{key}")),
             key,
             value,
             vertex: Some(reference.clone()),
@@ -57,7 +59,7 @@ pub(super) fn edge_in(
     own: &Arc<Vertex>,
     association: &ListedAssociation,
 ) -> Arc<Edge> {
-    let other = unknown_vertex(association.id2);
+    let other = unknown_vertex(association.id2, own.shown.clone());
     let (out_vertex, in_vertex) = if list.is_out { (own.clone(), other) } else { (other, own.clone()) };
     let data = association.data.as_deref().unwrap_or("{}");
     edge_of(

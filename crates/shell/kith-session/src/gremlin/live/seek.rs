@@ -21,11 +21,11 @@ impl LiveReads<'_> {
         let Some(finds) = self.finds(sought) else { return Ok(None) };
         let mut found = Vec::new();
         for find in finds {
-            let kind: Arc<str> = Arc::from(find.kind.as_str());
+            let (kind, shown): (Arc<str>, _) = (Arc::from(find.kind.as_str()), self.unread());
             match self.fan_outs.ask_everyone("sought vertices", Operator::Find(Box::new(find))).await? {
                 Evaluated::Set(ids) => {
                     self.meter.lend(of_vertices(ids.len()))?;
-                    found.extend(ids.into_iter().map(|id| known_vertex(id, kind.clone())));
+                    found.extend(ids.into_iter().map(|id| known_vertex(id, kind.clone(), shown.clone())));
                 }
                 other => return Err(unexpected(&other)),
             }

@@ -3,9 +3,10 @@
 use super::{
     LiveGraph,
     fields::{WrittenType, object_text},
+    ids::{Named, shown, text_id},
     labels,
     reads::named_edge,
-    rows::known_vertex,
+    rows::vertex_of,
     send::VERTEX_EXISTS,
 };
 use crate::gremlin::{
@@ -14,18 +15,22 @@ use crate::gremlin::{
 };
 use kith_gremlin::{
     GremlinError,
-    value::{Cardinality, ElementId, Value, Vertex},
+    value::{Cardinality, ElementId, Value, Vertex, shown_edge_id},
 };
 use kith_live::{
-    AssociationType, Conditions, GraphTypes, Inverse, Mutation as Write, ObjectFields, STALE_MAX,
+    AssociationType, Conditions, GraphTypes, Inverse, Mutation as Write, ObjectAnswer, ObjectFields,
+    STALE_MAX, TextId, TypeKind,
 };
 use kith_query::QueryError;
-use kith_traversal::graph::Mutation;
+use kith_traversal::graph::{Mutation, WantedProperties};
 use kith_types::ErrorCode;
-use std::{
-    collections::{BTreeSet, HashSet},
-    sync::Arc,
-};
+use std::{collections::HashSet, sync::Arc};
+
+/// The id that a new vertex is given.
+enum NewId {
+    Number(u64),
+    Text(TextId),
+}
 
 /// The properties of a new element.
 type Properties = [(Arc<str>, Value)];
@@ -35,10 +40,15 @@ impl LiveGraph<'_> {
     pub(super) async fn prepared(&self, mutations: &[Mutation]) -> Result<(), GremlinError> {
         mutations.iter().try_for_each(|mutation| self.check(mutation))?;
         self.check_each_once(mutations)?;
-        let named: BTreeSet<u64> = mutations.iter().flat_map(vertices_of).collect();
-        let objects = self.reads.objects(named.into_iter(), ObjectFields::None).await?;
-        *self.kinds.lock() =
-            objects.into_values().map(|object| (object.id, Arc::from(object.kind))).collect();
+        let ids: Vec<ElementId> = mutations.iter().flat_map(vertices_of).cloned().collect();
+        let named = self.reads.named(&ids);
+        let objects = self.reads.candidates(&named, ObjectFields::None).await?;
+        let count = self.reads.count;
+        let found = |(id, named): (ElementId, Option<Named>)| Some((id, named?.object(&objects, count)?.id));
+        *self.numbers.lock() = ids.into_iter().zip(named).filter_map(found).collect();
+        let types = self.reads.types();
+        let vertex = |object: &ObjectAnswer| (object.id, vertex_of(&types, object, &WantedProperties::None));
+        *self.looked_up.lock() = objects.values().map(vertex).collect();
         mutations.iter().try_for_each(|mutation| self.check_with_vertices(mutation))
     }
 
@@ -46,7 +56,7 @@ impl LiveGraph<'_> {
     fn check(&self, mutation: &Mutation) -> Result<(), GremlinError> {
         match mutation {
             Mutation::AddVertex { id, label, properties } => {
-                id.as_ref().map(|id| self.vertex_id(id)).transpose()?;
+                id.as_ref().map(|id| self.new_id(label, id)).transpose()?;
                 self.vertex_data(label, properties).map(drop)
             }
             Mutation::AddEdge { id: Some(_), .. } => {
@@ -71,11 +81,14 @@ impl LiveGraph<'_> {
         for mutation in mutations {
             let twice = match mutation {
                 Mutation::AddVertex { id: Some(id), .. } => {
-                    let is_new = number(id).is_none_or(|id| vertices.insert(id));
+                    let named = Named::of(id, types.take_text_ids());
+                    let is_new = named.is_none_or(|named| vertices.insert(named.text()));
                     (!is_new).then(|| vertex_exists(format!("one step adds vertex {id} twice")))
                 }
                 Mutation::AddEdge { label, out_vertex, in_vertex, replaces: false, .. } => {
-                    let ends = number(out_vertex).zip(number(in_vertex));
+                    let keeps_texts = types.take_text_ids();
+                    let [from, to] = [out_vertex, in_vertex].map(|id| Named::of(id, keeps_texts));
+                    let ends = from.zip(to).map(|(from, to)| (from.text(), to.text()));
                     let is_new = ends.is_none_or(|ends| edges.insert(one_edge(&types, label, ends)));
                     let twice = || format!("one step adds edge {out_vertex}>{label}>{in_vertex} twice");
                     (!is_new).then(|| edge_exists(twice()))
@@ -137,9 +150,15 @@ impl LiveGraph<'_> {
         label: &Arc<str>,
         properties: &Properties,
     ) -> Result<Value, GremlinError> {
-        let id = id.map(|id| self.vertex_id(id)).transpose()?;
+        let new = id.map(|id| self.new_id(label, id)).transpose()?;
         let data = Some(self.vertex_data(label, properties)?);
-        let write = Write::AddObject { kind: label.to_string(), data, id, near: None, text_id: None };
+        let (number, text_id) = match new {
+            None => (None, None),
+            Some(NewId::Number(number)) => (Some(number), None),
+            Some(NewId::Text(text_id)) => (None, Some(text_id)),
+        };
+        let shown = shown(text_id.as_ref());
+        let write = Write::AddObject { kind: label.to_string(), data, id: number, near: None, text_id };
         let done = self.writes.send(&self.reads, write, Conditions::default(), |done| match (id, done) {
             (Some(id), _) => format!("added vertex {id}"),
             (None, Some(done)) => format!("added vertex {}", done.id),
@@ -147,7 +166,10 @@ impl LiveGraph<'_> {
         });
         let done = done.await?;
         self.scan.forget().await;
-        Ok(Value::Vertex(Arc::new(Vertex::reference(number_id(done.id), Arc::clone(label)))))
+        Ok(Value::Vertex(Arc::new(Vertex {
+            shown,
+            ..Vertex::reference(number_id(done.id), Arc::clone(label))
+        })))
     }
 
     async fn add_edge(
@@ -159,21 +181,18 @@ impl LiveGraph<'_> {
     ) -> Result<Value, GremlinError> {
         let data = Some(self.edge_data(label, &properties)?);
         let [out_vertex, in_vertex] = [self.end(ends[0])?, self.end(ends[1])?];
-        let (id1, id2) = (out_vertex.0, in_vertex.0);
+        let [(id1, from), (id2, to)] = [out_vertex, in_vertex];
+        let name = shown_edge_id(from.known_id(), label, to.known_id());
         let write = Write::AddAssociation { id1, kind: label.to_string(), id2, time: None, data };
         let conditions = Conditions { if_exists: (!replaces).then_some(false), ..Conditions::default() };
-        let sent = self
-            .writes
-            .send(&self.reads, write, conditions, |_| format!("added edge {id1}>{label}>{id2}"))
-            .await;
+        let sent = self.writes.send(&self.reads, write, conditions, |_| format!("added edge {name}")).await;
         sent.map_err(|error| match error.code {
             ErrorCode::ConditionFailed => {
-                let message = format!("edge {id1}>{label}>{id2} exists already");
+                let message = format!("edge {name} exists already");
                 self.reads.fan_outs.error(edge_exists(message))
             }
             _ => error,
         })?;
-        let [from, to] = [out_vertex, in_vertex].map(|(id, kind)| known_vertex(id, kind));
         Ok(Value::Edge(edge_of(label, from, to, properties)))
     }
 
@@ -183,14 +202,16 @@ impl LiveGraph<'_> {
         key: &str,
         value: &Value,
     ) -> Result<Option<Value>, GremlinError> {
-        let Some((id, kind, json)) = self.vertex_field(vertex, key, value)? else { return Ok(None) };
+        let Some((id, vertex, json)) = self.vertex_field(vertex, key, value)? else { return Ok(None) };
         let data = object_text(vec![(key.to_owned(), json)]);
         let write = Write::UpdateObject { id, data };
         let done = self
             .writes
-            .send(&self.reads, write, Conditions::default(), |_| format!("set {key:?} of vertex {id}"))
+            .send(&self.reads, write, Conditions::default(), |_| {
+                format!("set {key:?} of vertex {}", vertex.known_id())
+            })
             .await?;
-        Ok(done.existed.then(|| Value::Vertex(known_vertex(id, kind))))
+        Ok(done.existed.then(|| Value::Vertex(Arc::clone(&vertex))))
     }
 
     async fn remove_edge(&self, edge: &ElementId) -> Result<(), GremlinError> {
@@ -203,14 +224,32 @@ impl LiveGraph<'_> {
             .map(drop)
     }
 
-    /// The number of a new vertex.
-    fn vertex_id(&self, id: &ElementId) -> Result<u64, GremlinError> {
-        number(id).ok_or_else(|| {
-            GremlinError::bad(format!(
-                "{id} cannot be the id of a vertex: ids of live graphs are whole numbers from 0 to {}",
-                u64::MAX
-            ))
+    /// The id of a new vertex.
+    fn new_id(&self, label: &str, id: &ElementId) -> Result<NewId, GremlinError> {
+        let types = self.reads.types().on_first_use(TypeKind::Object, label);
+        let takes_texts = types.object_named(label).is_ok_and(|(_, kind)| kind.takes_text_ids());
+        let text_id = text_id(id).filter(|_| takes_texts).transpose();
+        let text_id = text_id
+            .map_err(|error| GremlinError::bad(format!("{id:?} cannot be the id of a vertex: {error}")))?;
+        let new = text_id.map(NewId::Text).or_else(|| number(id).map(NewId::Number));
+        new.ok_or_else(|| {
+            let allowed = match takes_texts {
+                true => "texts, UUIDs and whole numbers".to_owned(),
+                false => format!(
+                    "whole numbers from 0 to {}, unless the type is open or declared with ids = \"text\"",
+                    u64::MAX
+                ),
+            };
+            GremlinError::bad(format!("{id} cannot be the id of a vertex: ids of {label:?} are {allowed}"))
         })
+    }
+
+    /// The number of a vertex that a change under way names.
+    pub(super) fn number(&self, id: &ElementId) -> Option<u64> {
+        match Named::of(id, self.reads.types().take_text_ids())? {
+            Named::Number(number) => Some(number),
+            Named::Text(_) => self.numbers.lock().get(id).copied(),
+        }
     }
 
     fn vertex_data(&self, label: &str, properties: &Properties) -> Result<String, GremlinError> {
@@ -245,24 +284,25 @@ impl LiveGraph<'_> {
         )
     }
 
-    /// The number and the label of a vertex that has been looked up, and the value of a field of it as it is stored. `None` if
+    /// The number of a vertex that has been looked up, this vertex, and the value of a field of it as it is stored. `None` if
     /// there is no such vertex.
     fn vertex_field(
         &self,
         vertex: &ElementId,
         key: &str,
         value: &Value,
-    ) -> Result<Option<(u64, Arc<str>, String)>, GremlinError> {
-        let Some(id) = number(vertex) else { return Ok(None) };
-        let Some(kind) = self.kinds.lock().get(&id).cloned() else { return Ok(None) };
-        let json = WrittenType::object(&self.reads.types(), &kind).and_then(|typed| typed.json(key, value));
-        Ok(Some((id, kind, self.reads.checked(json)?)))
+    ) -> Result<Option<(u64, Arc<Vertex>, String)>, GremlinError> {
+        let Some(id) = self.number(vertex) else { return Ok(None) };
+        let Some(found) = self.looked_up.lock().get(&id).cloned() else { return Ok(None) };
+        let typed = WrittenType::object(&self.reads.types(), &found.label);
+        let json = typed.and_then(|typed| typed.json(key, value));
+        Ok(Some((id, found, self.reads.checked(json)?)))
     }
 
-    /// The number and the label of a vertex that has been looked up and that a new edge needs.
-    fn end(&self, vertex: &ElementId) -> Result<(u64, Arc<str>), GremlinError> {
-        let id = number(vertex);
-        let known = id.and_then(|id| Some((id, self.kinds.lock().get(&id).cloned()?)));
+    /// The number of a vertex that has been looked up and that a new edge needs, and this vertex.
+    fn end(&self, vertex: &ElementId) -> Result<(u64, Arc<Vertex>), GremlinError> {
+        let id = self.number(vertex);
+        let known = id.and_then(|id| Some((id, self.looked_up.lock().get(&id).cloned()?)));
         known.ok_or_else(|| {
             let message = format!("there is no vertex {vertex}, so no edge can begin or end there");
             let help = format!(
@@ -276,7 +316,11 @@ impl LiveGraph<'_> {
 }
 
 /// The identity of a new edge. An edge of a symmetric type is the same in both directions.
-fn one_edge<'a>(types: &GraphTypes, label: &'a str, (id1, id2): (u64, u64)) -> (&'a str, u64, u64) {
+fn one_edge<'a>(
+    types: &GraphTypes,
+    label: &'a str,
+    (id1, id2): (String, String),
+) -> (&'a str, String, String) {
     let is_symmetric = types.association(label).is_some_and(|(_, kind)| kind.inverse == Inverse::Symmetric);
     if is_symmetric && id2 < id1 { (label, id2, id1) } else { (label, id1, id2) }
 }
@@ -292,12 +336,13 @@ fn vertex_exists(message: String) -> QueryError {
 }
 
 /// The vertices that must be looked up before a change.
-fn vertices_of(mutation: &Mutation) -> Vec<u64> {
-    let ids = match mutation {
+fn vertices_of(mutation: &Mutation) -> Vec<&ElementId> {
+    match mutation {
         Mutation::AddEdge { out_vertex, in_vertex, .. } => vec![out_vertex, in_vertex],
         Mutation::SetVertexProperty { vertex, .. } => vec![vertex],
         Mutation::RemoveProperty { element: Value::Vertex(vertex), .. } => vec![&vertex.id],
+        // Its number is the only thing that is needed, and an id that a traversal calculates with is this number.
+        Mutation::RemoveVertex { vertex } if number(vertex).is_none() => vec![vertex],
         _ => Vec::new(),
-    };
-    ids.into_iter().filter_map(number).collect()
+    }
 }

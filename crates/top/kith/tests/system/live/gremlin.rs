@@ -261,7 +261,6 @@ fn traversals_that_the_types_do_not_allow_change_nothing_and_say_why() {
         ),
         ("g.addE('followed_by').from(__.V(1)).to(__.V(2))", "bad_request", "in(\\\"follows\\\")"),
         ("g.addE('knows').from(__.V(1)).to(__.V(2))", "unknown_type", "knows"),
-        ("g.addE('follows').property(id, 'x').from(__.V(1)).to(__.V(2))", "unsupported_operation", "id"),
         ("g.V(1).property('nme', 'x')", "bad_fields", "nme"),
         ("g.V(1).property('name', null)", "bad_fields", "not nullable"),
         ("g.V(1).properties('name').drop()", "bad_fields", "not nullable"),
@@ -283,6 +282,9 @@ fn traversals_that_the_types_do_not_allow_change_nothing_and_say_why() {
     let (code, message) = talk.refused(&line(&partly));
     assert_eq!(code, "partly_written", "{message}");
     assert!(message.contains("object 1 exists already") && message.contains("added vertex 7"), "{message}");
+    let ignored = talk.must(&line("g.addE('follows').property(id, 'x').from(__.V(2)).to(__.V(1)).id()"));
+    assert_eq!(ignored["result"], json!(["2>follows>1"]));
+    assert!(ignored["warnings"][0].as_str().is_some_and(|it| it.contains("are ignored")), "{ignored}");
     assert_eq!(talk.must(&line("g.V(7).values('name')"))["result"], json!(["Eve"]));
 }
 

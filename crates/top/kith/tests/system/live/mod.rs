@@ -20,6 +20,7 @@ mod order;
 mod program;
 mod semantics;
 mod site;
+mod text_ids;
 mod tickets;
 mod trimmed;
 mod unusable;

@@ -1,0 +1,175 @@
+//! Ids of vertices that their creators gave them: texts, UUIDs, and whole numbers without 64 bits or below 0. The graph computes a
+//! number from each, or one of two, which the object at that number tells apart (`docs/formats/graph-types.md`).
+
+use super::reads::LiveReads;
+use crate::gremlin::ids::{number, number_id};
+use kith_gremlin::{
+    GremlinError,
+    value::{ElementId, ShownId, Value},
+};
+use kith_live::{NotATextId, ObjectAnswer, ObjectFields, TextId, TextIdForm, text_id_numbers};
+use kith_types::PartitionCount;
+use num_bigint::BigInt;
+use std::{collections::HashMap, sync::Arc};
+
+/// What an id in a traversal names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Named {
+    /// The object with this number.
+    Number(u64),
+    /// The object with this text.
+    Text(TextId),
+}
+
+impl Named {
+    /// What an id names in a graph; `None` if no vertex can have it. `keeps_texts` says whether the graph has ids that are texts.
+    pub fn of(id: &ElementId, keeps_texts: bool) -> Option<Self> {
+        if !keeps_texts {
+            return number(id).map(Self::Number);
+        }
+        let text_id = match text_id(id) {
+            None => return number(id).map(Self::Number),
+            Some(text_id) => text_id.ok()?,
+        };
+        Some(text_id.digits().map_or(Self::Text(text_id), Self::Number))
+    }
+
+    /// The numbers of the objects that it may name.
+    fn numbers(&self, count: PartitionCount) -> impl Iterator<Item = u64> + use<> {
+        let (first, second) = match self {
+            Self::Number(number) => (*number, None),
+            Self::Text(text_id) => text_id_numbers(text_id, count),
+        };
+        std::iter::once(first).chain(second)
+    }
+
+    /// The object that it names among those that have been looked up.
+    pub fn object<'o>(
+        &self,
+        objects: &'o HashMap<u64, ObjectAnswer>,
+        count: PartitionCount,
+    ) -> Option<&'o ObjectAnswer> {
+        let is_named = |object: &&ObjectAnswer| match (self, &object.text_id) {
+            (Self::Number(_), _) => true,
+            (Self::Text(wanted), Some(found)) => wanted.as_str() == found.as_str(),
+            (Self::Text(_), None) => false,
+        };
+        self.numbers(count).filter_map(|number| objects.get(&number)).find(is_named)
+    }
+
+    /// The text of the id. Ids with equal texts are the same.
+    pub fn text(&self) -> String {
+        match self {
+            Self::Number(number) => number.to_string(),
+            Self::Text(text_id) => text_id.to_string(),
+        }
+    }
+}
+
+/// An id that is not just a number of an object: a text, a UUID, or another whole number. `None` for other values.
+pub(super) fn text_id(id: &ElementId) -> Option<Result<TextId, NotATextId>> {
+    let form = match id {
+        Value::String(_) => TextIdForm::Text,
+        Value::Uuid(_) => TextIdForm::Uuid,
+        Value::Byte(_) | Value::Short(_) | Value::Int(_) | Value::Long(_) | Value::BigInteger(_)
+            if number(id).is_none() =>
+        {
+            TextIdForm::Number
+        }
+        _ => return None,
+    };
+    Some(TextId::new(form, &id.to_string()))
+}
+
+/// The id as its creator gave it. A whole number is a `Long`, or a `BigInteger` if it does not fit.
+fn given(text_id: &TextId) -> ElementId {
+    let text = text_id.as_str();
+    let given = match text_id.form() {
+        TextIdForm::Text => None,
+        TextIdForm::Uuid => text.parse().ok().map(Value::Uuid),
+        TextIdForm::Number => match text.parse() {
+            Ok(number) => Some(Value::Long(number)),
+            Err(_) => text.parse::<BigInt>().ok().map(|number| Value::BigInteger(Arc::new(number))),
+        },
+    };
+    given.unwrap_or_else(|| Value::text(text))
+}
+
+/// The id that users see of an object which has been read.
+pub(super) fn shown(text_id: Option<&TextId>) -> ShownId {
+    text_id.map_or(ShownId::Same, |text_id| ShownId::Given(given(text_id)))
+}
+
+impl LiveReads<'_> {
+    /// The id that users see of an object which has not been read.
+    pub(super) fn unread(&self) -> ShownId {
+        if self.types().take_text_ids() { ShownId::Unknown } else { ShownId::Same }
+    }
+
+    /// What ids name.
+    pub(super) fn named(&self, ids: &[ElementId]) -> Vec<Option<Named>> {
+        let keeps_texts = self.types().take_text_ids();
+        ids.iter().map(|id| Named::of(id, keeps_texts)).collect()
+    }
+
+    /// The objects that these may name, in one fan-out, by their numbers.
+    pub(super) async fn candidates(
+        &self,
+        named: &[Option<Named>],
+        fields: ObjectFields,
+    ) -> Result<HashMap<u64, ObjectAnswer>, GremlinError> {
+        self.objects(named.iter().flatten().flat_map(|named| named.numbers(self.count)), fields).await
+    }
+
+    /// The numbers of the vertices with these ids. Objects are only looked up, in one fan-out, for ids that are texts.
+    pub(super) async fn numbers(&self, ids: &[ElementId]) -> Result<Vec<Option<u64>>, GremlinError> {
+        let named = self.named(ids);
+        let is_text = |named: &Option<Named>| matches!(named, Some(Named::Text(_)));
+        let texts: Vec<Option<Named>> = named.iter().filter(|named| is_text(named)).cloned().collect();
+        let objects = self.candidates(&texts, ObjectFields::None).await?;
+        let number = |named: Option<Named>| match named? {
+            Named::Number(number) => Some(number),
+            text @ Named::Text(_) => text.object(&objects, self.count).map(|object| object.id),
+        };
+        Ok(named.into_iter().map(number).collect())
+    }
+
+    /// As [`LiveReads::numbers`], as ids with which a traversal calculates.
+    pub(super) async fn canonical(&self, ids: &[ElementId]) -> Result<Vec<Option<ElementId>>, GremlinError> {
+        Ok(self.numbers(ids).await?.into_iter().map(|number| number.map(number_id)).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_come_back_as_they_were_given() {
+        let uuid = Value::Uuid("1b4e28ba-2fa1-11d2-883f-0016d3cca427".parse().expect("a UUID"));
+        let large = Value::BigInteger(Arc::new("18446744073709551616".parse().expect("a number")));
+        for id in [Value::text("x"), Value::text("5"), Value::text("007"), uuid, Value::Long(-5), large] {
+            let text_id = text_id(&id).expect("it is no number of an object").expect("it is short");
+            assert_eq!(given(&text_id), id);
+        }
+        for id in [Value::Int(5), Value::Long(i64::MAX), Value::Double(-1.0), Value::Bool(true), Value::Null]
+        {
+            assert_eq!(text_id(&id), None, "{id}");
+        }
+        assert!(text_id(&Value::text("")).is_some_and(|id| id.is_err()));
+    }
+
+    #[test]
+    fn the_usual_digits_are_a_number_and_other_texts_are_not() {
+        let of = |id: Value, keeps_texts| Named::of(&id, keeps_texts).map(|named| named.text());
+        for keeps_texts in [false, true] {
+            assert_eq!(of(Value::Short(7), keeps_texts).as_deref(), Some("7"));
+            assert_eq!(Named::of(&Value::text("7"), keeps_texts), Some(Named::Number(7)));
+        }
+        assert_eq!((of(Value::text("x"), false), of(Value::Int(-1), false)), (None, None));
+        assert_eq!(of(Value::text("x"), true).as_deref(), Some("x"));
+        assert_eq!(of(Value::Int(-1), true).as_deref(), Some("-1"));
+        assert_eq!(of(Value::text("007"), true).as_deref(), Some("007"));
+        assert_eq!((of(Value::Double(1.0), true), of(Value::text(""), true)), (None, None));
+    }
+}
