@@ -2,7 +2,7 @@
 
 use crate::{
     Association, AssociationKey, Change, IndexEntry, IndexId, Intent, ListKey, ListPlace, Object, Outcome,
-    Pair, WriteId,
+    Pair, TypeId, WriteId,
 };
 use kith_types::{LogPoint, PartitionId};
 use std::sync::Arc;
@@ -147,6 +147,17 @@ pub enum RowQuery {
         after: Option<u64>,
         /// The maximum number of ids to return.
         limit: u32,
+    },
+    /// The number of objects of the partition that have one of these types; of all objects if there are none. The answer
+    /// is [`RowAnswer::Count`].
+    ObjectCount(Vec<TypeId>),
+    /// The number of associations in all lists of these types in the partition. The answer is [`RowAnswer::Count`].
+    AssociationCount {
+        /// The types.
+        kinds: Vec<TypeId>,
+        /// Whether only associations count whose `id1` is not greater than `id2`. A database reads all their rows for
+        /// that; otherwise, only the lengths of the lists.
+        ascending: bool,
     },
 }
 

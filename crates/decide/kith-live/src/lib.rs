@@ -58,10 +58,10 @@ pub use guards::Guards;
 pub use intent::{Edge, EdgeContent, Intent, WriteName};
 pub use kith_schema::live::{
     ASSOCIATION_BYTES_MAX, AssociationAnswer, AssociationRead, AssociationsPlan, CAP_MAX, CompletedWrite,
-    Conditions, ElementPart, ElementTest, FieldOrder, FieldsFault, INDEX_MAX, ListPlace, ListedAssociation,
-    Mutation, NotATextId, NotATicket, NotAWriteId, OBJECT_BYTES_MAX, ObjectAnswer, ObjectFields, ObjectFind,
-    Outcome, Refusal, STALE_MAX, Select, Start, TEXT_ID_BYTES_MAX, TextId, TextIdForm, Ticket, TypeId,
-    UnknownType, VISIBLE_AFTER, WRITE_ID_BYTES_MAX, Write, WriteFault, WriteId,
+    Conditions, CountedElements, ElementPart, ElementTest, FieldOrder, FieldsFault, INDEX_MAX, ListPlace,
+    ListedAssociation, Mutation, NotATextId, NotATicket, NotAWriteId, OBJECT_BYTES_MAX, ObjectAnswer,
+    ObjectFields, ObjectFind, Outcome, Refusal, STALE_MAX, Select, Start, TEXT_ID_BYTES_MAX, TextId,
+    TextIdForm, Ticket, TypeId, UnknownType, VISIBLE_AFTER, WRITE_ID_BYTES_MAX, Write, WriteFault, WriteId,
 };
 pub use leader::{
     Action, CallerId, ClockReading, CommitId, CommitResult, Delivery, DeliveryError, Duties, DutyChange,

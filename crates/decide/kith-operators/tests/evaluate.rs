@@ -60,6 +60,18 @@ fn members_are_those_of_the_partitions_asked_for() {
 }
 
 #[test]
+fn lists_are_counted_without_being_returned() {
+    let total = |edges: Vec<EdgeSelector>| run(&Operator::Total(edges), &[]);
+    assert_eq!(total(vec![edge()]), Ok(Value::Count(8)), "each of 4 edges is in two lists");
+    assert_eq!(total(vec![edge(), edge()]), Ok(Value::Count(16)));
+    assert_eq!(total(Vec::new()), Ok(Value::Count(0)));
+    let unknown = EdgeSelector { kind: "visits".into(), ..edge() };
+    assert!(matches!(total(vec![unknown]), Err(EvaluateError::Source(_))));
+    let counted = Operator::CountElements(kith_schema::live::CountedElements::Objects(Vec::new()));
+    assert!(matches!(run(&counted, &[]), Err(EvaluateError::LoadedGraph { .. })));
+}
+
+#[test]
 fn unions_can_be_counted_thinned_out_and_cut() {
     let union = || Box::new(Operator::Union(expand(u64::MAX)));
     assert_eq!(run(&Operator::Count(union()), &[1, 2]), Ok(Value::Count(4)));

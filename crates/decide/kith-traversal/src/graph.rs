@@ -6,7 +6,11 @@ use crate::{
     value::{Cardinality, Direction, Edge, ElementId, Value, Vertex},
 };
 use futures::{FutureExt, future::BoxFuture};
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashSet},
+    fmt::{self, Display, Formatter},
+    sync::Arc,
+};
 
 /// The label of a vertex at an end of an edge if the graph would have to look the vertex up to tell its label. The
 /// evaluation asks for such a label where a traversal looks at it, and for those among its results at the end.
@@ -64,6 +68,19 @@ pub trait Graph: Send + Sync {
     /// scanned.
     fn find_vertices(&self, sought: VertexSearch) -> GraphFuture<'_, Option<Vec<Arc<Vertex>>>> {
         let _ = sought;
+        async { Ok(None) }.boxed()
+    }
+
+    /// The number of vertices with these labels that [`Graph::scan_vertices`] would return. `None` if the graph cannot say without
+    /// reading them, so that they must be scanned.
+    fn count_vertices(&self, labels: CountedLabels) -> GraphFuture<'_, Option<u64>> {
+        let _ = labels;
+        async { Ok(None) }.boxed()
+    }
+
+    /// The number of edges with these labels that [`Graph::scan_edges`] would return; `None` as in [`Graph::count_vertices`].
+    fn count_edges(&self, labels: CountedLabels) -> GraphFuture<'_, Option<u64>> {
+        let _ = labels;
         async { Ok(None) }.boxed()
     }
 
@@ -279,6 +296,42 @@ pub fn passing(vertices: &[Option<Arc<Vertex>>], tests: &[ElementTest]) -> Resul
         Ok(true)
     };
     vertices.iter().map(passes).collect()
+}
+
+impl Display for ElementTest {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.key.as_deref().unwrap_or("label"), self.test)
+    }
+}
+
+/// The labels of elements that are counted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CountedLabels(Option<Arc<[Arc<str>]>>);
+
+impl CountedLabels {
+    /// All labels.
+    pub const ALL: Self = Self(None);
+
+    /// These labels, each of which is taken once.
+    pub fn of(labels: impl IntoIterator<Item = Arc<str>>) -> Self {
+        Self(Some(labels.into_iter().collect::<BTreeSet<_>>().into_iter().collect()))
+    }
+
+    /// Those of these labels that are also among others.
+    #[must_use]
+    pub fn among(&self, others: Vec<Arc<str>>) -> Self {
+        Self::of(others.into_iter().filter(|label| self.contain(label)))
+    }
+
+    /// The labels; `None` for all.
+    pub fn named(&self) -> Option<&[Arc<str>]> {
+        self.0.as_deref()
+    }
+
+    /// Whether elements with a label are counted.
+    pub fn contain(&self, label: &str) -> bool {
+        self.named().is_none_or(|named| named.iter().any(|it| **it == *label))
+    }
 }
 
 /// A change of a graph.

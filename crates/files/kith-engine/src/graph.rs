@@ -269,6 +269,32 @@ impl NeighbourSource for GraphReader {
         Ok(())
     }
 
+    /// A member may be in the tables of several components, so these are united unless there is only one.
+    fn member_count(&self, partition: PartitionId) -> Result<u64, SourceError> {
+        if let [component] = &self.components[..] {
+            return Ok(files_of(component, partition)?.members().count().into());
+        }
+        let mut members = Vec::new();
+        self.members(partition, &mut members)?;
+        Ok(members.len() as u64)
+    }
+
+    fn total(&self, edge: &EdgeSelector, partition: PartitionId) -> Result<u64, SourceError> {
+        let selection = self.select(edge)?;
+        if let (&[list], None) = (selection.lists, selection.filter)
+            && selection.by_member
+        {
+            return Ok(files_of(selection.component, partition)?.kept_list(list).postings.pairs());
+        }
+        let (mut members, mut total) = (Vec::new(), 0_u64);
+        self.members(partition, &mut members)?;
+        self.lengths(edge, &members, &mut |_, length| {
+            total = total.saturating_add(length.unwrap_or_default());
+            ControlFlow::Continue(())
+        })?;
+        Ok(total)
+    }
+
     fn edges(
         &self,
         edge: &EdgeSelector,

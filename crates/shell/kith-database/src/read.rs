@@ -7,7 +7,7 @@ use crate::{
 };
 use kith_live::{
     Association, IndexId, Intent, ListKey, ListPlace, Object, Pair, RecordedOutcome, RowAnswer, RowQuery,
-    WriteId,
+    TypeId, WriteId,
 };
 use kith_types::{LogPoint, PartitionCount};
 use std::{
@@ -29,6 +29,41 @@ pub(crate) enum Select {
     List { list: ListKey, after: Option<ListPlace>, skip: u32, limit: u32 },
     /// Entries of an index under one key, with ids above `after`, in ascending order of ids.
     Entries { index: IndexId, key: Arc<[u8]>, after: Option<u64>, limit: u32 },
+    /// A number of rows, as one row with one number.
+    Number { what: Counted, kinds: Vec<TypeId> },
+}
+
+/// Rows of some types that are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Counted {
+    /// Objects; of all types if none are named.
+    Objects,
+    /// Associations, by the lengths of their lists.
+    Associations,
+    /// Associations whose `id1` is not greater than `id2`.
+    AscendingAssociations,
+}
+
+impl Counted {
+    /// The statement that counts rows of these types in a partition. `lengths` sums the lengths of lists in the dialect.
+    pub fn statement(self, kinds: &[TypeId], partition: &str, lengths: &str) -> String {
+        let (selected, table) = match self {
+            Counted::Objects => ("COUNT(*)", OBJECTS.name),
+            Counted::Associations => (lengths, COUNTS.name),
+            Counted::AscendingAssociations => ("COUNT(*)", ASSOCIATIONS.name),
+        };
+        let mut statement = format!("SELECT {selected} FROM {table} WHERE partition_id = {partition}");
+        let numbers: Vec<String> = kinds.iter().map(|kind| kind.0.to_string()).collect();
+        match (self, &numbers[..]) {
+            (Counted::Objects, []) => {}
+            (_, []) => statement += " AND 1 = 0",
+            _ => statement += &format!(" AND type IN ({})", numbers.join(", ")),
+        }
+        if self == Counted::AscendingAssociations {
+            statement += " AND id1 <= id2";
+        }
+        statement
+    }
 }
 
 /// The tables that are read by key.
@@ -60,6 +95,15 @@ pub(crate) fn selects(queries: &[RowQuery], partitions: PartitionCount) -> Vec<S
                 selects.push(Select::Entries { index, key, after, limit });
                 continue;
             }
+            RowQuery::ObjectCount(kinds) => {
+                selects.push(Select::Number { what: Counted::Objects, kinds: kinds.clone() });
+                continue;
+            }
+            RowQuery::AssociationCount { kinds, ascending } => {
+                let what = if *ascending { Counted::AscendingAssociations } else { Counted::Associations };
+                selects.push(Select::Number { what, kinds: kinds.clone() });
+                continue;
+            }
         };
         keys[index].insert(key);
     }
@@ -85,6 +129,8 @@ struct Found {
     lists: Vec<Vec<Association>>,
     /// The ids that indexes have, in the order of the queries.
     ids: Vec<Vec<u64>>,
+    /// The numbers of rows, in the order of the queries.
+    numbers: Vec<u64>,
 }
 
 /// Decodes rows of one kind.
@@ -98,6 +144,13 @@ impl Found {
             Select::Keys { table, .. } | Select::All(table) => table,
             Select::Entries { .. } => {
                 self.ids.push(decode(rows)?.into_iter().map(|IndexedId(id)| id).collect());
+                return Ok(());
+            }
+            Select::Number { .. } => {
+                let Some(Cell::Wide(number)) = rows.first().and_then(|cells| cells.first()) else {
+                    return Err(DatabaseError::damaged("the answer to a count has no number"));
+                };
+                self.numbers.push(*number);
                 return Ok(());
             }
             Select::List { .. } => {
@@ -141,6 +194,7 @@ pub(crate) fn answers(
     }
     let mut lists = std::mem::take(&mut found.lists).into_iter();
     let mut ids = std::mem::take(&mut found.ids).into_iter();
+    let mut numbers = std::mem::take(&mut found.numbers).into_iter();
     let answer = |query| match query {
         RowQuery::Object(id) => RowAnswer::Object(found.objects.get(&id).cloned()),
         RowQuery::Association(key) => {
@@ -153,6 +207,9 @@ pub(crate) fn answers(
         RowQuery::Floor(from) => RowAnswer::Point(found.floors.get(&from.0).copied().unwrap_or_default()),
         RowQuery::Outcome(id) => RowAnswer::Outcome(found.outcomes.get(&id).cloned()),
         RowQuery::Entries { .. } => RowAnswer::Ids(ids.next().unwrap_or_default()),
+        RowQuery::ObjectCount(_) | RowQuery::AssociationCount { .. } => {
+            RowAnswer::Count(numbers.next().unwrap_or_default())
+        }
     };
     Ok(queries.into_iter().map(answer).collect())
 }

@@ -6,7 +6,7 @@ use kith_database::testing::MariaDb;
 use kith_database::{BeginTerm, Database, LogPart, MysqlOptions, SqliteDatabase, SqliteOptions, Trim};
 use kith_live::{
     Batch, BatchPart, CompletedWrite, Edge, EdgeContent, IndexEntry, IndexId, Intent, ListPlace, Outcome,
-    Pair, RecordedOutcome, RowQuery, RowWrite, WriteId,
+    Pair, RecordedOutcome, RowQuery, RowWrite, TypeId, WriteId,
 };
 use kith_types::{LogPoint, PartitionId, Position, Term};
 use proptest::{collection::vec, prelude::*, test_runner::TestRunner};
@@ -130,6 +130,11 @@ fn rows() -> impl Strategy<Value = Vec<RowWrite>> {
     ]
 }
 
+/// The type of all rows, and one that no row has.
+fn kinds() -> impl Strategy<Value = Vec<TypeId>> {
+    proptest::sample::subsequence(vec![object(1, "").kind, list(1).kind, TypeId(999)], 0..=3)
+}
+
 fn query() -> impl Strategy<Value = RowQuery> {
     let position = (0u64..3, 0u64..9).prop_map(|(time, id2)| ListPlace { time, id2 });
     prop_oneof![
@@ -145,6 +150,9 @@ fn query() -> impl Strategy<Value = RowQuery> {
         (entry(), proptest::option::of(id()), 0u32..4).prop_map(|(entry, after, limit)| {
             RowQuery::Entries { index: entry.index, key: entry.key, after, limit }
         }),
+        kinds().prop_map(RowQuery::ObjectCount),
+        (kinds(), any::<bool>())
+            .prop_map(|(kinds, ascending)| RowQuery::AssociationCount { kinds, ascending }),
     ]
 }
 

@@ -40,6 +40,30 @@ pub trait NeighbourSource {
         self.lists(edge, keys, &mut |index, list| each(index, list.map(|ids| ids.len() as u64)))
     }
 
+    /// The number of members of the graph in `partition`.
+    ///
+    /// # Errors
+    /// Those of [`NeighbourSource::members`].
+    fn member_count(&self, partition: PartitionId) -> Result<u64, SourceError> {
+        let mut members = Vec::new();
+        self.members(partition, &mut members)?;
+        Ok(members.len() as u64)
+    }
+
+    /// The sum of the lengths of the lists under `edge` of all members of `partition`. `O(1)` if the source has stored it.
+    ///
+    /// # Errors
+    /// Those of [`NeighbourSource::members`] and [`NeighbourSource::lists`].
+    fn total(&self, edge: &EdgeSelector, partition: PartitionId) -> Result<u64, SourceError> {
+        let (mut members, mut total) = (Vec::new(), 0_u64);
+        self.members(partition, &mut members)?;
+        self.lengths(edge, &members, &mut |_, length| {
+            total = total.saturating_add(length.unwrap_or_default());
+            ControlFlow::Continue(())
+        })?;
+        Ok(total)
+    }
+
     /// Appends to `out` those of `keys` that have an edge to themselves, in any order. No list has such an edge. Graphs without
     /// such edges need not implement this.
     ///

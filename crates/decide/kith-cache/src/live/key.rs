@@ -67,9 +67,9 @@ impl FillKey {
             | RowQuery::PairStamp(_)
             | RowQuery::Floor(_)
             | RowQuery::Outcome(_)
-            | RowQuery::Entries { .. } => {
-                return None;
-            }
+            | RowQuery::Entries { .. }
+            | RowQuery::ObjectCount(_)
+            | RowQuery::AssociationCount { .. } => return None,
         })
     }
 

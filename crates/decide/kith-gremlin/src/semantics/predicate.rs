@@ -13,7 +13,11 @@ use crate::{
 use kith_schema::nearest;
 use kith_types::ErrorCode;
 use regex::{Regex, RegexBuilder};
-use std::{cmp::Ordering, sync::Arc};
+use std::{
+    cmp::Ordering,
+    fmt::{self, Display, Formatter},
+    sync::Arc,
+};
 
 /// The operators of predicates.
 const OPERATORS: &[&str] = &[
@@ -68,6 +72,15 @@ enum Check {
     And(Vec<Test>),
     Or(Vec<Test>),
     Not(Box<Test>),
+}
+
+impl Display for Test {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match &self.source {
+            Some(predicate) => predicate.fmt(f),
+            None => f.write_str("a part of a predicate"),
+        }
+    }
 }
 
 impl Test {

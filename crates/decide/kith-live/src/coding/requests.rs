@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     Association, Batch, BatchPart, Change, IndexEntry, IndexId, Intent, ListKey, ListPlace, LoggedChange,
-    Object, RecordedOutcome, RowAnswer, RowQuery, RowWrite, RowsAt,
+    Object, RecordedOutcome, RowAnswer, RowQuery, RowWrite, RowsAt, TypeId,
 };
 use kith_types::{PartitionId, delta::put_varint};
 
@@ -195,6 +195,15 @@ impl RowQuery {
                 put_optional(out, *after, put_varint);
                 put_varint(out, u64::from(*limit));
             }
+            RowQuery::ObjectCount(kinds) => {
+                put_varint(out, 9);
+                put_many(out, kinds, |out, kind| put_varint(out, kind.0.into()));
+            }
+            RowQuery::AssociationCount { kinds, ascending } => {
+                put_varint(out, 10);
+                put_many(out, kinds, |out, kind| put_varint(out, kind.0.into()));
+                put_varint(out, u64::from(*ascending));
+            }
         }
     }
 
@@ -220,6 +229,8 @@ impl RowQuery {
                 after: rest.optional(Rest::number)?,
                 limit: rest.small()?,
             },
+            9 => RowQuery::ObjectCount(rest.many(take_type)?),
+            10 => RowQuery::AssociationCount { kinds: rest.many(take_type)?, ascending: rest.flag()? },
             _ => return Err(Unreadable),
         })
     }
@@ -344,6 +355,10 @@ fn take_entry(rest: &mut Rest<'_>) -> Taken<IndexEntry> {
     })
 }
 
+fn take_type(rest: &mut Rest<'_>) -> Taken<TypeId> {
+    u16::try_from(rest.number()?).map(TypeId).map_err(|_| Unreadable)
+}
+
 fn put_partition(out: &mut Vec<u8>, partition: PartitionId) {
     put_varint(out, u64::from(partition.0));
 }
@@ -356,7 +371,7 @@ fn take_partition(rest: &mut Rest<'_>) -> Taken<PartitionId> {
 mod tests {
     use super::*;
     use crate::{
-        Pair, TypeId, WriteId,
+        Pair, WriteId,
         coding::tests::{data, effect, intent, list, outcome, point},
     };
     use proptest::{collection::vec, option, prelude::*, sample::Index};
@@ -377,6 +392,10 @@ mod tests {
             stamp,
             data,
         })
+    }
+
+    fn kind() -> impl Strategy<Value = TypeId> {
+        any::<u16>().prop_map(TypeId)
     }
 
     fn pair() -> impl Strategy<Value = Pair> {
@@ -439,6 +458,9 @@ mod tests {
             (entry(), option::of(any::<u64>()), any::<u32>()).prop_map(|(entry, after, limit)| {
                 RowQuery::Entries { index: entry.index, key: entry.key, after, limit }
             }),
+            vec(kind(), 0..4).prop_map(RowQuery::ObjectCount),
+            (vec(kind(), 0..4), any::<bool>())
+                .prop_map(|(kinds, ascending)| RowQuery::AssociationCount { kinds, ascending }),
         ]
     }
 

@@ -94,6 +94,19 @@ impl Tables {
                 let ids = self.entries.iter().filter(is_asked).map(|entry| entry.id);
                 RowAnswer::Ids(ids.take(*limit as usize).collect())
             }
+            RowQuery::ObjectCount(kinds) => {
+                let is_asked = |object: &&Object| kinds.is_empty() || kinds.contains(&object.kind);
+                RowAnswer::Count(self.objects.values().filter(is_asked).count() as u64)
+            }
+            RowQuery::AssociationCount { kinds, ascending: false } => {
+                let of_kinds = self.counts.iter().filter(|(list, _)| kinds.contains(&list.kind));
+                RowAnswer::Count(of_kinds.map(|(_, length)| *length).sum())
+            }
+            RowQuery::AssociationCount { kinds, ascending: true } => {
+                let is_asked =
+                    |key: &&AssociationKey| kinds.contains(&key.list.kind) && key.list.id1 <= key.id2;
+                RowAnswer::Count(self.associations.keys().filter(is_asked).count() as u64)
+            }
         }
     }
 

@@ -6,7 +6,7 @@ use super::{EvaluationMemory, mistyped};
 use crate::sets::{self, Scratch, sort_distinct};
 use crate::values::Watch;
 use crate::{EvaluateError, Operator};
-use kith_schema::NeighbourSource;
+use kith_schema::{EdgeSelector, NeighbourSource};
 use kith_types::PartitionId;
 
 impl Operator {
@@ -58,6 +58,28 @@ impl PartitionEvaluator<'_, '_> {
         }
         self.scratch.put(ids);
         Ok(count)
+    }
+
+    /// Returns the number of members.
+    pub fn member_count(&mut self) -> Result<u64, EvaluateError> {
+        let mut count = 0;
+        for &partition in self.partitions {
+            count += self.source.member_count(partition)?;
+            self.watch.look()?;
+        }
+        Ok(count)
+    }
+
+    /// Returns the sum of the lengths of lists of all members.
+    pub fn total(&mut self, edges: &[EdgeSelector]) -> Result<u64, EvaluateError> {
+        let mut total = 0_u64;
+        for &partition in self.partitions {
+            for edge in edges {
+                total = total.saturating_add(self.source.total(edge, partition)?);
+                self.watch.look()?;
+            }
+        }
+        Ok(total)
     }
 
     /// Whether the set that a plan yields has a member.

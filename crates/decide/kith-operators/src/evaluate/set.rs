@@ -83,8 +83,12 @@ impl Evaluator<'_> {
 
     /// Evaluates a plan that yields a count.
     pub(super) fn count(&mut self, plan: &Operator) -> Result<u64, EvaluateError> {
+        if let Operator::Total(edges) = plan {
+            return self.by_partition().total(edges);
+        }
         let Operator::Count(input) = plan else { return Err(mistyped(plan)) };
         match &**input {
+            Operator::Members { from: 0 } => self.by_partition().member_count(),
             local if local.is_local() => self.by_partition().count(local),
             Operator::Union(lists) => {
                 self.unite(lists)?;

@@ -91,7 +91,11 @@ fn account(key_count: usize, parts: &[Part], missing: MissingKeyRule) -> Result<
 }
 
 fn disjoint_count(plan: &Operator) -> bool {
-    matches!(plan, Operator::Count(input) if input.is_disjoint())
+    match plan {
+        Operator::Count(input) => input.is_disjoint(),
+        // These count what is in partitions, each of which belongs to one node.
+        _ => true,
+    }
 }
 
 fn count_of(value: &Value) -> u64 {

@@ -2,7 +2,7 @@
 //! §II-A pushes query processing to both).
 
 use crate::EdgesPlan;
-use kith_schema::live::{AssociationsPlan, ElementTest, ObjectFields, ObjectFind};
+use kith_schema::live::{AssociationsPlan, CountedElements, ElementTest, ObjectFields, ObjectFind};
 use kith_schema::{
     EdgeSelector,
     compute::{AggregatePlan, ComputePlan},
@@ -87,6 +87,10 @@ pub enum Operator {
     /// The ids of the objects of a live graph in the request's partitions that have one of the given values in a field with
     /// an index: `Set`. Not an input of other operators.
     Find(Box<ObjectFind>),
+    /// The number of these elements of a live graph in the request's partitions: `Count`.
+    CountElements(CountedElements),
+    /// The sum of the lengths of these lists of all members of the request's partitions: `Count`.
+    Total(Vec<EdgeSelector>),
     /// The requested parts of association lists of each of the request's keys in a live graph, in request order:
     /// `Associations`. Not an input of other operators.
     Associations(Box<AssociationsPlan>),
@@ -112,7 +116,11 @@ impl Operator {
     pub fn needs_live_graph(&self) -> bool {
         matches!(
             self,
-            Operator::Objects(_) | Operator::Passing(_) | Operator::Find(_) | Operator::Associations(_)
+            Operator::Objects(_)
+                | Operator::Passing(_)
+                | Operator::Find(_)
+                | Operator::CountElements(_)
+                | Operator::Associations(_)
         )
     }
 

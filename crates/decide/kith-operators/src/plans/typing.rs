@@ -4,7 +4,7 @@
 use crate::{
     ASSOCIATION_IDS_MAX, EvaluateError, FIND_VALUES_MAX, Operator, PLAN_COLUMNS_MAX, TESTS_MAX, ValueKind,
 };
-use kith_schema::live::{AssociationRead, ElementTest, ObjectFields, Select};
+use kith_schema::live::{AssociationRead, CountedElements, ElementTest, ObjectFields, Select};
 
 impl Operator {
     /// The greatest depth of a plan. Operations of graphs need 4; the rest is room for a query language. It bounds the
@@ -41,6 +41,8 @@ impl Operator {
             Operator::Objects(_) => "objects",
             Operator::Passing(_) => "passing",
             Operator::Find(_) => "find",
+            Operator::CountElements(_) => "count_elements",
+            Operator::Total(_) => "total",
             Operator::Associations(_) => "associations",
             Operator::Lookup => "lookup",
             Operator::Compute(_) => "compute",
@@ -86,11 +88,18 @@ impl Operator {
                 check_tests(&plan.tests)?;
                 check_reads(&plan.reads).map(|()| ValueKind::Associations)
             }
-            Operator::Reach(edges) if Self::LISTS_MAX < edges.len() => {
+            Operator::CountElements(
+                CountedElements::Objects(kinds) | CountedElements::Associations(kinds),
+            ) if Self::LISTS_MAX < kinds.len() => {
+                let (what, got, max) = ("types", kinds.len(), Self::LISTS_MAX);
+                Err(EvaluateError::TooMany { what, got, max })
+            }
+            Operator::Reach(edges) | Operator::Total(edges) if Self::LISTS_MAX < edges.len() => {
                 let (what, got, max) = ("lists", edges.len(), Self::LISTS_MAX);
                 Err(EvaluateError::TooMany { what, got, max })
             }
             Operator::Reach(_) => Ok(ValueKind::Set),
+            Operator::CountElements(_) | Operator::Total(_) => Ok(ValueKind::Count),
             Operator::Ids(ids) => self.check_ids(ids, size).map(|()| ValueKind::Set),
             Operator::Intersect(inputs) if inputs.is_empty() => {
                 Err(EvaluateError::Mistyped { operator: self.name(), got: "nothing" })

@@ -3,12 +3,13 @@
 use super::{
     chain::{ScanProgress, Upstream},
     context::Context,
+    reduce::added,
     reference,
     traverser::{Batch, Traverser},
 };
 use crate::{
     error::Result,
-    graph::{ScannedEdges, VertexSearch, WantedProperties},
+    graph::{CountedLabels, ScannedEdges, VertexSearch, WantedProperties},
     plan::{Kind, keys},
     value::{ElementId, Value, Vertex},
 };
@@ -68,6 +69,48 @@ pub(super) async fn found(sought: &VertexSearch, context: &Context<'_>) -> Resul
     let Some(found) = context.graph.find_vertices(sought.clone()).await? else { return Ok(None) };
     context.work.count_elements(found.len())?;
     Ok(Some(found.iter().map(|vertex| Value::Vertex(reference(vertex))).collect()))
+}
+
+/// The number of all vertices or edges with these labels, once.
+pub(super) async fn count(
+    of_edges: bool,
+    labels: &CountedLabels,
+    is_over: &mut bool,
+    context: &Context<'_>,
+) -> Result<Option<Batch>> {
+    if std::mem::replace(is_over, true) {
+        return Ok(None);
+    }
+    let graph = context.graph;
+    let counted = match of_edges {
+        false => graph.count_vertices(labels.clone()).await?,
+        true => graph.count_edges(labels.clone()).await?,
+    };
+    let count = match counted {
+        Some(count) => {
+            context.work.count_elements(1)?;
+            count
+        }
+        None => scanned_count(of_edges, labels, context).await?,
+    };
+    let count = added(0, i64::try_from(count).unwrap_or(i64::MAX))?;
+    Ok(Some(vec![context.traverser(Value::Long(count))]))
+}
+
+/// Counts elements page by page.
+async fn scanned_count(of_edges: bool, labels: &CountedLabels, context: &Context<'_>) -> Result<u64> {
+    let kind = if of_edges { Kind::Edges { ids: Vec::new() } } else { Kind::Vertices { ids: Vec::new() } };
+    let mut progress = ScanProgress { asked: PAGE_MAX, ..ScanProgress::default() };
+    let mut count = 0;
+    while !progress.is_over {
+        let is_counted = |element: &&Value| match element {
+            Value::Vertex(vertex) => labels.contain(&vertex.label),
+            Value::Edge(edge) => labels.contain(&edge.label),
+            _ => false,
+        };
+        count += page(&kind, &mut progress, context).await?.iter().filter(is_counted).count() as u64;
+    }
+    Ok(count)
 }
 
 fn ids(kind: &Kind) -> &[ElementId] {

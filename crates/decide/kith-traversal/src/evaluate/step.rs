@@ -31,6 +31,9 @@ pub(super) async fn next(
         (StepState::Once(is_over), Kind::Inject(values)) => {
             local::inject(values, is_over, &mut upstream, context).await
         }
+        (StepState::Once(is_over), Kind::CountAll { of_edges, labels }) => {
+            scan::count(*of_edges, labels, is_over, context).await
+        }
         (StepState::Range(passed), Kind::Range { low, high }) => {
             cut::range((*low, *high), passed, &mut upstream, context).await
         }

@@ -35,6 +35,8 @@ struct Tally {
     nanos: u64,
     traversers: i64,
     elements: i64,
+    /// How many results were wanted first, unless all were.
+    wanted: Option<i64>,
     counts_of_graph: BTreeMap<&'static str, i64>,
     members: BTreeMap<&'static str, BTreeSet<u64>>,
 }
@@ -72,6 +74,20 @@ impl<'a> Profile<'a> {
             tally.traversers += 1;
             tally.elements = tally.elements.saturating_add(traverser.bulk);
         }
+    }
+
+    /// Notes how many results of the step that runs are wanted. Only the first number counts: later ones only ask for the rest.
+    pub fn wanted(&self, count: usize) {
+        let mut tallies = self.tallies.lock();
+        let Some(current) = tallies.current else { return };
+        let tally = tallies.steps.entry(current).or_default();
+        tally.wanted.get_or_insert(i64::try_from(count).unwrap_or(i64::MAX));
+    }
+
+    /// Counts something that the step that runs has done in the graph.
+    pub fn count(&self, name: &'static str, count: usize) {
+        let counts = vec![(name, i64::try_from(count).unwrap_or(i64::MAX))];
+        self.tallies.lock().note(Notes { counts, members: Vec::new() });
     }
 
     /// The metrics of the steps of a traversal, up to the one at which the profile is taken.
@@ -115,7 +131,8 @@ impl Tally {
     fn annotations(&self) -> Vec<(String, Value)> {
         let members = |(name, members): (&&'static str, &BTreeSet<u64>)| (*name, members.len() as i64);
         let counts = self.counts_of_graph.iter().map(|(name, count)| (*name, *count));
-        let all: BTreeMap<&str, i64> = counts.chain(self.members.iter().map(members)).collect();
+        let wanted = self.wanted.map(|count| ("wanted", count));
+        let all: BTreeMap<&str, i64> = counts.chain(self.members.iter().map(members)).chain(wanted).collect();
         all.into_iter().map(|(name, count)| (name.to_owned(), count.into())).collect()
     }
 

@@ -1,6 +1,7 @@
 //! The questions of steps to a graph.
 
 use crate::{
+    graph::PropertyOrder,
     plan::{ByArgument, Function, Group, HasTest, Kind, Label, LeadsTo, ShortestPath, TestedPart},
     value::{Direction, ElementId, Token},
 };
@@ -19,13 +20,21 @@ pub enum StepQuestion {
     Sought { keys: Vec<Label> },
     /// All vertices, page by page.
     AllVertices,
+    /// The number of all vertices or edges with these labels, once; of all labels if there are none.
+    CountAll { of_edges: bool, labels: Option<Vec<Label>> },
     /// Edges by their ids, once.
     Edges { count: usize },
     /// All edges, page by page.
     AllEdges,
     /// The edges of the vertices of each batch. Without labels, edges of all labels. `within` has the keys of the properties
-    /// that must lie in certain ranges.
-    Hop { direction: Direction, labels: Vec<Label>, within: Vec<Label> },
+    /// that must pass tests. `tests` has these and others, and `first` an order and how many edges of each vertex are wanted.
+    Hop {
+        direction: Direction,
+        labels: Vec<Label>,
+        within: Vec<Label>,
+        tests: Vec<String>,
+        first: Option<String>,
+    },
     /// The number of such edges of each vertex of a batch.
     Degree { direction: Direction, labels: Vec<Label> },
     /// The set of vertices at the other ends of such edges of all vertices, once all of these have come.
@@ -38,10 +47,11 @@ pub enum StepQuestion {
     /// The set of vertices from which such edges lead to named vertices, once for each batch. `named` is the number of the
     /// named vertices.
     LeadsTo { direction: Direction, labels: Vec<Label>, named: usize },
-    /// Properties of the vertices of each batch; all properties without keys.
-    Properties { keys: Vec<Label> },
     /// The ids that vertices were given, of those of each batch, in a graph that computes numbers from such ids.
     Ids,
+    /// Properties of the vertices of each batch; all properties without keys. If they are wanted only for tests that a graph can
+    /// make, `tests` has these.
+    Properties { keys: Vec<Label>, tests: Vec<String> },
     /// A change for each traverser.
     Write,
     /// A search, and then a change, for each traverser.
@@ -122,12 +132,21 @@ pub(super) fn of(kind: &Kind, before: TraverserKind) -> Option<StepQuestion> {
             Some(StepQuestion::Sought { keys: keys.collect() })
         }
         Kind::Edges { ids } if ids.is_empty() => Some(StepQuestion::AllEdges),
+        Kind::CountAll { of_edges, labels } => {
+            let labels = labels.named().map(<[Label]>::to_vec);
+            Some(StepQuestion::CountAll { of_edges: *of_edges, labels })
+        }
         Kind::Vertices { ids } => Some(StepQuestion::Vertices { ids: ids.clone() }),
         Kind::Edges { ids } => Some(StepQuestion::Edges { count: ids.len() }),
         Kind::Hop(hop) => {
             let within: BTreeSet<&Label> = hop.tests.iter().filter_map(|test| test.key.as_ref()).collect();
             let within = within.into_iter().cloned().collect();
-            Some(StepQuestion::Hop { direction: hop.direction, labels: hop.labels.to_vec(), within })
+            let (direction, labels) = (hop.direction, hop.labels.to_vec());
+            let tests = hop.tests.iter().map(ToString::to_string).collect();
+            let first = hop.top.as_ref().map(|(PropertyOrder { key, descending }, count)| {
+                format!("first {count} by {key}{}", if *descending { ", descending" } else { "" })
+            });
+            Some(StepQuestion::Hop { direction, labels, within, tests, first })
         }
         Kind::Degree(hop) => {
             Some(StepQuestion::Degree { direction: hop.direction, labels: hop.labels.to_vec() })
@@ -151,7 +170,11 @@ pub(super) fn of(kind: &Kind, before: TraverserKind) -> Option<StepQuestion> {
         kind if needs_ids(kind) => Some(StepQuestion::Ids),
         // Edges come with their properties.
         _ if before == TraverserKind::Edges => None,
-        kind => properties(kind).map(|keys| StepQuestion::Properties { keys }),
+        kind => {
+            let tests: Option<Vec<_>> = kind.has_tests().iter().map(HasTest::element_test).collect();
+            let tests = tests.unwrap_or_default().iter().map(ToString::to_string).collect();
+            properties(kind).map(|keys| StepQuestion::Properties { keys, tests })
+        }
     }
 }
 
@@ -262,13 +285,21 @@ impl Display for StepQuestion {
             Self::Sought { keys } => {
                 write!(f, "vertices by an index on {}, or else all vertices, page by page", keys.join(" or "))
             }
+            Self::CountAll { of_edges, labels } => {
+                let elements = if *of_edges { "edges" } else { "vertices" };
+                match labels.as_deref() {
+                    None => write!(f, "the number of all {elements}"),
+                    Some([]) => write!(f, "the number of {elements} with no label, which is 0"),
+                    Some(labels) => write!(f, "the number of {elements} labelled {}", labels.join(" or ")),
+                }
+            }
             Self::AllVertices => f.write_str("all vertices, page by page"),
             Self::Edges { count } => write!(f, "{count} edge{0} by id{0}", plural(*count)),
             Self::AllEdges => f.write_str("all edges, page by page"),
-            Self::Hop { direction, labels, within } if within.is_empty() => {
+            Self::Hop { direction, labels, within, .. } if within.is_empty() => {
                 f.write_str(&edges(*direction, labels))
             }
-            Self::Hop { direction, labels, within } => {
+            Self::Hop { direction, labels, within, .. } => {
                 write!(f, "{} with the wanted {}", edges(*direction, labels), within.join(" and "))
             }
             Self::Degree { direction, labels } => write!(f, "the number of {}", edges(*direction, labels)),
@@ -290,8 +321,8 @@ impl Display for StepQuestion {
                 edges(*direction, labels),
                 vertices(*named)
             ),
-            Self::Properties { keys } if keys.is_empty() => f.write_str("all properties"),
-            Self::Properties { keys } => {
+            Self::Properties { keys, .. } if keys.is_empty() => f.write_str("all properties"),
+            Self::Properties { keys, .. } => {
                 let noun = if keys.len() == 1 { "property" } else { "properties" };
                 write!(f, "the {noun} {}", keys.join(", "))
             }

@@ -121,6 +121,7 @@ fn folded(kind: &Kind) -> String {
             "folded in: the hop and hasId(); a batch with no more vertices than are named makes the hop instead".to_owned()
         }
         Kind::ShortestPath(_) => "folded in: until(), and simplePath() if there is one; no other path is completed".to_owned(),
+        Kind::CountAll { .. } => "folded in: hasLabel() and count()".to_owned(),
         Kind::CountReached(_) => "folded in: dedup() and count()".to_owned(),
         Kind::Edges { .. } => "folded in: the properties and both ends of the edges".to_owned(),
         _ => String::new(),

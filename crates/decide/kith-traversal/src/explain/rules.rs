@@ -16,6 +16,7 @@ pub(super) fn of(plan: &TraversalPlan) -> Vec<(&'static str, String)> {
         ("merging of equal traversers", Some(merging(plan))),
         ("edges that are only passed", passed(plan)),
         ("edges that are only counted", counted(plan)),
+        ("elements that are only counted", counted_where_they_are(&plan.traversal)),
         ("edges with a property", restricted(plan)),
         ("edges to named vertices", named_ends(plan)),
         ("one path to named vertices", shortest(plan)),
@@ -106,6 +107,13 @@ fn counted(plan: &TraversalPlan) -> Option<String> {
     Some(format!("not used; what {} reaches has labels", pair[0]))
 }
 
+/// `None` if the traversal does not begin with the number of all elements.
+fn counted_where_they_are(traversal: &Traversal) -> Option<String> {
+    let first = traversal.first()?;
+    matches!(first.kind, Kind::CountAll { .. })
+        .then(|| format!("used; nodes count what {first} means without reading it"))
+}
+
 /// `None` if no filter by a property follows a hop to edges, or none has bounds.
 fn restricted(plan: &TraversalPlan) -> Option<String> {
     let steps = all_steps(&plan.traversal);
@@ -157,7 +165,9 @@ fn early_end(traversal: &Traversal) -> Option<String> {
     let limit = &traversal[at];
     match traversal[..at].iter().rev().find(|step| needs_all_input(&step.kind)) {
         Some(step) => Some(format!("not used; {step} comes before {limit} and needs all of its input first")),
-        None => Some(format!("used; {limit} ends the steps before it after the batch that satisfies it")),
+        None => Some(format!(
+            "used; {limit} ends the steps before it after the batch that satisfies it; hops read few edges of few vertices first"
+        )),
     }
 }
 

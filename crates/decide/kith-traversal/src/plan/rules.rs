@@ -11,6 +11,7 @@
 //! | edges to named vertices | `where(out().hasId(7))` | the vertices from which edges lead to 7 |
 //! | vertices that are only distinguished | `out().out().dedup()` | the set of vertices that each hop reaches |
 //! | vertices of which only the number matters | `out().dedup().count()` | the size of that set |
+//! | all elements of which only the number matters | `V().hasLabel("person").count()` | the number, from a graph that counts them where they are |
 //! | vertices with a property | `V().has("name", "Ada")` | the same, from an index if the graph has one |
 //! | vertices of which only the edges matter | `V(1).out()` | the same, without asking whether the vertex exists |
 //! | a few passes of hops | `repeat(out()).times(2)` | `out().out()` |
@@ -27,7 +28,7 @@ use super::{
 };
 use crate::{
     bytecode::Instruction,
-    graph::{ElementTest, PropertyOrder, VertexSearch},
+    graph::{CountedLabels, ElementTest, PropertyOrder, VertexSearch},
     value::{Direction, Order, Token, Value},
 };
 use std::sync::Arc;
@@ -154,6 +155,10 @@ fn instead(step: &Step, kind: Kind) -> Arc<Step> {
 
 /// Applies the rules about whole traversals.
 pub(super) fn whole(plan: TraversalPlan) -> TraversalPlan {
+    let plan = match counted(&plan.traversal) {
+        Some(traversal) => TraversalPlan { traversal, ..plan },
+        None => plan,
+    };
     let plan = match sought(&plan.traversal) {
         Some(traversal) => TraversalPlan { traversal, ..plan },
         None => plan,
@@ -173,6 +178,44 @@ pub(super) fn whole(plan: TraversalPlan) -> TraversalPlan {
     steps = everywhere(steps);
     named(&mut steps);
     TraversalPlan { traversal: steps.into(), ..plan }
+}
+
+/// `V().hasLabel("person").count()` and `E().count()`.
+fn counted(traversal: &Traversal) -> Option<Traversal> {
+    let (first, rest) = traversal.split_first()?;
+    let of_edges = match &first.kind {
+        Kind::Vertices { ids } if ids.is_empty() => false,
+        Kind::Edges { ids } if ids.is_empty() => true,
+        _ => return None,
+    };
+    let filters = rest.iter().take_while(|step| !step.kind.has_tests().is_empty()).count();
+    let (filters, after) = rest.split_at(filters);
+    let (count, after) = after.split_first()?;
+    let are_labelled = std::iter::once(first).chain(filters).any(|step| !step.labels.is_empty());
+    if are_labelled || !matches!(count.kind, Kind::Reduce(Reduction::Count)) {
+        return None;
+    }
+    let mut labels = CountedLabels::ALL;
+    for test in filters.iter().flat_map(|step| step.kind.has_tests()) {
+        labels = labels.among(named_labels(test)?);
+    }
+    let (kind, instruction) = (Kind::CountAll { of_edges, labels }, first.instruction.clone());
+    let begins = Arc::new(Step { kind, labels: count.labels.clone(), instruction });
+    Some(std::iter::once(begins).chain(after.iter().cloned()).collect())
+}
+
+/// The labels of which an element must have one to pass a test; `None` if the test is about something else.
+fn named_labels(test: &HasTest) -> Option<Vec<Arc<str>>> {
+    let Condition::Test(condition) = &test.condition else { return None };
+    if !matches!(test.subject, TestedPart::Token(Token::Label)) {
+        return None;
+    }
+    let text = |value: &Value| match value {
+        Value::String(label) => Some(Arc::clone(label)),
+        _ => None,
+    };
+    // A label is a text, which equals no value of another type.
+    Some(condition.equal_values()?.iter().filter_map(text).collect())
 }
 
 /// `V().has("name", "Ada")`: the vertices may come from an index. The filters stay, because an index may return more.

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     bytecode::Instruction,
     functions::Expression,
-    graph::VertexSearch,
+    graph::{CountedLabels, VertexSearch},
     semantics::Test,
     value::{Column, ElementId, Operator, Order, Pop, Token, Value},
 };
@@ -67,6 +67,11 @@ pub enum Kind {
     },
     // The vertices with these properties, if the graph has an index for them, and otherwise all vertices.
     SoughtVertices(VertexSearch),
+    // The number of all vertices or edges with these labels, which begins a traversal.
+    CountAll {
+        of_edges: bool,
+        labels: CountedLabels,
+    },
     // `Degree` keeps each vertex and multiplies its bulk by the number of its edges.
     Degree(Hop),
     // The vertices that the hop reaches, each once.

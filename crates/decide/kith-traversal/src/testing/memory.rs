@@ -4,8 +4,8 @@ use super::adjacency::Adjacency;
 use crate::{
     error::{GremlinError, Result},
     graph::{
-        EdgeList, EdgePlace, Expansion, Graph, GraphFuture, Mutation, ScanPlace, ScannedEdges, VertexSearch,
-        WantedProperties,
+        CountedLabels, EdgeList, EdgePlace, Expansion, Graph, GraphFuture, Mutation, ScanPlace, ScannedEdges,
+        VertexSearch, WantedProperties,
     },
     semantics::equal,
     value::{Cardinality, Direction, Edge, ElementId, Property, Value, Vertex, VertexProperty},
@@ -282,6 +282,18 @@ impl Graph for MemoryGraph {
             ids.filter_map(|id| elements.vertex(id, &WantedProperties::None)).collect()
         });
         async move { Ok(found) }.boxed()
+    }
+
+    fn count_vertices(&self, labels: CountedLabels) -> GraphFuture<'_, Option<u64>> {
+        let elements = self.0.lock();
+        let count = elements.vertices.values().filter(|row| labels.contain(&row.label)).count() as u64;
+        async move { Ok(Some(count)) }.boxed()
+    }
+
+    fn count_edges(&self, labels: CountedLabels) -> GraphFuture<'_, Option<u64>> {
+        let elements = self.0.lock();
+        let count = elements.edges.values().filter(|row| labels.contain(&row.label)).count() as u64;
+        async move { Ok(Some(count)) }.boxed()
     }
 
     fn scan_edges(&self, after: Option<ScanPlace>, limit: usize) -> GraphFuture<'_, ScannedEdges> {

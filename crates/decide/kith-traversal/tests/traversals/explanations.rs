@@ -34,7 +34,7 @@ fn an_explanation_lists_the_steps_and_the_rules() {
             "look-up by id: used; only the edges of V(1, 2) are wanted, so it is not read at all",
             "merging of equal traversers: used; equal traversers become one with a count before and after each hop",
             "edges that are only counted: used; nodes answer inE() with numbers of edges",
-            "early end: used; limit(3) ends the steps before it after the batch that satisfies it",
+            "early end: used; limit(3) ends the steps before it after the batch that satisfies it; hops read few edges of few vertices first",
             "properties by key: used; no other properties are fetched than name",
             "nested traversals by batch: used; all traversers of a batch enter a nested traversal together",
         ]

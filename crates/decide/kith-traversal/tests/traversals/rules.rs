@@ -5,8 +5,9 @@ use kith_gremlin::value::Value;
 use kith_traversal::{
     evaluate::{Evaluation, Limits},
     explain::{self, StepQuestion},
-    testing::{MemoryGraph, finished},
+    testing::{MemoryGraph, UnlabelledGraph, finished},
 };
+use kith_types::ErrorCode;
 
 /// The questions of the steps to the graph, without the look-up of the first vertex.
 fn asked(gremlin: &str) -> Vec<String> {
@@ -49,6 +50,61 @@ fn hops_become_what_is_wanted_of_them() {
         assert_eq!(asked(gremlin), expected, "{gremlin}");
         assert_eq!(ask(&toy(), gremlin), Ok(vec![Value::Long(result)]), "{gremlin}");
     }
+}
+
+/// A graph that says how many elements it has, and one that does not.
+#[test]
+fn all_elements_are_counted_where_they_are() {
+    let rows = [
+        ("g.V().count()", "the number of all vertices", 4_i64),
+        ("g.E().count()", "the number of all edges", 3),
+        ("g.V().hasLabel('person').count()", "the number of vertices labelled person", 3),
+        (
+            "g.V().hasLabel('person', 'software').count()",
+            "the number of vertices labelled person or software",
+            4,
+        ),
+        (
+            "g.V().has(T.label, 'person').hasLabel('software').count()",
+            "the number of vertices with no label, which is 0",
+            0,
+        ),
+        ("g.V().hasLabel('stranger').count()", "the number of vertices labelled stranger", 0),
+        ("g.E().hasLabel('knows').count()", "the number of edges labelled knows", 2),
+        ("g.E().hasLabel(within('knows', 1)).count()", "the number of edges labelled knows", 2),
+        ("g.withPath().V().count()", "the number of all vertices", 4),
+        // What is more than labels must be read.
+        ("g.V().hasLabel(neq('person')).count()", "all vertices, page by page", 1),
+        ("g.V().hasId(1).count()", "all vertices, page by page", 1),
+        ("g.V().as('a').count()", "all vertices, page by page", 4),
+        ("g.V().limit(2).count()", "all vertices, page by page", 2),
+    ];
+    for (gremlin, expected, result) in rows {
+        assert_eq!(asked(gremlin), [expected], "{gremlin}");
+        let result = Ok(vec![Value::Long(result)]);
+        assert_eq!(ask(&toy(), gremlin), result, "{gremlin}");
+        let plan = compiled(gremlin).expect("the traversal is compiled");
+        let graph = UnlabelledGraph::new(toy());
+        let scanned = finished(Evaluation::new(&plan, &graph, Limits::default()).all());
+        assert_eq!(
+            scanned.map(|results| results.into_iter().map(|(value, _)| value).collect()),
+            result,
+            "{gremlin}"
+        );
+    }
+    let then = [
+        ("g.V().count().as('n').select('n')", 4),
+        ("g.V().count().path().unfold()", 4),
+        ("g.V().count().is(4)", 4),
+    ];
+    for (gremlin, result) in then {
+        assert_eq!(ask(&toy(), gremlin), Ok(vec![Value::Long(result)]), "{gremlin}");
+    }
+    let one = Limits { elements: 1, ..Limits::default() };
+    let plan = compiled("g.V().count()").expect("the traversal is compiled");
+    assert!(finished(Evaluation::new(&plan, &toy(), one).all()).is_ok(), "a number is one element");
+    let scanned = finished(Evaluation::new(&plan, &UnlabelledGraph::new(toy()), one).all());
+    assert_eq!(scanned.map_err(|error| error.code), Err(ErrorCode::TooLarge));
 }
 
 #[test]

@@ -128,6 +128,12 @@ fn postings_are_the_inverse_of_the_lists() {
                     let edge = example.selector(direction, low);
                     let list = if example.role == KindRole::Undirected { Direction::Both } else { direction };
                     let lists = example.lists(list);
+                    let total = |partition| source.total(&edge, partition).unwrap();
+                    let passing = lists.values().flat_map(|list| list.values()).filter(|time| **time >= low);
+                    if example.role != KindRole::Entity || direction == Direction::Out {
+                        let totals = example.partitions().into_iter().map(total).sum::<u64>();
+                        assert_eq!(totals, passing.count() as u64, "{} {direction:?} {low}", example.name);
+                    }
                     for &id in far.iter().take(60) {
                         let mut got = Vec::new();
                         for partition in example.partitions() {
@@ -159,10 +165,12 @@ fn every_member_is_in_its_partition_whatever_component_knows_it() {
         let mut got = Vec::new();
         let read = source.members(partition, &mut got);
         if !held.contains(&partition) {
+            assert_eq!(source.member_count(partition), Err(SourceError::NotOwner { partition }));
             assert_eq!(read, Err(SourceError::NotOwner { partition }));
             continue;
         }
         let here = |id: &&u64| partition_of_id(**id, graph.examples[0].count()) == partition;
+        assert_eq!(source.member_count(partition), Ok(got.len() as u64));
         assert_eq!(got, graph.members.iter().filter(here).copied().collect::<Vec<_>>());
     }
 }

@@ -116,6 +116,7 @@ impl PartRead {
             // A list is read by two statements, each of which returns up to `limit` rows.
             Select::List { limit, .. } => rows_bytes_max(&ASSOCIATIONS, 2 * *limit as usize),
             Select::Entries { limit, .. } => rows_bytes_max(&INDEX_ENTRIES, *limit as usize),
+            Select::Number { .. } => ROW_BYTES_MAX,
         };
         self.selects.iter().map(bytes).fold(0, usize::saturating_add)
     }
@@ -129,6 +130,12 @@ impl PartRead {
         let mut found = Vec::with_capacity(self.selects.len());
         for (select, statements) in self.selects.iter().zip(&self.statements) {
             let (table, skip, limit) = match select {
+                Select::Number { .. } => {
+                    let returned = returned.next().unwrap_or_default().rows.into_iter();
+                    let number = |row| sql::numbers("of counted rows", row).map(|[it]| vec![Cell::Wide(it)]);
+                    found.push(returned.map(number).collect::<Result<_, _>>()?);
+                    continue;
+                }
                 Select::Keys { table, .. } | Select::All(table) => (*table, 0, usize::MAX),
                 Select::List { after: None, limit, .. } => (&ASSOCIATIONS, 0, *limit as usize),
                 Select::List { skip, limit, .. } => (&ASSOCIATIONS, *skip as usize, *limit as usize),
@@ -169,6 +176,9 @@ fn statements(partition: PartitionId, select: &Select) -> Vec<String> {
         Select::List { list, after, skip, limit } => sql::list(partition, *list, *after, (*skip, *limit)),
         Select::Entries { index, key, after, limit } => {
             vec![sql::entries(partition, (*index, &Cell::Bytes(Arc::clone(key))), *after, *limit)]
+        }
+        Select::Number { what, kinds } => {
+            vec![what.statement(kinds, &partition.0.to_string(), sql::LENGTHS)]
         }
     }
 }

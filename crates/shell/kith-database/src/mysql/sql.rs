@@ -272,6 +272,9 @@ pub(super) fn entries(
     )
 }
 
+/// The sum of the lengths of lists.
+pub(super) const LENGTHS: &str = "CAST(COALESCE(SUM(length), 0) AS UNSIGNED)";
+
 /// Deletes the rows with these keys.
 pub(super) fn delete(table: &Table, keys: &[Key], most: usize) -> Vec<String> {
     let head = format!("DELETE FROM {} WHERE ", table.name);

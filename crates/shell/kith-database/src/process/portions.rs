@@ -38,7 +38,12 @@ fn bytes_max(query: &RowQuery) -> usize {
         RowQuery::List { limit, .. } => (ASSOCIATION_BYTES_MAX + ROW_BYTES).saturating_mul(*limit as usize),
         RowQuery::Intents => CALL_BYTES_MAX / 2,
         RowQuery::Entries { limit, .. } => ID_BYTES_MAX.saturating_mul(*limit as usize),
-        RowQuery::Count(_) | RowQuery::PairStamp(_) | RowQuery::Floor(_) | RowQuery::Outcome(_) => ROW_BYTES,
+        RowQuery::Count(_)
+        | RowQuery::PairStamp(_)
+        | RowQuery::Floor(_)
+        | RowQuery::Outcome(_)
+        | RowQuery::ObjectCount(_)
+        | RowQuery::AssociationCount { .. } => ROW_BYTES,
     }
 }
 

@@ -119,6 +119,14 @@ impl Reader<'_> {
                 cells.extend(after.map(Cell::Wide));
                 self.rows(&INDEX_ENTRIES, &sql::entries(after.is_some()), &cells)
             }
+            Select::Number { what, kinds } => {
+                let statement = what.statement(kinds, "?1", sql::LENGTHS);
+                let mut statement = self.0.prepare_cached(&statement).map_err(|error| failure(&error))?;
+                let number = statement.query_row([&partition], |row| row.get::<_, i64>(0));
+                let number = u64::try_from(number.map_err(|error| failure(&error))?)
+                    .map_err(|_| DatabaseError::damaged("a number of rows is below 0"))?;
+                Ok(vec![vec![Cell::Wide(number)]])
+            }
             Select::Keys { table, keys } => {
                 let statement = sql::select_key(table);
                 let row = |key: &Key| self.rows(table, &statement, std::iter::once(&partition).chain(key));

@@ -187,6 +187,9 @@ pub(super) fn entries(has_id: bool) -> String {
     format!("{select} WHERE partition_id = ?1 AND index_id = ?2 AND value = ?3 {after}ORDER BY id LIMIT ?4")
 }
 
+/// The sum of the lengths of lists. A length is stored with its highest bit inverted, and is below 2⁶³.
+pub(super) const LENGTHS: &str = "COALESCE(SUM(length + 9223372036854775807 + 1), 0)";
+
 /// Selects a list through its index. Without statistics, SQLite would use the primary key for ties, and read the whole
 /// list.
 fn of_list() -> String {

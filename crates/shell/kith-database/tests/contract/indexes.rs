@@ -2,10 +2,12 @@
 
 use crate::{
     read,
-    support::{P, Q, batch, change, each, lead, part, write},
+    support::{P, Q, association, batch, change, each, lead, object, part, write},
 };
 use kith_database::{CommitError, Database, DatabaseError};
-use kith_live::{Batch, IndexEntry, IndexId, RowAnswer, RowQuery, RowWrite, UniqueHolder};
+use kith_live::{
+    Batch, IndexEntry, IndexId, ListKey, Object, RowAnswer, RowQuery, RowWrite, TypeId, UniqueHolder,
+};
 use kith_types::{ErrorCode, LogPoint, PartitionId};
 use std::sync::Arc;
 
@@ -89,6 +91,57 @@ async fn an_index_has_the_ids_under_a_key_in_their_order() {
         write(&*database, P, end, rows).await;
         let rest = vec![entries(PLAIN, b"it's", None, 9)];
         assert_eq!(read(&*database, rest).await, [ids(&[7, high[0], high[1]])]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn rows_are_counted_by_their_types() {
+    each(|database| async move {
+        let of = |kind| TypeId(kind);
+        let kind = |kind, id: u64| RowWrite::PutObject(Object { kind: of(kind), ..object(id, "") });
+        let list = |kind, id1| ListKey { kind: of(kind), id1 };
+        let edge = |kind, id1, id2| RowWrite::PutAssociation(list(kind, id1), association(id2, 1));
+        let high = 1 << 63;
+        let rows = vec![
+            kind(1, 1),
+            kind(1, u64::MAX),
+            kind(2, 3),
+            edge(4, 1, 2),
+            edge(4, 1, high),
+            RowWrite::SetCount(list(4, 1), 2),
+            edge(4, high, 7),
+            RowWrite::SetCount(list(4, high), 1),
+            // From a vertex to itself, and to greater and smaller ids.
+            edge(5, 3, 3),
+            edge(5, 3, u64::MAX),
+            edge(5, u64::MAX, 3),
+            edge(5, high, 9),
+            RowWrite::SetCount(list(5, 3), u64::from(u32::MAX) + 7),
+        ];
+        write(&*database, P, lead(&*database, P, 1).await, rows).await;
+        write(&*database, Q, lead(&*database, Q, 1).await, vec![kind(1, 6)]).await;
+        let objects = |kinds: &[u16]| RowQuery::ObjectCount(kinds.iter().copied().map(TypeId).collect());
+        let edges = |kinds: &[u16], ascending| RowQuery::AssociationCount {
+            kinds: kinds.iter().copied().map(TypeId).collect(),
+            ascending,
+        };
+        let queries = vec![
+            objects(&[]),
+            objects(&[1]),
+            objects(&[2, 1]),
+            objects(&[3]),
+            edges(&[4], false),
+            edges(&[4, 5], false),
+            edges(&[], false),
+            edges(&[], true),
+            edges(&[4], true),
+            edges(&[5], true),
+        ];
+        let counts = [3, 2, 3, 0, 3, u64::from(u32::MAX) + 10, 0, 0, 2, 2].map(RowAnswer::Count);
+        assert_eq!(read(&*database, queries).await, counts);
+        let others = database.read(Q, vec![objects(&[]), edges(&[4], false)]).await;
+        assert_eq!(others.expect("the read succeeds").answers, [1, 0].map(RowAnswer::Count));
     })
     .await;
 }

@@ -105,6 +105,19 @@ impl Part {
                 let ids = of_value.filter(|id| after.is_none_or(|after| after < *id));
                 RowAnswer::Ids(ids.take(limit as usize).collect())
             }
+            RowQuery::ObjectCount(kinds) => {
+                let all = self.objects.values();
+                let counted = all.filter(|object| kinds.is_empty() || kinds.contains(&object.kind));
+                RowAnswer::Count(counted.count() as u64)
+            }
+            RowQuery::AssociationCount { kinds, ascending: false } => {
+                let counted = self.counts.iter().filter(|(list, _)| kinds.contains(&list.kind));
+                RowAnswer::Count(counted.map(|(_, length)| *length).sum())
+            }
+            RowQuery::AssociationCount { kinds, ascending: true } => {
+                let all = self.associations.keys().filter(|key| kinds.contains(&key.list.kind));
+                RowAnswer::Count(all.filter(|key| key.list.id1 <= key.id2).count() as u64)
+            }
         }
     }
 }

@@ -105,6 +105,12 @@ impl LiveEvaluator {
                 let (ids, reached) = found.map_err(|error| error.to_status())?;
                 (Value::Set(ids), reached)
             }
+            Operator::CountElements(counted) => {
+                let partitions: Vec<_> = request.partitions.iter().copied().map(PartitionId).collect();
+                let counted = self.indexes.count(&counted, &partitions, need).await;
+                let (count, reached) = counted.map_err(|error| error.to_status())?;
+                (Value::Count(count), reached)
+            }
             Operator::Passing(tests) => {
                 let passing = self.elements.passing(&request.keys, &tests, need).await;
                 let (ids, reached) = passing.map_err(|error| error.to_status())?;

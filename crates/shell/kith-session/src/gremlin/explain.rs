@@ -99,7 +99,9 @@ fn kinds(asks: &StepQuestion, is_live: bool) -> &'static [FanOutKind] {
             &[SingleKey, SyncUnion]
         }
         StepQuestion::AllVertices if is_live => &[NonUnion, Broadcast],
-        StepQuestion::AllVertices | StepQuestion::Sought { .. } => &[Broadcast],
+        StepQuestion::AllVertices | StepQuestion::Sought { .. } | StepQuestion::CountAll { .. } => {
+            &[Broadcast]
+        }
         StepQuestion::AllEdges => &[NonUnion, Broadcast],
         StepQuestion::Properties { .. }
         | StepQuestion::Ids
@@ -119,6 +121,14 @@ fn described(asks: &StepQuestion, known: &Graph) -> String {
         // Loaded graphs have no indexes.
         StepQuestion::AllVertices | StepQuestion::Sought { .. } => {
             "fan-out: one broadcast, which returns all members".to_owned()
+        }
+        StepQuestion::CountAll { of_edges: false, .. } => {
+            "fan-out: one broadcast, which returns numbers of members".to_owned()
+        }
+        StepQuestion::CountAll { .. } => {
+            "fan-out: one broadcast, or two if only some edge types are undirected, which return \
+             lengths of lists from the headers of files"
+                .to_owned()
         }
         StepQuestion::Edges { .. } => format!("fan-out: {ONE_OR_MORE}; once for each label"),
         StepQuestion::AllEdges => format!(
@@ -142,7 +152,10 @@ fn described(asks: &StepQuestion, known: &Graph) -> String {
             let followed = list(schema, labels);
             match followed.is_empty() {
                 true => "fan-out: none; the graph has no such label".to_owned(),
-                false => format!("fan-out: for each {often} {ONE_OR_MORE}; once for each of {followed}"),
+                false => format!(
+                    "fan-out: for each {often} {ONE_OR_MORE}; once for each of {followed}{}",
+                    ranges(schema, asks)
+                ),
             }
         }
         StepQuestion::Properties { .. } => match &known.properties {
@@ -163,6 +176,19 @@ fn list(schema: &GraphSchema, labels: &[Label]) -> String {
     let is_named = |kind: &&KindSchema| labels.is_empty() || labels.iter().any(|label| **label == *kind.name);
     let kinds = schema.kinds.iter().filter(|kind| kind.role != KindRole::MembersOnly).filter(is_named);
     kinds.map(|kind| kind.name.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// The properties that edge types have as columns, of which nodes test the range of one.
+fn ranges(schema: &GraphSchema, asks: &StepQuestion) -> String {
+    let StepQuestion::Hop { within, .. } = asks else { return String::new() };
+    let is_column = |key: &&Label| {
+        schema.kinds.iter().flat_map(|kind| &kind.columns).any(|column| *column.name == ***key)
+    };
+    let columns: Vec<&str> = within.iter().filter(is_column).map(|key| &**key).collect();
+    match columns.is_empty() {
+        true => String::new(),
+        false => format!("; at the nodes: the range of {}, if the test has one", columns.join(" or ")),
+    }
 }
 
 /// A planned fan-out in one line.

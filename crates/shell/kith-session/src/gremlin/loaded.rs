@@ -24,8 +24,8 @@ use kith_traversal::{
     evaluate::{Meter, of_vertices},
     explain::StepQuestion,
     graph::{
-        EdgeList, Expansion, Graph, GraphFuture, ListPart, Mutation, Notes, ScanPlace, ScannedEdges,
-        WantedProperties,
+        CountedLabels, EdgeList, Expansion, Graph, GraphFuture, ListPart, Mutation, Notes, ScanPlace,
+        ScannedEdges, WantedProperties,
     },
 };
 use kith_types::Direction as Side;
@@ -295,6 +295,14 @@ impl Graph for LoadedGraph<'_> {
 
     fn scan_edges(&self, after: Option<ScanPlace>, limit: usize) -> GraphFuture<'_, ScannedEdges> {
         async move { self.scanned_edges(after, limit).await }.boxed()
+    }
+
+    fn count_vertices(&self, labels: CountedLabels) -> GraphFuture<'_, Option<u64>> {
+        async move { self.vertex_count(&labels).await.map(Some) }.boxed()
+    }
+
+    fn count_edges(&self, labels: CountedLabels) -> GraphFuture<'_, Option<u64>> {
+        async move { self.edge_count(&labels).await.map(Some) }.boxed()
     }
 
     fn expand(&self, expansion: Expansion) -> GraphFuture<'_, Vec<EdgeList>> {

@@ -1,5 +1,6 @@
 //! Traversals in Gremlin: each of their hops is a fan-out to the nodes (`docs/design/0020-gremlin.md`).
 
+mod count;
 mod deadline;
 mod edge_scan;
 mod explain;

@@ -10,8 +10,9 @@ mod write;
 
 pub use fault::{FieldsFault, TypeId, UnknownType, WriteFault};
 pub use read::{
-    AssociationAnswer, AssociationRead, AssociationsPlan, CAP_MAX, ElementPart, ElementTest, FieldOrder,
-    INDEX_MAX, ListPlace, ListedAssociation, ObjectAnswer, ObjectFields, ObjectFind, Select, Start,
+    AssociationAnswer, AssociationRead, AssociationsPlan, CAP_MAX, CountedElements, ElementPart, ElementTest,
+    FieldOrder, INDEX_MAX, ListPlace, ListedAssociation, ObjectAnswer, ObjectFields, ObjectFind, Select,
+    Start,
 };
 pub use text_id::{NotATextId, TEXT_ID_BYTES_MAX, TextId, TextIdForm};
 pub use ticket::{NotATicket, STALE_MAX, Ticket, VISIBLE_AFTER};

@@ -32,6 +32,16 @@ pub struct ObjectFind {
     pub limit: Option<u64>,
 }
 
+/// The elements of a live graph that are counted. An edge whose type has an inverse is counted at its beginning, and one of a
+/// symmetric type at its smaller id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CountedElements {
+    /// The objects of the types with these names; all objects if there are none.
+    Objects(Vec<String>),
+    /// The associations of the types with these names.
+    Associations(Vec<String>),
+}
+
 /// A read of one association list. The `id1` of the list is not part of this value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AssociationRead {

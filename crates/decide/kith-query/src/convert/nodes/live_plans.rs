@@ -1,7 +1,9 @@
 //! What traversals read of live graphs, on the wire.
 
 use crate::convert::{ConvertError, live};
-use kith_schema::live::{AssociationsPlan, ElementPart, ElementTest, FieldOrder, ObjectFields};
+use kith_schema::live::{
+    AssociationsPlan, CountedElements, ElementPart, ElementTest, FieldOrder, ObjectFields,
+};
 use kith_wire::v1;
 
 pub(super) fn fields_to_wire(fields: &ObjectFields) -> v1::ObjectsOperator {
@@ -39,6 +41,21 @@ pub(super) fn tests_from_wire(wire: &[v1::ElementTest]) -> Vec<ElementTest> {
         predicate: predicate.to_vec(),
     };
     wire.iter().map(test).collect()
+}
+
+pub(super) fn counted_to_wire(counted: &CountedElements) -> v1::CountElementsOperator {
+    let (of_associations, kinds) = match counted {
+        CountedElements::Objects(kinds) => (false, kinds.clone()),
+        CountedElements::Associations(kinds) => (true, kinds.clone()),
+    };
+    v1::CountElementsOperator { of_associations, kinds }
+}
+
+pub(super) fn counted_from_wire(wire: &v1::CountElementsOperator) -> CountedElements {
+    match wire.of_associations {
+        false => CountedElements::Objects(wire.kinds.clone()),
+        true => CountedElements::Associations(wire.kinds.clone()),
+    }
 }
 
 pub(super) fn plan_to_wire(plan: &AssociationsPlan) -> v1::AssociationReads {

@@ -57,6 +57,10 @@ pub fn operator_to_wire(operator: &Operator) -> v1::Operator {
         Operator::Passing(tests) => {
             Op::Passing(v1::PassingOperator { tests: live_plans::tests_to_wire(tests) })
         }
+        Operator::CountElements(counted) => Op::CountElements(live_plans::counted_to_wire(counted)),
+        Operator::Total(edges) => {
+            Op::Total(v1::TotalOperator { edges: edges.iter().map(edge_to_wire).collect() })
+        }
         Operator::Associations(plan) => Op::Associations(live_plans::plan_to_wire(plan)),
         Operator::Lookup => Op::Lookup(v1::LookupOperator {}),
         Operator::Compute(plan) => Op::Compute(compute_plan_to_wire(plan)),
@@ -110,6 +114,10 @@ fn tree(wire: &v1::Operator, depth: usize, size: &mut PlanSize) -> Result<Operat
         Op::Find(find) => Operator::Find(Box::new(live::find_from_wire(find.clone()))),
         Op::Objects(objects) => Operator::Objects(live_plans::fields_from_wire(objects)),
         Op::Passing(passing) => Operator::Passing(live_plans::tests_from_wire(&passing.tests)),
+        Op::CountElements(wire) => Operator::CountElements(live_plans::counted_from_wire(wire)),
+        Op::Total(total) => {
+            Operator::Total(total.edges.iter().map(edge_from_wire).collect::<Result<_, _>>()?)
+        }
         Op::Associations(wire) => Operator::Associations(Box::new(live_plans::plan_from_wire(wire)?)),
         Op::Lookup(_) => Operator::Lookup,
         Op::Compute(plan) => Operator::Compute(Arc::new(compute_plan_from_wire(plan)?)),
@@ -156,8 +164,8 @@ mod tests {
     use kith_operators::EvaluateError;
     use kith_schema::ColumnRange;
     use kith_schema::live::{
-        AssociationRead, AssociationsPlan, ElementPart, ElementTest, FieldOrder, ObjectFields, ObjectFind,
-        Select,
+        AssociationRead, AssociationsPlan, CountedElements, ElementPart, ElementTest, FieldOrder,
+        ObjectFields, ObjectFind, Select,
     };
 
     #[test]
@@ -199,6 +207,9 @@ mod tests {
                 without_times: true,
             })),
             Operator::Count(Box::new(Operator::ALL_MEMBERS)),
+            Operator::CountElements(CountedElements::Objects(Vec::new())),
+            Operator::CountElements(CountedElements::Associations(vec!["likes".into()])),
+            Operator::Total(vec![edge.clone(), EdgeSelector { filter: None, ..edge.clone() }]),
             Operator::Union(expand(u64::MAX)),
             Operator::Reach(vec![edge.clone(), EdgeSelector { filter: None, ..edge.clone() }]),
             Operator::Tally(expand(512)),

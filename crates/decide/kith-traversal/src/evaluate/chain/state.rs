@@ -90,7 +90,7 @@ pub(in crate::evaluate) fn begin(kind: &Kind) -> StepState {
             StepState::Scan(ScanProgress::default())
         }
         Kind::Hop(_) => StepState::Hop(HopProgress::default()),
-        Kind::Inject(_) => StepState::Once(false),
+        Kind::Inject(_) | Kind::CountAll { .. } => StepState::Once(false),
         Kind::Range { .. } => StepState::Range(RangeProgress::default()),
         Kind::TimeLimit(_) => StepState::Limited { began: None, is_over: false },
         Kind::Dedup { .. } => StepState::Seen(HashMap::new()),
@@ -112,6 +112,7 @@ pub(in crate::evaluate) fn can_begin(kind: &Kind) -> bool {
             | Kind::NamedVertices { .. }
             | Kind::SoughtVertices(_)
             | Kind::Edges { .. }
+            | Kind::CountAll { .. }
             | Kind::Inject(_)
             | Kind::Union(_)
     ) || is_writing_beginning(kind)

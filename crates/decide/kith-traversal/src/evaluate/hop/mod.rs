@@ -33,6 +33,9 @@ pub(super) async fn next(
     context.work.check_pass(hop.pass)?;
     let (wanted, origins) = (upstream.demand.clone(), upstream.origins().len());
     let is_all = wanted.is_all();
+    if let Some(profile) = context.profile.as_ref().filter(|_| !is_all) {
+        profile.wanted(wanted.rest(0));
+    }
     let mut collected = Batch::new();
     let mut merge_at = MERGED_FIRST;
     loop {
@@ -80,6 +83,10 @@ async fn read(
     let count = lists.iter().map(|list| list.edges.len()).sum();
     context.work.count_elements(count)?;
     progress.note(lists.len(), count);
+    let in_part = lists.iter().filter(|list| list.rest.is_some()).count();
+    if let Some(profile) = context.profile.as_ref().filter(|_| 0 < in_part) {
+        profile.count("listsInPart", in_part);
+    }
     for (at, reader) in readers {
         let (Some(EdgeList { edges, rest }), Some(from)) = (lists.get(at), vertices.get(at)) else {
             continue;

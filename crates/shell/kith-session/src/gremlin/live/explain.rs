@@ -42,6 +42,9 @@ pub(in crate::gremlin) fn described(asks: &StepQuestion, one_or_more: &str) -> S
             "fan-out: one broadcast for each type, if all types have an index; otherwise as for all vertices"
                 .to_owned()
         }
+        StepQuestion::CountAll { .. } => {
+            "fan-out: one broadcast, which returns numbers that the database has counted".to_owned()
+        }
         StepQuestion::Edges { .. } => format!("fan-out: {one_or_more}; once for all labels"),
         StepQuestion::AllEdges => {
             "fan-out: one broadcast for all ids; then non-union, for batches of ids".to_owned()
@@ -59,15 +62,24 @@ pub(in crate::gremlin) fn described(asks: &StepQuestion, one_or_more: &str) -> S
         StepQuestion::Path { .. } => format!(
             "fan-out: for each hop {one_or_more}; once for all labels, and single-key for the rest of long lists"
         ),
-        StepQuestion::Hop { .. } => format!(
-            "fan-out: for each batch {one_or_more}; once for all labels, and single-key for the rest of long lists"
+        StepQuestion::Hop { tests, first, .. } => format!(
+            "fan-out: for each batch {one_or_more}; once for all labels, and single-key for the rest of long lists{}",
+            at_nodes(tests.iter().chain(first))
         ),
         StepQuestion::Degree { .. } => format!("fan-out: for each batch {one_or_more}; once for all labels"),
-        StepQuestion::Properties { .. } => format!("fan-out: for each batch {one_or_more}"),
         StepQuestion::Ids => format!(
             "fan-out: for each batch {one_or_more}; the objects, unless another step has looked them up"
         ),
+        StepQuestion::Properties { tests, .. } => {
+            format!("fan-out: for each batch {one_or_more}{}", at_nodes(tests.iter()))
+        }
         StepQuestion::Write => "one write for each change".to_owned(),
         StepQuestion::SearchAndWrite => "a search, and one write for each change".to_owned(),
     }
+}
+
+/// What nodes do before they answer.
+fn at_nodes<'a>(done: impl Iterator<Item = &'a String>) -> String {
+    let done: Vec<&str> = done.map(String::as_str).collect();
+    if done.is_empty() { String::new() } else { format!("; at the nodes: {}", done.join("; ")) }
 }

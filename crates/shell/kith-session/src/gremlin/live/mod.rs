@@ -3,6 +3,7 @@
 mod amend;
 mod changes;
 mod check;
+mod count;
 mod explain;
 mod fields;
 mod ids;
@@ -33,8 +34,8 @@ use kith_query::{QueryError, QueryOptions, ServedGraph};
 use kith_traversal::{
     evaluate::{Limits, Meter, of_vertices},
     graph::{
-        self, EdgeList, ElementTest, Expansion, Graph, GraphFuture, Mutation, Notes, ScanPlace, ScannedEdges,
-        VertexSearch, WantedProperties, ends,
+        self, CountedLabels, EdgeList, ElementTest, Expansion, Graph, GraphFuture, Mutation, Notes,
+        ScanPlace, ScannedEdges, VertexSearch, WantedProperties, ends,
     },
 };
 use kith_wire::v1;
@@ -186,6 +187,14 @@ impl Graph for LiveGraph<'_> {
 
     fn find_vertices(&self, sought: VertexSearch) -> GraphFuture<'_, Option<Vec<Arc<Vertex>>>> {
         async move { self.reads.sought_vertices(&sought).await }.boxed()
+    }
+
+    fn count_vertices(&self, labels: CountedLabels) -> GraphFuture<'_, Option<u64>> {
+        async move { self.reads.vertex_count(&labels).await.map(Some) }.boxed()
+    }
+
+    fn count_edges(&self, labels: CountedLabels) -> GraphFuture<'_, Option<u64>> {
+        async move { self.reads.edge_count(&labels).await.map(Some) }.boxed()
     }
 
     fn read_latest(&self) -> BoxFuture<'_, ()> {

@@ -143,10 +143,17 @@ impl Plain {
         }
         let members: BTreeSet<u64> =
             self.friends.keys().copied().chain(self.follows.keys().flat_map(|(a, b)| [*a, *b])).collect();
+        let friendships = self.friends.values().map(BTreeSet::len).sum::<usize>() / 2;
         let loners = members.iter().filter(|id| self.friends(**id).is_empty()).count();
         questions.extend([
             ("g.V().count()".to_owned(), json!([members.len()])),
+            ("g.V().hasLabel(\"member\", \"school\").count()".to_owned(), json!([members.len()])),
+            ("g.V().hasLabel(\"school\").count()".to_owned(), json!([0])),
             ("g.E().hasLabel(\"follows\").count()".to_owned(), json!([self.follows.len()])),
+            ("g.E().hasLabel(\"friends\").count()".to_owned(), json!([friendships])),
+            ("g.E().hasLabel(\"friends\").as(\"e\").count()".to_owned(), json!([friendships])),
+            ("g.E().hasLabel(\"school\", \"nothing\").count()".to_owned(), json!([self.schools.len()])),
+            ("g.E().count()".to_owned(), json!([friendships + self.follows.len() + self.schools.len()])),
             ("g.V().not(out(\"friends\")).count()".to_owned(), json!([loners])),
             ("g.V(100000).out().count()".to_owned(), json!([0])),
         ]);

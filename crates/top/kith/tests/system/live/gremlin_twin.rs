@@ -41,7 +41,7 @@ fn draw(random: &mut impl Rng) -> String {
     let (a, b, c) = (id(), id(), id());
     let label = *["follows", "visits"].choose(random).expect("not empty");
     let hop = *["out", "in", "both"].choose(random).expect("not empty");
-    match random.random_range(0..30) {
+    match random.random_range(0..35) {
         0..3 => format!("g.addV('person').property(id, {a}).property('name', 'p{b}').property('age', {c})"),
         3 => format!("g.addV('place').property(id, {a}).property('name', 'q{b}')"),
         4..7 => format!("g.V({a}).as('a').V({b}).addE('follows').from('a').property('since', {c})"),
@@ -78,6 +78,11 @@ fn draw(random: &mut impl Rng) -> String {
             "g.V().repeat(__.{hop}('visits').has('age', neq({b}))).emit().times(2).id().order().fold()"
         ),
         28 => format!("g.V({a}, {b}).{hop}('{label}').{hop}('visits').has('age').limit({c}).count()"),
+        29 => "g.V().hasLabel('person').count()".to_owned(),
+        30 => format!("g.E().hasLabel('{label}').count()"),
+        31 => "g.union(__.V(), __.E()).count()".to_owned(),
+        32 => "g.V().count()".to_owned(),
+        33 => "g.E().count()".to_owned(),
         _ => "g.V().elementMap().order().by(id).fold()".to_owned(),
     }
 }

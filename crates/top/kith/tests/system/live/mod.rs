@@ -8,6 +8,8 @@ mod cold;
 mod drop;
 mod faults;
 mod gremlin;
+mod gremlin_counts;
+mod gremlin_hub;
 mod gremlin_races;
 mod gremlin_twin;
 mod handover;
