@@ -50,7 +50,8 @@ async fn keyed(key: &Label, all: &[&Value], context: &Context<'_>) -> Result<Vec
     let wanted = WantedProperties::Keys([Arc::clone(key)].into());
     let properties = context.properties(all, &wanted).await?;
     let of = |(value, properties): (&&Value, Vec<Value>)| match value {
-        Value::Map(map) => Ok(map.get(&Value::String(Arc::clone(key))).cloned()),
+        // Unlike an element without the property, a map without the key has a value: null.
+        Value::Map(map) => Ok(Some(map.get(&Value::String(Arc::clone(key))).cloned().unwrap_or_default())),
         Value::Vertex(_) | Value::Edge(_) | Value::VertexProperty(_) => {
             Ok(properties.first().and_then(property_value).cloned())
         }

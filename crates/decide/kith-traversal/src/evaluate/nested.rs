@@ -87,6 +87,17 @@ fn side_effect_of(kind: &Kind) -> Option<&Label> {
     }
 }
 
+/// The side effects to which a step adds as traversers come, not only once all have come.
+pub(crate) fn added_by(step: &Step) -> Vec<&Label> {
+    let inner = crate::plan::nested(&step.kind).into_iter().flat_map(crate::plan::all_steps);
+    let is_late = matches!(step.kind, Kind::Aggregate { is_local: false, .. });
+    std::iter::once(step)
+        .filter(|_| !is_late)
+        .chain(inner)
+        .filter_map(|step| side_effect_of(&step.kind))
+        .collect()
+}
+
 /// Whether a traversal may read the side effects that it adds to.
 pub(crate) fn reads_own_side_effects(traversal: &Traversal) -> bool {
     let is_own = |key: &Label| any_step(traversal, &|step| side_effect_of(&step.kind) == Some(key));

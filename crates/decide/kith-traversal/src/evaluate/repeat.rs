@@ -29,7 +29,9 @@ pub(super) async fn next(
     upstream: &mut Upstream<'_>,
     context: &Context<'_>,
 ) -> Result<Option<Batch>> {
-    let (is_stateless, wanted) = (is_stateless(&repeat.body), upstream.demand.clone());
+    let wanted = upstream.demand.clone();
+    // Where traversers see what others have put aside, it makes a difference which pass comes first.
+    let is_stateless = is_stateless(&repeat.body) && !nested::reads_own_side_effects(&repeat.body);
     let (mut demand, mut fruitless) = (wanted.clone(), 0);
     loop {
         upstream.demand = demand.clone();

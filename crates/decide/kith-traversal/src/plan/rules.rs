@@ -49,7 +49,7 @@ pub(super) fn everywhere(steps: Vec<Arc<Step>>) -> Vec<Arc<Step>> {
             steps[at - 1] = counted;
         }
     }
-    together(steps)
+    super::singles::nested(together(steps))
 }
 
 /// `outE().has("since", gt(5)).order().by("since").limit(3)`: the hop says which edges are wanted. The steps that follow stay,

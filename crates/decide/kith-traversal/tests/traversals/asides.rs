@@ -1,6 +1,6 @@
 //! Side effects that grow value by value.
 
-use super::{compiled, toy};
+use super::{check, compiled, toy};
 use futures::FutureExt;
 use kith_gremlin::value::Value;
 use kith_traversal::evaluate::{Evaluation, Limits};
@@ -74,4 +74,17 @@ fn side_effects_that_are_read_again_and_again_are_charged() {
         let (results, _) = evaluated(&read(source, ""), 32 << 20);
         assert!(results.is_ok(), "{source}: one after the other is needed: {results:?}");
     }
+}
+
+/// A step that reads what a later one puts aside sees it traverser by traverser.
+#[test]
+fn readers_see_what_those_before_them_have_put_aside() {
+    check(&[
+        (&["g.inject(1, 1, 2, 1).where(without('a')).local(aggregate('a'))"], "1 2"),
+        (&["g.V().both().where(without('a')).local(aggregate('a')).count()"], "4"),
+        (&["g.V(1).repeat(both().where(without('a')).local(aggregate('a'))).times(2)"], "v[1] v[3]"),
+        (&["g.V(1).repeat(both().where(without('a')).local(aggregate('a'))).times(2).limit(2)"], "v[1] v[3]"),
+        // `aggregate` by itself lets all pass first.
+        (&["g.inject(1, 1, 2, 1).where(without('a')).aggregate('a')"], "1 1 2 1"),
+    ]);
 }

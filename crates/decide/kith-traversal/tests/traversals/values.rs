@@ -182,3 +182,23 @@ fn maps_of_vertex_properties_have_the_tokens_that_are_asked_for() {
     assert_eq!(map(", WithOptions.labels"), "");
     check(&[(&["g.V(1).valueMap('none').with(WithOptions.tokens, WithOptions.keys)"], "{}")]);
 }
+
+#[test]
+fn a_map_without_a_key_has_null_for_it() {
+    check(&[
+        (&["g.V().groupCount().by('name').order().by('first_name').unfold().count()"], "4"),
+        (&["g.inject([a: 2], [b: 1], [a: 1]).order().by('a')"], "{b=1} {a=1} {a=2}"),
+        (&["g.inject([a: 2]).project('x', 'y').by('a').by('b')"], "{x=2, y=null}"),
+        // An element without a property has no value.
+        (&["g.V().order().by('age')"], "v[2] v[1] v[4]"),
+    ]);
+}
+
+/// A `count` that is tested is the whole count.
+#[test]
+fn tested_counts_are_not_cut_short() {
+    check(&[
+        (&["g.V().groupCount().by(out().count().is(gt(0)))"], "{2=1, 1=1}"),
+        (&["g.V().group().by('name').by(out().count().is(gt(0)))"], "{marko=2, josh=1}"),
+    ]);
+}

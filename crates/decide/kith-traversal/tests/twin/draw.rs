@@ -42,6 +42,8 @@ struct Place {
     is_blurred: bool,
     /// Whether `dedup` may be drawn: within `repeat`, it remembers all passes.
     dedups: bool,
+    /// Whether steps that read what they put aside may be drawn: it makes a difference who enters a nested traversal first.
+    reads_aside: bool,
     /// Whether side effects may be drawn: filters and the like are evaluated once for equal traversers.
     has_effects: bool,
 }
@@ -56,7 +58,7 @@ impl Place {
 
     /// The inside of a step that evaluates a traversal for each traverser.
     fn inside(&self) -> Self {
-        Self { depth: self.depth + 1, dedups: true, ..self.clone() }
+        Self { depth: self.depth + 1, dedups: true, reads_aside: false, ..self.clone() }
     }
 
     fn without_effects(&self) -> Self {
@@ -72,6 +74,7 @@ pub fn traversal(random: &mut impl Rng) -> Body {
         is_cut: false,
         is_blurred: false,
         dedups: true,
+        reads_aside: true,
         has_effects: true,
     };
     let mut body = walk(random, &mut scope);
@@ -122,6 +125,11 @@ fn function(random: &mut impl Rng) -> Body {
 }
 
 fn shape(random: &mut impl Rng, scope: &mut Place) -> Shape {
+    if scope.reads_aside && random.random_bool(0.05) {
+        scope.reads_aside = false;
+        scope.cut();
+        return Shape::New;
+    }
     let nested = if scope.depth < 3 { 24 } else { 13 };
     match random.random_range(0..nested) {
         0..5 => hop(random),
@@ -201,6 +209,7 @@ fn way(random: &mut impl Rng, scope: &mut Place, dedups: bool) -> Body {
 fn leading_on(random: &mut impl Rng, scope: &mut Place, inside: Place) -> Body {
     let mut inside = Place { is_cut: false, ..inside };
     let body = walk(random, &mut inside);
+    scope.reads_aside &= inside.reads_aside || !inside.has_effects;
     if inside.is_cut {
         scope.cut();
     } else {

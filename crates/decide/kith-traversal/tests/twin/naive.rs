@@ -73,11 +73,12 @@ impl Traverser {
 struct Twin<'a> {
     town: &'a Town,
     aside: RefCell<Vec<Value>>,
+    known: RefCell<BTreeSet<Value>>,
 }
 
 /// The results as texts, sorted. `None` if there are too many traversers.
 pub fn evaluate(body: &[Shape], town: &Town) -> Option<Vec<String>> {
-    let twin = Twin { town, aside: RefCell::default() };
+    let twin = Twin { town, aside: RefCell::default(), known: RefCell::default() };
     let start = (0..town.vertices.len() as i64).map(|id| Traverser::new(Value::Vertex(id))).collect();
     let mut results: Vec<String> = twin.run(body, start)?.iter().map(|it| it.value.to_string()).collect();
     results.sort();
@@ -226,6 +227,7 @@ impl Twin<'_> {
             }
             Shape::All(label) => all = all.iter().filter_map(|it| it.all(*label)).collect(),
             Shape::Aggregate => self.aside.borrow_mut().extend(all.iter().map(|it| it.value.clone())),
+            Shape::New => all.retain(|it| self.known.borrow_mut().insert(it.value.clone())),
             Shape::Cap => all = self.aside.take().into_iter().map(Traverser::new).collect(),
             Shape::Ages => {
                 let age = |it: Traverser| Some(it.to(Value::Number(self.vertex(&it.value).1?.into())));

@@ -29,6 +29,8 @@ pub enum Shape {
     Select(char),
     Differs(char),
     Aggregate,
+    /// A value passes once, as one after the other is put aside.
+    New,
     /// All values with a label.
     All(char),
     // Those that end at numbers or maps.
@@ -75,6 +77,7 @@ fn text(shape: &Shape) -> String {
         Shape::All(label) => format!("select(all, \"{label}\")"),
         Shape::Differs(label) => format!("where(neq(\"{label}\"))"),
         Shape::Aggregate => "aggregate(\"x\")".to_owned(),
+        Shape::New => "where(without(\"y\")).local(aggregate(\"y\"))".to_owned(),
         Shape::Ages => "values(\"age\")".to_owned(),
         Shape::Reduce(name) => format!("{name}()"),
         Shape::Project(body) => format!("project(\"n\").by({})", a(body)),

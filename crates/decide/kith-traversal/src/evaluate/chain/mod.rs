@@ -210,7 +210,7 @@ fn links(traversal: &Traversal) -> Vec<Link> {
 }
 
 /// Whether the steps treat each traverser by itself, so that it makes no difference in which batches they come.
-pub(super) fn is_stateless(traversal: &Traversal) -> bool {
+pub(crate) fn is_stateless(traversal: &[Arc<Step>]) -> bool {
     traversal.iter().all(|step| {
         matches!(state::begin(&step.kind), StepState::Stateless | StepState::Hop(_) | StepState::Entered(_))
             && !matches!(step.kind, Kind::Barrier { .. })
