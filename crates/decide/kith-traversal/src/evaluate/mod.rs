@@ -93,7 +93,7 @@ impl<'a> Evaluation<'a> {
         let mut context = Context::new(graph, &plan.source, limits, with_paths, side_effects);
         context.is_read_only = !plan.changes_graph();
         context.profile = plan.is_profiled().then(|| Profile::new(&|| 0));
-        let chain = Chain::whole(&plan.traversal);
+        let chain = Chain::of(plan);
         Self { context, chain, with_properties: false, returned: 0, demand: Demand::ALL }
     }
 

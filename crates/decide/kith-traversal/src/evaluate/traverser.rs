@@ -163,6 +163,13 @@ impl Traverser {
         };
     }
 
+    /// Forgets the values that it remembers for their labels.
+    pub fn forget_labels(&mut self) {
+        if let Trail::Labels { .. } = self.trail {
+            self.trail = Trail::Labels { last: None, is_here: false };
+        }
+    }
+
     fn last(&self) -> Option<&Arc<PathNode>> {
         match &self.trail {
             Trail::Labels { last, .. } => last.as_ref(),

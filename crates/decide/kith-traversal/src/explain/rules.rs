@@ -90,7 +90,7 @@ fn passed(plan: &TraversalPlan) -> Option<String> {
         _ => false,
     })?;
     Some(format!(
-        "not used; the edges of {} are in paths or have labels, or its traversal is nested",
+        "not used; a later step reads paths or the label of {}, or its traversal is nested",
         pair[0]
     ))
 }
@@ -98,13 +98,8 @@ fn passed(plan: &TraversalPlan) -> Option<String> {
 /// `None` if no hop is followed by `count()`, and no nested traversal ends with one that only has to exist.
 fn counted(plan: &TraversalPlan) -> Option<String> {
     let steps = all_steps(&plan.traversal);
-    if let Some(step) = steps.iter().find(|step| matches!(step.kind, Kind::Degree(_))) {
-        return Some(format!("used; nodes answer {step} with numbers of edges"));
-    }
-    let is_counted =
-        |pair: &&[&Step]| matches!(pair[0].kind, Kind::Hop(_)) && &*pair[1].instruction.name == "count";
-    let pair = steps.windows(2).find(is_counted)?;
-    Some(format!("not used; what {} reaches has labels", pair[0]))
+    let step = steps.iter().find(|step| matches!(step.kind, Kind::Degree(_)))?;
+    Some(format!("used; nodes answer {step} with numbers of edges"))
 }
 
 /// `None` if the traversal does not begin with the number of all elements.
@@ -153,7 +148,7 @@ fn sets(plan: &TraversalPlan) -> Option<String> {
     };
     let pair = steps.windows(2).find(is_pair)?;
     Some(format!(
-        "not used; traversers after {} differ by labels, paths or sacks, are nested, or a limit ends the hop early",
+        "not used; labels or paths of traversers after {} are read, they have sacks or are nested, or a limit ends the hop early",
         pair[0]
     ))
 }

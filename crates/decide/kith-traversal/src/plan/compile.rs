@@ -4,7 +4,7 @@ use super::{
     Kind, Step, Traversal, TraversalPlan,
     arguments::refuse_lambdas,
     calls::{Call, group},
-    connectives, names, with,
+    connectives, names, reads, with,
 };
 use crate::{
     bytecode::{Bytecode, Instruction},
@@ -19,7 +19,11 @@ use std::sync::Arc;
 pub fn compile(bytecode: &Bytecode) -> Result<TraversalPlan> {
     let source = with::compile(&bytecode.sources)?;
     let traversal = steps(&connectives::nested(&bytecode.steps, true))?;
-    Ok(super::rules::whole(TraversalPlan::new(source, traversal)?))
+    let mut plan = TraversalPlan::new(source, traversal)?;
+    if let Some(bytecode) = reads::without_unread(bytecode, &plan.traversal) {
+        plan.traversal = steps(&connectives::nested(&bytecode.steps, true))?;
+    }
+    Ok(super::rules::whole(plan))
 }
 
 /// Compiles instructions in which no `and()` or `or()` stands between steps.

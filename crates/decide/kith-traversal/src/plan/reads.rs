@@ -1,7 +1,11 @@
-//! The labels and side effects that steps read by name.
+//! The labels and side effects that steps read by name, and the removal of labels that no step reads.
 
-use super::{Function, Kind, Label, Step, StepArgument, WherePredicate, all_steps, nested};
-use crate::functions::Part;
+use super::{Function, Kind, Label, Step, StepArgument, Traversal, WherePredicate, all_steps, nested};
+use crate::{
+    bytecode::{Bytecode, Instruction},
+    functions::Part,
+    value::Value,
+};
 use std::{collections::HashSet, sync::Arc};
 
 /// The names that steps read.
@@ -21,6 +25,21 @@ impl Reads {
             let inner = nested(&step.kind).into_iter().flat_map(all_steps);
             inner.for_each(|step| reads.add(&step.kind));
         }
+        reads
+    }
+
+    /// As [`Reads::of`], without what is only compared with the values of traversers.
+    pub fn but_for_comparisons<'a>(steps: impl IntoIterator<Item = &'a Arc<Step>>) -> Self {
+        let mut reads = Self::default();
+        let each = steps.into_iter().flat_map(|step| {
+            std::iter::once(&**step).chain(nested(&step.kind).into_iter().flat_map(all_steps))
+        });
+        let compares = |kind: &Kind| match kind {
+            Kind::Where(wanted) => wanted.by.is_empty(),
+            Kind::WhereEnd(_) => true,
+            _ => false,
+        };
+        each.filter(|step| !compares(&step.kind)).for_each(|step| reads.add(&step.kind));
         reads
     }
 
@@ -70,5 +89,41 @@ impl Reads {
             }
             WherePredicate::Not(one) => self.add_predicate(one),
         }
+    }
+}
+
+/// The same traversal without `as` for labels that none of its steps reads. `None` if it has no such label.
+pub(super) fn without_unread(bytecode: &Bytecode, traversal: &Traversal) -> Option<Bytecode> {
+    let reads = Reads::of(traversal.iter());
+    let is_unread = |step: &Step| step.labels.iter().any(|label| !reads.has(label));
+    all_steps(traversal).iter().any(|step| is_unread(step)).then(|| kept(bytecode, &reads))
+}
+
+fn kept(bytecode: &Bytecode, reads: &Reads) -> Bytecode {
+    let steps = bytecode.steps.iter().enumerate().filter_map(|(at, step)| {
+        let arguments = match &*step.name {
+            // A condition that begins with `as` begins at the value of the label.
+            "as" if 0 < at => {
+                let is_read = |label: &&Value| label.as_text().is_none_or(|label| reads.has(label));
+                let arguments: Vec<Value> = step.arguments.iter().filter(is_read).cloned().collect();
+                if arguments.is_empty() {
+                    return None;
+                }
+                arguments
+            }
+            _ => step.arguments.iter().map(|argument| kept_within(argument, reads)).collect(),
+        };
+        Some(Instruction::new(Arc::clone(&step.name), arguments))
+    });
+    Bytecode { sources: bytecode.sources.clone(), steps: steps.collect() }
+}
+
+fn kept_within(argument: &Value, reads: &Reads) -> Value {
+    match argument {
+        Value::Traversal(bytecode) => Value::Traversal(Arc::new(kept(bytecode, reads))),
+        Value::List(values) => {
+            Value::list(values.iter().map(|value| kept_within(value, reads)).collect::<Vec<_>>())
+        }
+        other => other.clone(),
     }
 }

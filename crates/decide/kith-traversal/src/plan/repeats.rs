@@ -23,18 +23,24 @@ fn passes(step: &Step) -> Option<Vec<Arc<Step>>> {
     else {
         return None;
     };
-    let is_hop =
-        |step: &Arc<Step>| matches!(step.kind, Kind::Hop(_) | Kind::EdgeVertex(_)) && step.labels.is_empty();
-    let is_short =
-        (1..=STEPS_MAX).contains(&body.len().saturating_mul(*times as usize)) && step.labels.is_empty();
-    (is_short && body.iter().all(is_hop))
-        .then(|| (0..*times).flat_map(|pass| body.iter().map(move |step| in_pass(step, pass))).collect())
-}
-
-fn in_pass(step: &Arc<Step>, pass: u32) -> Arc<Step> {
-    let Kind::Hop(hop) = &step.kind else { return Arc::clone(step) };
-    let kind = Kind::Hop(Hop { pass, ..hop.clone() });
-    Arc::new(Step { kind, labels: Vec::new(), instruction: step.instruction.clone() })
+    let is_hop = |step: &Arc<Step>| matches!(step.kind, Kind::Hop(_) | Kind::EdgeVertex(_));
+    let count = body.len().saturating_mul(*times as usize);
+    if !(1..=STEPS_MAX).contains(&count) || !body.iter().all(is_hop) {
+        return None;
+    }
+    let in_pass = |at: usize| {
+        let one = &body[at % body.len()];
+        let kind = match &one.kind {
+            Kind::Hop(hop) => Kind::Hop(Hop { pass: (at / body.len()) as u32, ..hop.clone() }),
+            Kind::EdgeVertex(end) => Kind::EdgeVertex(*end),
+            _ => return Arc::clone(one),
+        };
+        // The labels of `repeat` are those of its results.
+        let own = step.labels.iter().filter(|_| at + 1 == count);
+        let labels = one.labels.iter().chain(own).cloned().collect();
+        Arc::new(Step { kind, labels, instruction: one.instruction.clone() })
+    };
+    Some((0..count).map(in_pass).collect())
 }
 
 /// `V(1).repeat(both().simplePath()).until(hasId(7)).path().limit(1)`: only one path is wanted, and `repeat` would return a

@@ -17,13 +17,14 @@
 //! | a few passes of hops | `repeat(out()).times(2)` | `out().out()` |
 //! | one path to named vertices | `V(1).repeat(out().simplePath()).until(hasId(7)).path().limit(1)` | a shortest path, sought from both ends |
 //!
-//! Edges that are only passed and vertices of which only the edges matter need a traversal without paths. The two rules about
-//! sets need one in which nothing but the vertex itself tells traversers apart: they are not nested, and there are no paths,
-//! sacks and labels.
+//! Edges are only passed where no later step looks at paths, and vertices of which only the edges matter need a traversal without
+//! paths. The two rules about sets need traversers that nothing but the vertex itself tells apart: they are not nested, no later
+//! step looks at paths or reads labels, and there are no sacks.
 
 use super::{
-    ByArgument, Condition, EdgeEnd, HasTest, Hop, Kind, LeadsTo, Reduction, Step, TestedPart, Traversal,
-    TraversalPlan, any_step,
+    ByArgument, Condition, EdgeEnd, HasTest, Hop, Kind, Label, LeadsTo, Reduction, Step, TestedPart,
+    Traversal, TraversalPlan, all_steps, any_step, nested,
+    reads::Reads,
     repeats::{named_ids, shortest, unrolled},
 };
 use crate::{
@@ -31,7 +32,7 @@ use crate::{
     graph::{CountedLabels, ElementTest, PropertyOrder, VertexSearch},
     value::{Direction, Order, Token, Value},
 };
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 /// Applies the rules that hold in all traversals.
 pub(super) fn everywhere(steps: Vec<Arc<Step>>) -> Vec<Arc<Step>> {
@@ -93,14 +94,14 @@ fn together(steps: Vec<Arc<Step>>) -> Vec<Arc<Step>> {
     let mut merged: Vec<Arc<Step>> = Vec::with_capacity(steps.len());
     for step in steps {
         match merged.last_mut() {
-            Some(last) if last.labels.is_empty() && is_alike(last) && is_alike(&step) => {
+            Some(last) if is_alike(last) && is_alike(&step) => {
                 let tests = last.kind.has_tests().iter().chain(step.kind.has_tests()).cloned().collect();
                 let arguments = last.instruction.arguments.iter().chain(&step.instruction.arguments);
                 let instruction = Instruction::new("has", arguments.cloned().collect());
                 // The two tests of `has(label, key, value)` come from one call.
                 let is_same = last.instruction == step.instruction;
                 let instruction = if is_same { last.instruction.clone() } else { instruction };
-                let labels = step.labels.clone();
+                let labels = last.labels.iter().chain(&step.labels).cloned().collect();
                 *last = Arc::new(Step { kind: Kind::HasAll(tests), labels, instruction });
             }
             _ => merged.push(step),
@@ -129,7 +130,7 @@ fn tested(step: &Arc<Step>) -> Option<Arc<Step>> {
 fn leads_to(traversal: &Traversal, is_negated: bool) -> Option<LeadsTo> {
     let [hop_step, has] = &traversal[..] else { return None };
     let Kind::Hop(hop) = &hop_step.kind else { return None };
-    if hop.to_edges || !hop_step.labels.is_empty() || !has.labels.is_empty() {
+    if hop.to_edges {
         return None;
     }
     Some(LeadsTo { back: hop.reversed(), to: named_ids(has)?, traversal: Arc::clone(traversal), is_negated })
@@ -142,13 +143,15 @@ fn existing(traversal: &Traversal) -> Option<Traversal> {
     Some(before.iter().cloned().chain([last]).collect())
 }
 
+/// A hop that is only counted, or whose results nobody sees. Nobody can read its labels either.
 fn degree(step: &Step) -> Option<Arc<Step>> {
     match &step.kind {
-        Kind::Hop(hop) if step.labels.is_empty() => Some(instead(step, Kind::Degree(hop.clone()))),
+        Kind::Hop(hop) => Some(instead(step, Kind::Degree(hop.clone()))),
         _ => None,
     }
 }
 
+/// The step with another kind, without labels.
 fn instead(step: &Step, kind: Kind) -> Arc<Step> {
     Arc::new(Step { kind, labels: Vec::new(), instruction: step.instruction.clone() })
 }
@@ -167,17 +170,46 @@ pub(super) fn whole(plan: TraversalPlan) -> TraversalPlan {
         Some(traversal) => TraversalPlan { traversal, ..plan },
         None => plan,
     };
-    let has_labels = any_step(&plan.traversal, &|step| !step.labels.is_empty());
-    if plan.with_paths() {
+    let has_paths = plan.with_paths();
+    if plan.source.with_paths {
         return plan;
     }
     let mut steps = passed(&plan.traversal);
-    if !has_labels && plan.source.sack.is_none() {
-        steps = sets(steps);
+    if plan.source.sack.is_none() {
+        let distinct = [without_paths(&steps), last_read(&steps)].into_iter().max().unwrap_or(0);
+        steps = sets(steps, distinct);
     }
     steps = everywhere(steps);
-    named(&mut steps);
-    TraversalPlan { traversal: steps.into(), ..plan }
+    if !has_paths {
+        named(&mut steps);
+    }
+    let last_read = Some(last_read(&steps)).filter(|after| !has_paths && 0 < *after);
+    TraversalPlan { traversal: steps.into(), last_read, ..plan }
+}
+
+/// The first step from which on none looks at paths.
+fn without_paths(steps: &[Arc<Step>]) -> usize {
+    let looks = |step: &Arc<Step>| {
+        let inner = nested(&step.kind).into_iter();
+        step.kind.needs_path() || inner.into_iter().any(|it| any_step(it, &|step| step.kind.needs_path()))
+    };
+    steps.iter().rposition(looks).map_or(0, |at| at + 1)
+}
+
+/// The first step from which on none reads a label that a step gives.
+fn last_read(steps: &[Arc<Step>]) -> usize {
+    let given: HashSet<&Label> =
+        steps.iter().flat_map(|step| all_of(step)).flat_map(|step| &step.labels).collect();
+    let reads = |step: &Arc<Step>| {
+        let reads = Reads::of([step]);
+        given.iter().any(|label| reads.has(label))
+    };
+    steps.iter().rposition(reads).map_or(0, |at| at + 1)
+}
+
+/// A step and those that are nested in it.
+fn all_of(step: &Step) -> impl Iterator<Item = &Step> {
+    std::iter::once(step).chain(nested(&step.kind).into_iter().flat_map(all_steps))
 }
 
 /// `V().hasLabel("person").count()` and `E().count()`.
@@ -246,32 +278,40 @@ fn sought(traversal: &Traversal) -> Option<Traversal> {
     Some(std::iter::once(begins).chain(rest.iter().cloned()).collect())
 }
 
-/// `V(1).out()`: a vertex that does not exist has no edges.
+/// `V(1).out()`: a vertex that does not exist has no edges. Its labels may be compared with vertices, but not be looked at.
 fn named(steps: &mut [Arc<Step>]) {
     for at in 1..steps.len() {
         let is_hop =
             matches!(steps[at].kind, Kind::Hop(_) | Kind::Degree(_) | Kind::Reach(_) | Kind::CountReached(_));
-        if is_hop
-            && let Kind::Vertices { ids } = &steps[at - 1].kind
-            && !ids.is_empty()
-            && steps[at - 1].labels.is_empty()
-        {
-            steps[at - 1] = instead(&steps[at - 1], Kind::NamedVertices { ids: ids.clone() });
+        let Kind::Vertices { ids } = &steps[at - 1].kind else { continue };
+        let labels = &steps[at - 1].labels;
+        let is_shown = || {
+            let shown = Reads::but_for_comparisons(&steps[at..]);
+            labels.iter().any(|label| shown.has(label))
+        };
+        if is_hop && !ids.is_empty() && (labels.is_empty() || !is_shown()) {
+            let (kind, labels) = (Kind::NamedVertices { ids: ids.clone() }, labels.clone());
+            let instruction = steps[at - 1].instruction.clone();
+            steps[at - 1] = Arc::new(Step { kind, labels, instruction });
         }
     }
 }
 
-/// `outE().inV()` becomes `out()`.
+/// `outE().inV()` becomes `out()`, and `bothE().otherV()` becomes `both()`, where no later step looks at paths.
 fn passed(traversal: &Traversal) -> Vec<Arc<Step>> {
     let mut steps: Vec<Arc<Step>> = Vec::with_capacity(traversal.len());
-    for step in traversal.iter() {
-        let end = match &step.kind {
-            Kind::EdgeVertex(EdgeEnd::In) => Some(Direction::Out),
-            Kind::EdgeVertex(EdgeEnd::Out) => Some(Direction::In),
-            _ => None,
+    let without_paths = without_paths(traversal);
+    for (at, step) in traversal.iter().enumerate() {
+        let passes = |hop: &Hop| match &step.kind {
+            Kind::EdgeVertex(EdgeEnd::In) => hop.direction == Direction::Out,
+            Kind::EdgeVertex(EdgeEnd::Out) => hop.direction == Direction::In,
+            Kind::EdgeVertex(EdgeEnd::Other) => true,
+            _ => false,
         };
         let hop = match steps.last().map(|last| (&last.kind, last.labels.is_empty())) {
-            Some((Kind::Hop(hop), true)) if hop.to_edges && Some(hop.direction) == end => hop.clone(),
+            Some((Kind::Hop(hop), true)) if hop.to_edges && without_paths <= at + 1 && passes(hop) => {
+                hop.clone()
+            }
             _ => {
                 steps.push(Arc::clone(step));
                 continue;
@@ -285,12 +325,12 @@ fn passed(traversal: &Traversal) -> Vec<Arc<Step>> {
     steps
 }
 
-/// Hops before `dedup()` become sets.
-fn sets(mut steps: Vec<Arc<Step>>) -> Vec<Arc<Step>> {
+/// Hops before `dedup()` become sets, if only the step `distinct` or a later one follows.
+fn sets(mut steps: Vec<Arc<Step>>, distinct: usize) -> Vec<Arc<Step>> {
     let is_dedup =
         |step: &Arc<Step>| matches!(&step.kind, Kind::Dedup { labels, by: None } if labels.is_empty());
     while let Some(dedup) =
-        (1..steps.len()).find(|at| is_dedup(&steps[*at]) && vertices(&steps[at - 1]).is_some())
+        (distinct.max(1)..steps.len()).find(|at| is_dedup(&steps[*at]) && vertices(&steps[at - 1]).is_some())
     {
         let next = steps.get(dedup + 1).map(|step| &step.kind);
         // Where few vertices are wanted, work ends earlier batch by batch.

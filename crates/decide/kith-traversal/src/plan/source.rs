@@ -15,6 +15,8 @@ const STEPS_MAX: usize = 1_000;
 pub struct TraversalPlan {
     pub(crate) source: Source,
     pub(crate) traversal: Traversal,
+    /// The number of steps after which labels are forgotten, because no later one reads any. `None` if there is nothing to forget.
+    pub(crate) last_read: Option<usize>,
 }
 
 /// The settings of the instructions of a source.
@@ -61,7 +63,7 @@ impl TraversalPlan {
                 "{depth} steps come one after another, at most {STEPS_MAX} can; use repeat(), or send several traversals"
             )));
         }
-        Ok(Self { source, traversal })
+        Ok(Self { source, traversal, last_read: None })
     }
 
     /// Whether traversers remember all values that they had before, also those without labels.

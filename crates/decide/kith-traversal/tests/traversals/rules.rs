@@ -108,6 +108,67 @@ fn all_elements_are_counted_where_they_are() {
 }
 
 #[test]
+fn labels_and_paths_that_nobody_reads_any_more_keep_no_rule_from_being_used() {
+    let (hop, number) = ("outgoing edges of all labels", "the number of outgoing edges of all labels");
+    let set = "the number of vertices at the other ends of outgoing edges of all labels";
+    let rows: [(&str, &[&str], i64); 12] = [
+        ("g.V(1).as('a').out().as('b').dedup().count()", &[set], 2),
+        ("g.V(1).as('a').both().where(neq('a')).out().dedup().count()", &["edges of all labels", set], 1),
+        ("g.V(1).out().as('b').count()", &[number], 2),
+        ("g.V(1).repeat(out()).times(2).as('b').count()", &[hop, number], 1),
+        ("g.V(1).repeat(out().as('b')).times(2).select(all, 'b').unfold().count()", &[hop, hop], 2),
+        ("g.V(1).bothE().otherV().count()", &["the number of edges of all labels"], 2),
+        ("g.V(1).outE().as('e').inV().count()", &[number], 2),
+        ("g.V(1).both().simplePath().outE().inV().dedup().count()", &["edges of all labels", set], 1),
+        // What is read later must stay.
+        ("g.V(1).outE().inV().path().unfold().count()", &[hop], 6),
+        ("g.V(1).outE().inV().simplePath().count()", &[hop], 2),
+        ("g.V(1).outE().as('e').inV().select('e').count()", &[hop], 2),
+        ("g.V(1).as('a').out().dedup().where(neq('a')).count()", &[hop], 2),
+    ];
+    for (gremlin, expected, result) in rows {
+        assert_eq!(asked(gremlin), expected, "{gremlin}");
+        assert_eq!(ask(&toy(), gremlin), Ok(vec![Value::Long(result)]), "{gremlin}");
+    }
+}
+
+#[test]
+fn named_vertices_with_labels_are_not_read_unless_they_are_shown() {
+    for (gremlin, is_read, result) in [
+        ("g.V(1).as('a').out().in().where(neq('a')).count()", false, 0_i64),
+        ("g.V(1).as('a').out().in().where(eq('a')).count()", false, 2),
+        ("g.V(1).as('a').out().where(__.in().as('a')).count()", false, 2),
+        ("g.V(1).as('a').out().in().where(neq('a')).by('name').count()", true, 0),
+        ("g.V(1).as('a').out().select('a').count()", true, 2),
+        ("g.V(1).out().path().count()", true, 2),
+    ] {
+        let asked = explain::asked(&compiled(gremlin).expect("the traversal is compiled"));
+        assert_eq!(matches!(asked[0], StepQuestion::Vertices { .. }), is_read, "{gremlin}: {asked:?}");
+        let result = Ok(vec![Value::Long(result)]);
+        assert_eq!(ask(&toy(), gremlin), result, "{gremlin}");
+    }
+}
+
+/// Where each of 20 vertices has edges to all others, traversers with different labels would be 20 times as many.
+#[test]
+fn traversers_become_one_once_their_labels_have_been_read() {
+    let graph = MemoryGraph::default();
+    for id in 0..20 {
+        ask(&graph, &format!("g.addV('all').property(id, {id})")).unwrap();
+    }
+    ask(&graph, "g.V().as('a').V().where(neq('a')).addE('knows').from('a')").unwrap();
+    let limits = Limits { traversers: 1_000, ..Limits::default() };
+    for (gremlin, fits) in [
+        ("g.V().as('a').out().where(neq('a')).out().out().out().count()", true),
+        ("g.V().as('a').out().out().out().where(neq('a')).out().count()", false),
+    ] {
+        let plan = compiled(gremlin).unwrap();
+        let results = finished(Evaluation::new(&plan, &graph, limits).all());
+        assert_eq!(results.is_ok(), fits, "{gremlin}: {results:?}");
+    }
+}
+
+#[test]
 fn edges_to_named_vertices_are_followed_from_these() {
     let back = "the set of vertices from which outgoing edges labelled created lead to the 1 named vertex";
     for (gremlin, asks, result) in [

@@ -202,3 +202,14 @@ fn tested_counts_are_not_cut_short() {
         (&["g.V().group().by('name').by(out().count().is(gt(0)))"], "{marko=2, josh=1}"),
     ]);
 }
+
+#[test]
+fn neighbouring_tests_keep_their_labels() {
+    check(&[
+        (
+            &["g.V().hasLabel('person').as('a').has('age', gt(30)).as('b').out().select('a', 'b')"],
+            "{a=v[4], b=v[4]}",
+        ),
+        (&["g.V().as('a').out().as('b').out().as('c').in().in().where(eq('a')).count()"], "1"),
+    ]);
+}

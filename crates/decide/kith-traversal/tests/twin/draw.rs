@@ -130,6 +130,9 @@ fn shape(random: &mut impl Rng, scope: &mut Place) -> Shape {
         scope.cut();
         return Shape::New;
     }
+    if !scope.is_blurred && random.random_bool(0.03) {
+        return Shape::SimplePath;
+    }
     let nested = if scope.depth < 3 { 24 } else { 13 };
     match random.random_range(0..nested) {
         0..5 => hop(random),
@@ -144,7 +147,10 @@ fn shape(random: &mut impl Rng, scope: &mut Place) -> Shape {
             Shape::Ordered(one_of(random, &["limit", "tail"]), random.random_range(1..4))
         }
         9 if scope.has_effects => Shape::Aggregate,
-        10 if !scope.labels.is_empty() => Shape::Differs(one_of(random, &scope.labels)),
+        10 if !scope.labels.is_empty() => {
+            let label = one_of(random, &scope.labels);
+            if random.random_bool(0.7) { Shape::Differs(label) } else { Shape::IsSame(label) }
+        }
         11 if !scope.perhaps.is_empty() => Shape::Select(one_of(random, &scope.perhaps)),
         7 | 9 | 10..13 => {
             let label = one_of(random, &['a', 'b']);
@@ -185,7 +191,8 @@ fn nesting(random: &mut impl Rng, scope: &mut Place) -> Shape {
 
 fn hop(random: &mut impl Rng) -> Shape {
     let label = random.random_bool(0.5).then(|| one_of(random, &EDGES));
-    Shape::Hop(one_of(random, &["out", "in", "both"]), label)
+    let name = one_of(random, &["out", "in", "both"]);
+    if random.random_bool(0.2) { Shape::Via(name, label) } else { Shape::Hop(name, label) }
 }
 
 fn with_or_without(random: &mut impl Rng, scope: &Place) -> Body {

@@ -40,15 +40,18 @@ struct Traverser {
     labels: Vec<(char, Value)>,
     /// The labels that the present value already has.
     here: Vec<char>,
+    /// All values until now.
+    path: Vec<Value>,
 }
 
 impl Traverser {
     fn new(value: Value) -> Self {
-        Self { value, labels: Vec::new(), here: Vec::new() }
+        Self { path: vec![value.clone()], value, labels: Vec::new(), here: Vec::new() }
     }
 
     fn to(&self, value: Value) -> Self {
-        Self { value, labels: self.labels.clone(), here: Vec::new() }
+        let path = self.path.iter().chain([&value]).cloned().collect();
+        Self { value, labels: self.labels.clone(), here: Vec::new(), path }
     }
 
     fn label(&mut self, label: char) {
@@ -201,7 +204,7 @@ impl Twin<'_> {
     /// The steps without nested traversals.
     fn simple(&self, shape: &Shape, mut all: Vec<Traverser>) -> Vec<Traverser> {
         match shape {
-            Shape::Hop(name, label) => {
+            Shape::Hop(name, label) | Shape::Via(name, label) => {
                 let to = |it: &Traverser| {
                     let reached = self.neighbours(&it.value, name, *label);
                     reached.into_iter().map(|value| it.to(value)).collect::<Vec<_>>()
@@ -212,6 +215,10 @@ impl Twin<'_> {
             Shape::HasId(id) => all.retain(|it| it.value == Value::Vertex(*id)),
             Shape::Older(age) => all.retain(|it| self.vertex(&it.value).1.is_some_and(|known| known > *age)),
             Shape::Differs(label) => all.retain(|it| it.labelled(*label) != Some(&it.value)),
+            Shape::IsSame(label) => all.retain(|it| it.labelled(*label) == Some(&it.value)),
+            Shape::SimplePath => {
+                all.retain(|it| it.path.iter().collect::<BTreeSet<_>>().len() == it.path.len());
+            }
             Shape::Dedup => {
                 let mut seen = BTreeSet::new();
                 all.retain(|it| seen.insert(it.value.clone()));

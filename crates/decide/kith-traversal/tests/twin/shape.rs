@@ -6,6 +6,8 @@ pub type Body = Vec<Shape>;
 pub enum Shape {
     /// `out`, `in` or `both`, with or without a label.
     Hop(&'static str, Option<&'static str>),
+    /// As a hop to edges and on to their other ends.
+    Via(&'static str, Option<&'static str>),
     HasLabel(&'static str),
     HasId(i64),
     Older(i32),
@@ -28,6 +30,8 @@ pub enum Shape {
     As(char),
     Select(char),
     Differs(char),
+    IsSame(char),
+    SimplePath,
     Aggregate,
     /// A value passes once, as one after the other is put aside.
     New,
@@ -56,6 +60,15 @@ fn text(shape: &Shape) -> String {
     match shape {
         Shape::Hop(name, None) => format!("{name}()"),
         Shape::Hop(name, Some(label)) => format!("{name}(\"{label}\")"),
+        Shape::Via(name, label) => {
+            let label = label.map(|label| format!("\"{label}\"")).unwrap_or_default();
+            let end = match *name {
+                "out" => "inV",
+                "in" => "outV",
+                _ => "otherV",
+            };
+            format!("{name}E({label}).{end}()")
+        }
         Shape::HasLabel(label) => format!("hasLabel(\"{label}\")"),
         Shape::HasId(id) => format!("hasId({id})"),
         Shape::Older(age) => format!("has(\"age\", gt({age}))"),
@@ -77,6 +90,8 @@ fn text(shape: &Shape) -> String {
         Shape::All(label) => format!("select(all, \"{label}\")"),
         Shape::Differs(label) => format!("where(neq(\"{label}\"))"),
         Shape::Aggregate => "aggregate(\"x\")".to_owned(),
+        Shape::IsSame(label) => format!("where(eq(\"{label}\"))"),
+        Shape::SimplePath => "simplePath()".to_owned(),
         Shape::New => "where(without(\"y\")).local(aggregate(\"y\"))".to_owned(),
         Shape::Ages => "values(\"age\")".to_owned(),
         Shape::Reduce(name) => format!("{name}()"),

@@ -7,10 +7,13 @@ pub(super) use demand::Demand;
 pub(crate) use state::needs_all_input;
 pub(super) use state::{Passes, RangeProgress, RunningPass, ScanProgress, StepState, is_writing_beginning};
 
-use super::{context::Context, traverser::Batch};
+use super::{
+    context::Context,
+    traverser::{Batch, Traverser},
+};
 use crate::{
     error::Result,
-    plan::{Kind, Step, Traversal},
+    plan::{Kind, Step, Traversal, TraversalPlan},
     value::Value,
 };
 use futures::future::BoxFuture;
@@ -48,6 +51,8 @@ pub(super) struct Feed {
 pub(super) struct Link {
     pub step: Arc<Step>,
     pub state: StepState,
+    /// Whether no later step reads a label, so that traversers with different ones can become one.
+    pub forgets_labels: bool,
     /// Results beyond what was wanted when they were made.
     left: Batch,
 }
@@ -83,6 +88,15 @@ impl Feed {
 }
 
 impl Chain {
+    /// All of a plan.
+    pub fn of(plan: &TraversalPlan) -> Self {
+        let mut chain = Self::whole(&plan.traversal);
+        if let Some(link) = plan.last_read.and_then(|after| chain.links.get_mut(after - 1)) {
+            link.forgets_labels = true;
+        }
+        chain
+    }
+
     /// A traversal that stands by itself.
     pub fn whole(traversal: &Traversal) -> Self {
         let feed = Feed { batches: VecDeque::new(), origins: [0].into(), is_whole: true };
@@ -154,7 +168,9 @@ impl<'a> Upstream<'a> {
             }
             if let Some(batch) = &mut batch {
                 context.work.count_traversers(batch.len())?;
-                if !link.step.labels.is_empty() {
+                if link.forgets_labels {
+                    batch.iter_mut().for_each(Traverser::forget_labels);
+                } else if !link.step.labels.is_empty() {
                     batch.iter_mut().for_each(|traverser| traverser.label(&link.step.labels));
                 }
             }
@@ -203,10 +219,11 @@ impl<'a> Upstream<'a> {
 }
 
 fn links(traversal: &Traversal) -> Vec<Link> {
-    traversal
-        .iter()
-        .map(|step| Link { step: Arc::clone(step), state: state::begin(&step.kind), left: Batch::new() })
-        .collect()
+    let link = |step: &Arc<Step>| {
+        let (state, left) = (state::begin(&step.kind), Batch::new());
+        Link { step: Arc::clone(step), state, forgets_labels: false, left }
+    };
+    traversal.iter().map(link).collect()
 }
 
 /// Whether the steps treat each traverser by itself, so that it makes no difference in which batches they come.
