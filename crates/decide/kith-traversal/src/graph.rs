@@ -134,7 +134,19 @@ pub trait Graph: Send + Sync {
     }
 
     /// Changes the graph, and returns the element that was added or changed. `None` if it did not exist, or was deleted.
+    ///
+    /// A graph may put a change off if it knows what this will return. Its answers show the change all the same, and
+    /// [`Graph::settle`] makes it.
     fn write(&self, mutation: Mutation) -> GraphFuture<'_, Option<Value>>;
+
+    /// Makes all changes that were put off. A traversal asks for this at its end, and where it has to know whether a change is
+    /// refused.
+    ///
+    /// # Errors
+    /// A change failed. Those that depend on it are not made.
+    fn settle(&self) -> GraphFuture<'_, ()> {
+        std::future::ready(Ok(())).boxed()
+    }
 
     /// The work of the graph since this was called last. `profile` shows it with the step that asked. A graph that does not
     /// count returns nothing. Only asked where a traversal is profiled.

@@ -57,9 +57,11 @@ async fn added(
     from.into_iter().zip(elements).map(reached).collect()
 }
 
-/// Makes one change of an element, which must exist.
+/// Makes one change of an element, which must exist. An error is about this change: those before it have been made.
 pub(super) async fn written(mutation: Mutation, context: &Context<'_>) -> Result<Value> {
-    existing(context.write_all(vec![mutation]).await?.pop().flatten())
+    let element = existing(context.write_all(vec![mutation]).await?.pop().flatten())?;
+    context.graph.settle().await?;
+    Ok(element)
 }
 
 /// The element that was changed, which must have existed.

@@ -58,6 +58,7 @@ pub(super) async fn vertex(merge: &MergeMaps, batch: Batch, context: &Context<'_
 /// Adds a vertex that was not found, or finds it after all if another traversal adds it at the same time. Returns whether it
 /// is new.
 async fn added_or_found(wanted: &Map, new: New, context: &Context<'_>) -> Result<(bool, Vec<Value>)> {
+    context.graph.settle().await?;
     let mut attempts = 1;
     loop {
         let error = match written(new.clone().vertex(), context).await {
@@ -207,6 +208,7 @@ async fn created(wanted: &Map, all: Map, context: &Context<'_>) -> Result<(bool,
         |key: &Value| !matches!(key, Value::Symbol(Symbol::Direction(_) | Symbol::Token(Token::Label)));
     let is_narrow = wanted.keys().any(is_narrow);
     let label = new.label.clone().unwrap_or_else(|| keys::EDGE.into());
+    context.graph.settle().await?;
     let mut attempts = 1;
     loop {
         if is_narrow {

@@ -145,7 +145,10 @@ impl<'a> Evaluation<'a> {
         if !demand.is_all() {
             self.demand = Demand::of(demand.least(0).saturating_mul(BATCH_GROWTH).min(BATCH_MAX));
         }
-        let Some(batch) = self.chain.next(demand, &self.context).await? else { return Ok(None) };
+        let Some(batch) = self.chain.next(demand, &self.context).await? else {
+            self.context.graph.settle().await?;
+            return Ok(None);
+        };
         let lent = self.context.work.meter.lent();
         // Before anything walks through them: what they share is written out in their coded form.
         for traverser in &batch {

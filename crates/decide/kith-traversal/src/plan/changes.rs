@@ -76,12 +76,9 @@ fn check_single(properties: &[PropertyGiven]) -> Result<()> {
     Ok(())
 }
 
-/// Refuses an id and several values of a key of a new edge.
+/// Refuses several values of a key of a new edge.
 fn check_edge(properties: &[PropertyGiven]) -> Result<()> {
     for property in properties {
-        if matches!(property.key, StepArgument::Value(Value::Symbol(Symbol::Token(Token::Id)))) {
-            return Err(GremlinError::unsupported("an id that is given to an edge"));
-        }
         if matches!(property.cardinality, Some(Cardinality::List | Cardinality::Set)) {
             return Err(GremlinError::bad(
                 "Multi-property cardinality can only be set for a Vertex but is being used for addE()",

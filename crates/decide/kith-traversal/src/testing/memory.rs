@@ -248,6 +248,10 @@ impl Graph for MemoryGraph {
         Some(canonical(id))
     }
 
+    fn ignores_edge_id(&self) -> bool {
+        true
+    }
+
     fn vertices(
         &self,
         ids: Vec<ElementId>,

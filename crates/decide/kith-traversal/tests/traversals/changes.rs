@@ -15,6 +15,7 @@ fn vertices_are_added() {
         (&["g.addV('dog').property(T.id, '7')", "g.V(7).label()"], "dog"),
         (&["g.addV('dog').property(T.id, '7')", "g.V().hasId('7').id()"], "7"),
         (&["g.addV('dog').property(T.id, 1)"], "! already exists"),
+        (&["g.V(2).addE('x').to(V(1)).property(T.id, 7).id()"], "2>x>1"),
         (
             &["g.V().hasLabel('person').addV('twin').property('of', values('name')).values('of')"],
             "marko vadas josh",

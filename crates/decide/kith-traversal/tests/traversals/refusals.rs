@@ -31,7 +31,6 @@ fn what_is_not_supported_is_refused_by_name() {
             "more than one value of a key",
         ),
         ("g.V(1).property('name', 'y', 'since', 2010)", "a property of a property"),
-        ("g.V(1).addE('x').to(V(2)).property(T.id, 7)", "an id that is given to an edge"),
         ("g.mergeE([T.label: 'x']).option(Merge.onCreate, [T.id: 7])", "an id that is given to an edge"),
     ] {
         let error = compiled(gremlin).err().unwrap_or_else(|| panic!("{gremlin} is accepted"));

@@ -71,6 +71,19 @@ impl Mutation {
             Mutation::ChangeType { .. } => "assoc_change_type",
         }
     }
+
+    /// Returns the number of bytes of the fields.
+    pub fn data_bytes(&self) -> usize {
+        match self {
+            Mutation::AddObject { data, .. } | Mutation::AddAssociation { data, .. } => {
+                data.as_ref().map_or(0, String::len)
+            }
+            Mutation::UpdateObject { data, .. } => data.len(),
+            Mutation::DeleteObject { .. }
+            | Mutation::DeleteAssociation { .. }
+            | Mutation::ChangeType { .. } => 0,
+        }
+    }
 }
 
 /// Conditions on the object or association that a write names. The write takes effect only if all of them hold.

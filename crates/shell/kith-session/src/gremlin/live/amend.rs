@@ -7,6 +7,7 @@ use super::{
     pages::{WholeRead, associations, whole_lists},
     reads::named_edge,
     rows::{edge_in, unknown_vertex},
+    settle::first_error,
 };
 use crate::gremlin::fan_outs::FanOuts;
 use futures::future::join_all;
@@ -72,11 +73,8 @@ impl LiveGraph<'_> {
                 data,
             };
             let unchanged = Conditions { if_version: found.version, if_exists: None };
-            match self
-                .writes
-                .send(&self.reads, write, unchanged, |_| format!("set {key:?} of edge {edge}"))
-                .await
-            {
+            let write = self.writes.named(write, unchanged);
+            match self.writes.send(&self.reads, &write, &format!("set {key:?} of edge {edge}")).await {
                 Ok(_) => {
                     let label = Arc::from(list.label);
                     return Ok(Some(Value::Edge(edge_in(
@@ -148,18 +146,10 @@ impl LiveGraph<'_> {
             listed.flat_map(|(list, out)| out.into_iter().map(|it| (*list, it.id2))).collect();
         for chunk in edges.chunks(REMOVED_AT_ONCE) {
             // All of them are awaited, also if one fails: nothing that was sent may be forgotten.
-            let removed = join_all(chunk.iter().map(|(list, id2)| self.remove_listed(list, id, *id2))).await;
-            let is_unknown = |error: &GremlinError| error.code == ErrorCode::OutcomeUnknown;
-            let mut errors: Vec<GremlinError> = removed.into_iter().filter_map(Result::err).collect();
-            errors.sort_by_key(|error| !is_unknown(error));
-            if let Some(error) = errors.into_iter().next() {
-                return Err(error);
-            }
+            first_error(join_all(chunk.iter().map(|(list, id2)| self.remove_listed(list, id, *id2))).await)?;
         }
-        let write = Write::DeleteObject { id };
-        self.writes
-            .send(&self.reads, write, Conditions::default(), |_| format!("removed vertex {id}"))
-            .await?;
+        let write = self.writes.named(Write::DeleteObject { id }, Conditions::default());
+        self.writes.send(&self.reads, &write, &format!("removed vertex {id}")).await?;
         self.scan.forget().await;
         Ok(())
     }
@@ -171,9 +161,9 @@ impl LiveGraph<'_> {
         id2: u64,
     ) -> Result<CompletedWrite, GremlinError> {
         let (from, to) = if list.is_out { (id1, id2) } else { (id2, id1) };
-        let what = |_: Option<&CompletedWrite>| format!("removed edge {from}>{}>{to}", list.label);
-        let write = Write::DeleteAssociation { id1, kind: list.kind.name.clone(), id2 };
-        self.writes.send(&self.reads, write, Conditions::default(), what).await
+        let what = format!("removed edge {from}>{}>{to}", list.label);
+        let mutation = Write::DeleteAssociation { id1, kind: list.kind.name.clone(), id2 };
+        self.writes.send(&self.reads, &self.writes.named(mutation, Conditions::default()), &what).await
     }
 
     /// The options of reads that must show every write that was confirmed before.

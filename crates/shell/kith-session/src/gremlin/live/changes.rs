@@ -11,51 +11,69 @@ pub(super) struct Changes(Mutex<Made>);
 
 #[derive(Debug, Default)]
 struct Made {
+    made: Named,
+    /// The changes whose outcome is unknown. They were sent at the same time, and the traversal ends with them.
+    unknown: Named,
+}
+
+/// Changes of which the first ones are named, such as `added vertex 7`.
+#[derive(Debug, Default)]
+struct Named {
     first: Vec<String>,
     count: u64,
-    /// The change whose outcome is unknown. The traversal ends with it.
-    unknown: Option<String>,
+}
+
+impl Named {
+    fn add(&mut self, what: String) {
+        self.count += 1;
+        if self.first.len() < NAMED_MAX {
+            self.first.push(what);
+        }
+    }
+
+    fn list(&self) -> String {
+        let rest = self.count - self.first.len() as u64;
+        let rest = if rest == 0 { String::new() } else { format!(", and {rest} more") };
+        format!("{}{rest}", self.first.join(", "))
+    }
 }
 
 impl Changes {
     /// Notes a change that took place, such as `added vertex 7`.
     pub fn made(&self, what: String) {
-        let mut made = self.0.lock();
-        made.count += 1;
-        if made.first.len() < NAMED_MAX {
-            made.first.push(what);
-        }
+        self.0.lock().made.add(what);
     }
 
     /// Notes a change of which nobody knows whether it took place.
     pub fn unknown(&self, what: String) {
-        self.0.lock().unknown = Some(what);
+        self.0.lock().unknown.add(what);
     }
 
     /// Whether anything was changed.
     pub fn any(&self) -> bool {
-        0 < self.0.lock().count
+        0 < self.0.lock().made.count
     }
 
     /// Whether the outcome of a change is unknown.
     pub fn is_unknown(&self) -> bool {
-        self.0.lock().unknown.is_some()
+        0 < self.0.lock().unknown.count
     }
 
     /// The changes so far, as a sentence. `None` if nothing was, and no outcome is unknown.
     pub fn summary(&self) -> Option<String> {
-        let made = self.0.lock();
-        let unknown = made.unknown.as_ref().map(|what| format!("nobody knows whether it {what}"));
-        let count = match made.count {
-            0 => return unknown,
-            1 => format!("before that, the traversal {}", made.first.join(", ")),
-            count => {
-                let rest = count - made.first.len() as u64;
-                let rest = if rest == 0 { String::new() } else { format!(", and {rest} more") };
-                format!("before that, the traversal made {count} changes: it {}{rest}", made.first.join(", "))
-            }
+        let Made { made, unknown } = &*self.0.lock();
+        let unknown = match unknown.count {
+            0 => None,
+            1 => Some(format!("nobody knows whether it {}", unknown.list())),
+            count => Some(format!("nobody knows which of {count} changes it made: {}", unknown.list())),
         };
-        Some(unknown.map_or(count.clone(), |unknown| format!("{unknown}; {count}")))
+        let made = match made.count {
+            0 => None,
+            1 => Some(format!("before that, the traversal {}", made.list())),
+            count => Some(format!("before that, the traversal made {count} changes: it {}", made.list())),
+        };
+        let parts: Vec<String> = unknown.into_iter().chain(made).collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
     }
 }
 
@@ -76,5 +94,10 @@ mod tests {
         changes.unknown("removed vertex 9".to_owned());
         let summary = changes.summary().expect("it changed something");
         assert!(summary.starts_with("nobody knows whether it removed vertex 9; before that"), "{summary}");
+        changes.unknown("added vertex 10".to_owned());
+        let summary = changes.summary().expect("it changed something");
+        let unknown =
+            "nobody knows which of 2 changes it made: removed vertex 9, added vertex 10; before that";
+        assert!(summary.starts_with(unknown), "{summary}");
     }
 }

@@ -35,7 +35,7 @@ impl Named {
     }
 
     /// The numbers of the objects that it may name.
-    fn numbers(&self, count: PartitionCount) -> impl Iterator<Item = u64> + use<> {
+    pub fn numbers(&self, count: PartitionCount) -> impl Iterator<Item = u64> + use<> {
         let (first, second) = match self {
             Self::Number(number) => (*number, None),
             Self::Text(text_id) => text_id_numbers(text_id, count),
@@ -55,6 +55,15 @@ impl Named {
             (Self::Text(_), None) => false,
         };
         self.numbers(count).filter_map(|number| objects.get(&number)).find(is_named)
+    }
+
+    /// The number that a new object with this id gets, if the objects at these numbers have these texts.
+    pub fn new_number(&self, taken: &HashMap<u64, Option<String>>, count: PartitionCount) -> u64 {
+        let text = self.text();
+        let is_free = |number: &u64| taken.get(number).is_none_or(|other| other.as_ref() == Some(&text));
+        let last = self.numbers(count).last().unwrap_or_default();
+        // If other objects are at both numbers, the leader refuses the new one.
+        self.numbers(count).find(is_free).unwrap_or(last)
     }
 
     /// The text of the id. Ids with equal texts are the same.
@@ -112,13 +121,15 @@ impl LiveReads<'_> {
         ids.iter().map(|id| Named::of(id, keeps_texts)).collect()
     }
 
-    /// The objects that these may name, in one fan-out, by their numbers.
+    /// The objects that these may name, in one fan-out, by their numbers. Those that are known are not looked up.
     pub(super) async fn candidates(
         &self,
         named: &[Option<Named>],
+        is_known: impl Fn(u64) -> bool,
         fields: ObjectFields,
     ) -> Result<HashMap<u64, ObjectAnswer>, GremlinError> {
-        self.objects(named.iter().flatten().flat_map(|named| named.numbers(self.count)), fields).await
+        let numbers = named.iter().flatten().flat_map(|named| named.numbers(self.count));
+        self.objects(numbers.filter(|number| !is_known(*number)), fields).await
     }
 
     /// The numbers of the vertices with these ids. Objects are only looked up, in one fan-out, for ids that are texts.
@@ -126,7 +137,7 @@ impl LiveReads<'_> {
         let named = self.named(ids);
         let is_text = |named: &Option<Named>| matches!(named, Some(Named::Text(_)));
         let texts: Vec<Option<Named>> = named.iter().filter(|named| is_text(named)).cloned().collect();
-        let objects = self.candidates(&texts, ObjectFields::None).await?;
+        let objects = self.candidates(&texts, |_| false, ObjectFields::None).await?;
         let number = |named: Option<Named>| match named? {
             Named::Number(number) => Some(number),
             text @ Named::Text(_) => text.object(&objects, self.count).map(|object| object.id),

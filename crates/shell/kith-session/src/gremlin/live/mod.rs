@@ -10,12 +10,14 @@ mod ids;
 mod labels;
 mod pages;
 mod parts;
+mod queue;
 mod reach;
 mod reads;
 mod rows;
 mod scan;
 mod seek;
 mod send;
+mod settle;
 mod writes;
 
 pub(super) use check::check;
@@ -29,7 +31,7 @@ use kith_gremlin::{
     GremlinError,
     value::{Direction, Edge, ElementId, Value, Vertex},
 };
-use kith_live::GraphTypes;
+use kith_live::{GraphTypes, ObjectAnswer};
 use kith_query::{QueryError, QueryOptions, ServedGraph};
 use kith_traversal::{
     evaluate::{Limits, Meter, of_vertices},
@@ -40,6 +42,7 @@ use kith_traversal::{
 };
 use kith_wire::v1;
 use parking_lot::Mutex;
+use queue::WriteQueue;
 use reads::LiveReads;
 use rows::unknown_vertex;
 use scan::Scan;
@@ -61,6 +64,10 @@ pub(super) struct LiveGraph<'a> {
     reads: LiveReads<'a>,
     scan: Scan,
     writes: Writes<'a>,
+    /// The writes that have been put off.
+    queue: Mutex<WriteQueue>,
+    /// The new vertices among them, by their numbers.
+    added: Mutex<HashMap<u64, ObjectAnswer>>,
     /// The vertices that the changes under way name, by their numbers.
     looked_up: Mutex<HashMap<u64, Arc<Vertex>>>,
     /// The numbers of ids in the changes under way that are texts.
@@ -89,6 +96,8 @@ impl<'a> LiveGraph<'a> {
             reads,
             scan: Scan::default(),
             writes,
+            queue: Mutex::default(),
+            added: Mutex::default(),
             looked_up: Mutex::default(),
             numbers: Mutex::default(),
             has_ignored_ids: AtomicBool::new(false),
@@ -147,7 +156,11 @@ impl Graph for LiveGraph<'_> {
     }
 
     fn named(&self, ids: Vec<ElementId>) -> GraphFuture<'_, Vec<Option<ElementId>>> {
-        async move { self.reads.canonical(&ids).await }.boxed()
+        async move {
+            self.showing(&ids, false).await?;
+            self.reads.canonical(&ids).await
+        }
+        .boxed()
     }
 
     fn ignores_edge_id(&self) -> bool {
@@ -160,11 +173,16 @@ impl Graph for LiveGraph<'_> {
         ids: Vec<ElementId>,
         wanted: WantedProperties,
     ) -> GraphFuture<'_, Vec<Option<Arc<Vertex>>>> {
-        async move { self.reads.found_vertices(&ids, &wanted).await }.boxed()
+        async move {
+            self.showing(&ids, false).await?;
+            self.reads.found_vertices(&ids, &wanted).await
+        }
+        .boxed()
     }
 
     fn passing(&self, ids: Vec<ElementId>, tests: Arc<[ElementTest]>) -> GraphFuture<'_, Vec<bool>> {
         async move {
+            self.showing(&ids, false).await?;
             match self.reads.passing(&ids, &tests).await? {
                 Some(passing) => Ok(passing),
                 None => {
@@ -178,23 +196,43 @@ impl Graph for LiveGraph<'_> {
     }
 
     fn edges(&self, ids: Vec<ElementId>) -> GraphFuture<'_, Vec<Option<Arc<Edge>>>> {
-        async move { self.reads.found_edges(&ids).await }.boxed()
+        async move {
+            self.settled().await?;
+            self.reads.found_edges(&ids).await
+        }
+        .boxed()
     }
 
     fn scan_vertices(&self, after: Option<ElementId>, limit: usize) -> GraphFuture<'_, Vec<Arc<Vertex>>> {
-        async move { self.scan.vertices(&self.reads, after, limit).await }.boxed()
+        async move {
+            self.settled().await?;
+            self.scan.vertices(&self.reads, after, limit).await
+        }
+        .boxed()
     }
 
     fn find_vertices(&self, sought: VertexSearch) -> GraphFuture<'_, Option<Vec<Arc<Vertex>>>> {
-        async move { self.reads.sought_vertices(&sought).await }.boxed()
+        async move {
+            self.settled().await?;
+            self.reads.sought_vertices(&sought).await
+        }
+        .boxed()
     }
 
     fn count_vertices(&self, labels: CountedLabels) -> GraphFuture<'_, Option<u64>> {
-        async move { self.reads.vertex_count(&labels).await.map(Some) }.boxed()
+        async move {
+            self.settled().await?;
+            self.reads.vertex_count(&labels).await.map(Some)
+        }
+        .boxed()
     }
 
     fn count_edges(&self, labels: CountedLabels) -> GraphFuture<'_, Option<u64>> {
-        async move { self.reads.edge_count(&labels).await.map(Some) }.boxed()
+        async move {
+            self.settled().await?;
+            self.reads.edge_count(&labels).await.map(Some)
+        }
+        .boxed()
     }
 
     fn read_latest(&self) -> BoxFuture<'_, ()> {
@@ -206,19 +244,32 @@ impl Graph for LiveGraph<'_> {
     }
 
     fn scan_edges(&self, after: Option<ScanPlace>, limit: usize) -> GraphFuture<'_, ScannedEdges> {
-        async move { self.scan.edges(&self.reads, after, limit).await }.boxed()
+        async move {
+            self.settled().await?;
+            self.scan.edges(&self.reads, after, limit).await
+        }
+        .boxed()
     }
 
     fn expand(&self, expansion: Expansion) -> GraphFuture<'_, Vec<EdgeList>> {
-        async move { self.reads.expanded(&expansion).await }.boxed()
+        async move {
+            self.showing(&expansion.vertices, true).await?;
+            self.reads.expanded(&expansion).await
+        }
+        .boxed()
     }
 
     fn degrees(&self, expansion: Expansion) -> GraphFuture<'_, Vec<u64>> {
-        async move { self.reads.counted(&expansion).await }.boxed()
+        async move {
+            self.showing(&expansion.vertices, true).await?;
+            self.reads.counted(&expansion).await
+        }
+        .boxed()
     }
 
     fn reach(&self, expansion: Expansion) -> GraphFuture<'_, Vec<Arc<Vertex>>> {
         async move {
+            self.showing(&expansion.vertices, true).await?;
             match self.reads.reached(&expansion).await? {
                 Some(ids) => {
                     self.reads.meter.lend(of_vertices(ids.len()))?;
@@ -237,6 +288,7 @@ impl Graph for LiveGraph<'_> {
 
     fn count_reached(&self, expansion: Expansion) -> GraphFuture<'_, u64> {
         async move {
+            self.showing(&expansion.vertices, true).await?;
             match self.reads.reached(&expansion).await? {
                 Some(ids) => Ok(ids.len() as u64),
                 None => Ok(self.reach(expansion).await?.len() as u64),
@@ -255,5 +307,9 @@ impl Graph for LiveGraph<'_> {
 
     fn write(&self, mutation: Mutation) -> GraphFuture<'_, Option<Value>> {
         async move { self.changed(mutation).await }.boxed()
+    }
+
+    fn settle(&self) -> GraphFuture<'_, ()> {
+        async move { self.settled().await }.boxed()
     }
 }

@@ -75,7 +75,7 @@ impl LiveReads<'_> {
                 ObjectFields::Named(keys.iter().map(|key| key.to_string()).collect())
             }
         };
-        let objects = self.candidates(&named, fields).await?;
+        let objects = self.candidates(&named, |_| false, fields).await?;
         let types = self.types();
         let data = objects.values().map(|object| of_json(&object.data));
         let data = if *wanted == WantedProperties::None { 0 } else { data.sum() };

@@ -55,37 +55,38 @@ impl<'a> Writes<'a> {
         }
     }
 
-    /// Sends one write. `what` tells it to the caller of a traversal that fails later, such as `added vertex 7`; its argument is
-    /// the outcome, if that is known.
+    /// A write with a name, with which it is repeated until its outcome is known.
+    pub fn named(&self, mutation: Mutation, conditions: Conditions) -> Write {
+        Write { mutation, conditions, write_id: new_name() }
+    }
+
+    /// Sends one write. `what` tells it to the caller of a traversal that fails later, such as `added vertex 7`.
     ///
     /// # Errors
     /// Nothing was written, unless the code is `outcome_unknown`.
     pub async fn send(
         &self,
         reads: &LiveReads<'_>,
-        mutation: Mutation,
-        conditions: Conditions,
-        what: impl Fn(Option<&CompletedWrite>) -> String,
+        write: &Write,
+        what: &str,
     ) -> Result<CompletedWrite, GremlinError> {
         let (deadline, trace_id) = (Some(self.time_left(reads)?), self.options.trace_id.clone());
         let options = QueryOptions { deadline, trace_id, ..QueryOptions::default() };
-        // With a name, the write is repeated until its outcome is known.
-        let write = Write { mutation, conditions, write_id: new_name() };
         self.under_way.fetch_add(1, Ordering::SeqCst);
-        let written = LiveWrite::new(self.session, &self.graph, &write, &options).carry_out().await;
+        let written = LiveWrite::new(self.session, &self.graph, write, &options).carry_out().await;
         self.under_way.fetch_sub(1, Ordering::SeqCst);
         match written {
             Ok(written) => {
                 reads.fan_outs.run().await.require(&written.ticket);
                 self.learn_types(reads);
                 if written.done.version != 0 {
-                    self.changes.made(what(Some(&written.done)));
+                    self.changes.made(what.to_owned());
                 }
                 Ok(written.done)
             }
             Err(error) => {
                 if error.code() == ErrorCode::OutcomeUnknown {
-                    self.changes.unknown(what(None));
+                    self.changes.unknown(what.to_owned());
                 }
                 Err(reads.fan_outs.error(with_help(error)))
             }

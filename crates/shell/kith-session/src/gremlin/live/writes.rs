@@ -1,10 +1,12 @@
-//! Changes of live graphs: each is one write, apart from the removal of a vertex, which removes its edges first.
+//! Changes of live graphs: each is one write, apart from the removal of a vertex, which removes its edges first. Writes that add
+//! elements, or set properties of vertices, wait in a queue until a read has to show them, so that many are sent at once.
 
 use super::{
     LiveGraph,
     fields::{WrittenType, object_text},
     ids::{Named, shown, text_id},
     labels,
+    queue::{QueuedChange, QueuedWrite},
     reads::named_edge,
     rows::vertex_of,
     send::VERTEX_EXISTS,
@@ -19,12 +21,15 @@ use kith_gremlin::{
 };
 use kith_live::{
     AssociationType, Conditions, GraphTypes, Inverse, Mutation as Write, ObjectAnswer, ObjectFields,
-    STALE_MAX, TextId, TypeKind,
+    STALE_MAX, TextId, TypeKind, new_object_id,
 };
 use kith_query::QueryError;
 use kith_traversal::graph::{Mutation, WantedProperties};
 use kith_types::ErrorCode;
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 /// The id that a new vertex is given.
 enum NewId {
@@ -42,14 +47,42 @@ impl LiveGraph<'_> {
         self.check_each_once(mutations)?;
         let ids: Vec<ElementId> = mutations.iter().flat_map(vertices_of).cloned().collect();
         let named = self.reads.named(&ids);
-        let objects = self.reads.candidates(&named, ObjectFields::None).await?;
-        let count = self.reads.count;
+        let new = self.new_texts(mutations)?;
+        let sought = named.iter().cloned().chain(new.iter().map(|(_, named)| Some(named.clone())));
+        let sought: Vec<Option<Named>> = sought.collect();
+        let mut objects = self.queued_objects(&sought);
+        let (is_queued, count) = (|number: u64| objects.contains_key(&number), self.reads.count);
+        let found = self.reads.candidates(&sought, is_queued, ObjectFields::None).await?;
+        objects.extend(found);
         let found = |(id, named): (ElementId, Option<Named>)| Some((id, named?.object(&objects, count)?.id));
-        *self.numbers.lock() = ids.into_iter().zip(named).filter_map(found).collect();
+        let mut numbers: HashMap<ElementId, u64> = ids.into_iter().zip(named).filter_map(found).collect();
+        let mut taken: HashMap<u64, Option<String>> = objects
+            .values()
+            .map(|object| (object.id, object.text_id.as_ref().map(TextId::to_string)))
+            .collect();
+        for (id, named) in new {
+            let number = named.new_number(&taken, count);
+            taken.insert(number, Some(named.text()));
+            numbers.insert(id, number);
+        }
+        *self.numbers.lock() = numbers;
         let types = self.reads.types();
         let vertex = |object: &ObjectAnswer| (object.id, vertex_of(&types, object, &WantedProperties::None));
         *self.looked_up.lock() = objects.values().map(vertex).collect();
         mutations.iter().try_for_each(|mutation| self.check_with_vertices(mutation))
+    }
+
+    /// The ids of new vertices that are texts, and what they name.
+    fn new_texts(&self, mutations: &[Mutation]) -> Result<Vec<(ElementId, Named)>, GremlinError> {
+        let mut new = Vec::new();
+        for mutation in mutations {
+            if let Mutation::AddVertex { id: Some(id), label, .. } = mutation
+                && let NewId::Text(text_id) = self.new_id(label, id)?
+            {
+                new.push((id.clone(), Named::Text(text_id)));
+            }
+        }
+        Ok(new)
     }
 
     /// Checks a change against the types of the graph, whatever is stored.
@@ -121,6 +154,16 @@ impl LiveGraph<'_> {
 
     /// Makes a change that has been checked.
     pub(super) async fn changed(&self, mutation: Mutation) -> Result<Option<Value>, GremlinError> {
+        let is_put_off = matches!(
+            mutation,
+            Mutation::AddVertex { .. }
+                | Mutation::AddEdge { .. }
+                | Mutation::SetVertexProperty { .. }
+                | Mutation::RemoveProperty { element: Value::Vertex(_), .. }
+        );
+        if !is_put_off {
+            self.settled().await?;
+        }
         match mutation {
             Mutation::AddVertex { id, label, properties } => {
                 self.add_vertex(id.as_ref(), &label, &properties).await.map(Some)
@@ -157,19 +200,29 @@ impl LiveGraph<'_> {
             Some(NewId::Number(number)) => (Some(number), None),
             Some(NewId::Text(text_id)) => (None, Some(text_id)),
         };
+        let mutation = Write::AddObject {
+            kind: label.to_string(),
+            data,
+            id: number,
+            near: None,
+            text_id: text_id.clone(),
+        };
+        let write = self.writes.named(mutation, Conditions::default());
+        let number = match (number, id.filter(|_| text_id.is_some())) {
+            (Some(number), _) => Some(number),
+            (None, Some(id)) => self.numbers.lock().get(id).copied(),
+            (None, None) => write.write_id.as_ref().map(|name| new_object_id(name, None, self.reads.count)),
+        };
+        let number =
+            number.ok_or_else(|| GremlinError::bad(format!("a new vertex {label:?} has no number")))?;
         let shown = shown(text_id.as_ref());
-        let write = Write::AddObject { kind: label.to_string(), data, id: number, near: None, text_id };
-        let done = self.writes.send(&self.reads, write, Conditions::default(), |done| match (id, done) {
-            (Some(id), _) => format!("added vertex {id}"),
-            (None, Some(done)) => format!("added vertex {}", done.id),
-            (None, None) => format!("added a vertex {label:?}"),
-        });
-        let done = done.await?;
-        self.scan.forget().await;
-        Ok(Value::Vertex(Arc::new(Vertex {
-            shown,
-            ..Vertex::reference(number_id(done.id), Arc::clone(label))
-        })))
+        let vertex = Vertex { shown, ..Vertex::reference(number_id(number), Arc::clone(label)) };
+        let what = format!("added vertex {}", vertex.known_id());
+        self.put_off(QueuedWrite { write, what, change: QueuedChange::Vertex { number } }).await?;
+        let object =
+            ObjectAnswer { id: number, kind: label.to_string(), version: 0, data: String::new(), text_id };
+        self.added.lock().insert(number, object);
+        Ok(Value::Vertex(Arc::new(vertex)))
     }
 
     async fn add_edge(
@@ -183,16 +236,13 @@ impl LiveGraph<'_> {
         let [out_vertex, in_vertex] = [self.end(ends[0])?, self.end(ends[1])?];
         let [(id1, from), (id2, to)] = [out_vertex, in_vertex];
         let name = shown_edge_id(from.known_id(), label, to.known_id());
-        let write = Write::AddAssociation { id1, kind: label.to_string(), id2, time: None, data };
+        let mutation = Write::AddAssociation { id1, kind: label.to_string(), id2, time: None, data };
         let conditions = Conditions { if_exists: (!replaces).then_some(false), ..Conditions::default() };
-        let sent = self.writes.send(&self.reads, write, conditions, |_| format!("added edge {name}")).await;
-        sent.map_err(|error| match error.code {
-            ErrorCode::ConditionFailed => {
-                let message = format!("edge {name} exists already");
-                self.reads.fan_outs.error(edge_exists(message))
-            }
-            _ => error,
-        })?;
+        let write = self.writes.named(mutation, conditions);
+        let what = format!("added edge {name}");
+        let change =
+            QueuedChange::Edge { ends: [id1, id2], label: Arc::clone(label), name: name.to_string() };
+        self.put_off(QueuedWrite { write, what, change }).await?;
         Ok(Value::Edge(edge_of(label, from, to, properties)))
     }
 
@@ -204,24 +254,29 @@ impl LiveGraph<'_> {
     ) -> Result<Option<Value>, GremlinError> {
         let Some((id, vertex, json)) = self.vertex_field(vertex, key, value)? else { return Ok(None) };
         let data = object_text(vec![(key.to_owned(), json)]);
-        let write = Write::UpdateObject { id, data };
-        let done = self
-            .writes
-            .send(&self.reads, write, Conditions::default(), |_| {
-                format!("set {key:?} of vertex {}", vertex.known_id())
-            })
-            .await?;
-        Ok(done.existed.then(|| Value::Vertex(Arc::clone(&vertex))))
+        let write = self.writes.named(Write::UpdateObject { id, data }, Conditions::default());
+        let what = format!("set {key:?} of vertex {}", vertex.known_id());
+        let queued = QueuedWrite { write, what, change: QueuedChange::Property { vertex: id } };
+        let types = self.reads.types();
+        let is_indexed =
+            types.object_named(&vertex.label).is_ok_and(|(_, kind)| kind.index_of(key).is_some());
+        // A later write may need the unique value that this one replaces, so it is sent alone.
+        if is_indexed {
+            self.settled().await?;
+        }
+        self.put_off(queued).await?;
+        if is_indexed {
+            self.settled().await?;
+        }
+        Ok(Some(Value::Vertex(vertex)))
     }
 
     async fn remove_edge(&self, edge: &ElementId) -> Result<(), GremlinError> {
         let types = self.reads.types();
         let Some((list, id1, id2)) = named_edge(&types, edge) else { return Ok(()) };
-        let write = Write::DeleteAssociation { id1, kind: list.kind.name.clone(), id2 };
-        self.writes
-            .send(&self.reads, write, Conditions::default(), |_| format!("removed edge {edge}"))
-            .await
-            .map(drop)
+        let mutation = Write::DeleteAssociation { id1, kind: list.kind.name.clone(), id2 };
+        let write = self.writes.named(mutation, Conditions::default());
+        self.writes.send(&self.reads, &write, &format!("removed edge {edge}")).await.map(drop)
     }
 
     /// The id of a new vertex.
@@ -325,7 +380,7 @@ fn one_edge<'a>(
     if is_symmetric && id2 < id1 { (label, id2, id1) } else { (label, id1, id2) }
 }
 
-fn edge_exists(message: String) -> QueryError {
+pub(super) fn edge_exists(message: String) -> QueryError {
     let help = "use mergeE to add an edge only if it does not exist, property() to change one, or \
                 g.with(\"kith.replace\", true) to replace it with all of its properties";
     QueryError::Remote { code: ErrorCode::ObjectExists, message, help: help.to_owned() }
