@@ -30,12 +30,12 @@ pub(crate) enum Select {
     /// Entries of an index under one key, with ids above `after`, in ascending order of ids.
     Entries { index: IndexId, key: Arc<[u8]>, after: Option<u64>, limit: u32 },
     /// A number of rows, as one row with one number.
-    Number { what: Counted, kinds: Vec<TypeId> },
+    Number { what: RowCount, kinds: Vec<TypeId> },
 }
 
 /// Rows of some types that are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Counted {
+pub(crate) enum RowCount {
     /// Objects; of all types if none are named.
     Objects,
     /// Associations, by the lengths of their lists.
@@ -44,22 +44,22 @@ pub(crate) enum Counted {
     AscendingAssociations,
 }
 
-impl Counted {
+impl RowCount {
     /// The statement that counts rows of these types in a partition. `lengths` sums the lengths of lists in the dialect.
     pub fn statement(self, kinds: &[TypeId], partition: &str, lengths: &str) -> String {
         let (selected, table) = match self {
-            Counted::Objects => ("COUNT(*)", OBJECTS.name),
-            Counted::Associations => (lengths, COUNTS.name),
-            Counted::AscendingAssociations => ("COUNT(*)", ASSOCIATIONS.name),
+            RowCount::Objects => ("COUNT(*)", OBJECTS.name),
+            RowCount::Associations => (lengths, COUNTS.name),
+            RowCount::AscendingAssociations => ("COUNT(*)", ASSOCIATIONS.name),
         };
         let mut statement = format!("SELECT {selected} FROM {table} WHERE partition_id = {partition}");
         let numbers: Vec<String> = kinds.iter().map(|kind| kind.0.to_string()).collect();
         match (self, &numbers[..]) {
-            (Counted::Objects, []) => {}
+            (RowCount::Objects, []) => {}
             (_, []) => statement += " AND 1 = 0",
             _ => statement += &format!(" AND type IN ({})", numbers.join(", ")),
         }
-        if self == Counted::AscendingAssociations {
+        if self == RowCount::AscendingAssociations {
             statement += " AND id1 <= id2";
         }
         statement
@@ -96,11 +96,11 @@ pub(crate) fn selects(queries: &[RowQuery], partitions: PartitionCount) -> Vec<S
                 continue;
             }
             RowQuery::ObjectCount(kinds) => {
-                selects.push(Select::Number { what: Counted::Objects, kinds: kinds.clone() });
+                selects.push(Select::Number { what: RowCount::Objects, kinds: kinds.clone() });
                 continue;
             }
             RowQuery::AssociationCount { kinds, ascending } => {
-                let what = if *ascending { Counted::AscendingAssociations } else { Counted::Associations };
+                let what = if *ascending { RowCount::AscendingAssociations } else { RowCount::Associations };
                 selects.push(Select::Number { what, kinds: kinds.clone() });
                 continue;
             }

@@ -47,6 +47,7 @@ pub(super) async fn next(
         (StepState::Buffer { left, is_over }, _) => {
             buffered(kind, left, is_over, &mut upstream, context).await
         }
+        (_, Kind::ShortestPath(wanted)) => shortest::next(wanted, &mut upstream, context).await,
         (_, Kind::Profile(Some(key))) => {
             let batch = upstream.next(context).await?;
             if batch.is_none() {
@@ -187,7 +188,6 @@ async fn at_end(kind: &Kind, all: Batch, origins: &[u32], context: &Context<'_>)
         Kind::Barrier { normalises_sacks } => barrier::barrier(*normalises_sacks, all, context).await,
         Kind::Reach(hop) => reach::reach(hop, all, context).await,
         Kind::CountReached(hop) => reach::count(hop, all, context).await,
-        Kind::ShortestPath(wanted) => shortest::path(wanted, all, context).await,
         Kind::Discard => Ok(Batch::new()),
         other => Err(GremlinError::bad(format!("{other:?} does not collect its input"))),
     }

@@ -2,7 +2,7 @@
 
 use crate::{
     graph::PropertyOrder,
-    plan::{ByArgument, Function, Group, HasTest, Kind, Label, LeadsTo, ShortestPath, TestedPart},
+    plan::{ByArgument, Function, Group, HasTest, Kind, Label, LeadsTo, PathEnd, ShortestPath, TestedPart},
     value::{Direction, ElementId, Token},
 };
 use std::{
@@ -41,8 +41,8 @@ pub enum StepQuestion {
     Reach { direction: Direction, labels: Vec<Label> },
     /// The size of that set.
     CountReached { direction: Direction, labels: Vec<Label> },
-    /// The edges that the search for a path from one vertex to the named ones follows, hop by hop. `named` is the number of the
-    /// named vertices.
+    /// The edges that the search for a path to the named vertices follows, hop by hop. `named` is the number of these; 0 if the
+    /// path ends at a vertex that passes tests.
     Path { direction: Direction, labels: Vec<Label>, named: usize },
     /// The set of vertices from which such edges lead to named vertices, once for each batch. `named` is the number of the
     /// named vertices.
@@ -163,7 +163,8 @@ pub(super) fn of(kind: &Kind, before: TraverserKind) -> Option<StepQuestion> {
         }
         Kind::ShortestPath(ShortestPath { hop, to, .. }) => {
             let (direction, labels) = (hop.direction, hop.labels.to_vec());
-            Some(StepQuestion::Path { direction, labels, named: to.ids.len() })
+            let named = if let PathEnd::Named(named) = to { named.ids.len() } else { 0 };
+            Some(StepQuestion::Path { direction, labels, named })
         }
         Kind::MergeVertex(_) | Kind::MergeEdge(_) => Some(StepQuestion::SearchAndWrite),
         kind if kind.is_change() => Some(StepQuestion::Write),
@@ -309,6 +310,11 @@ impl Display for StepQuestion {
             Self::CountReached { direction, labels } => {
                 write!(f, "the number of vertices at the other ends of {}", edges(*direction, labels))
             }
+            Self::Path { direction, labels, named: 0 } => write!(
+                f,
+                "{} on the way to a vertex that passes the tests, hop by hop, from both ends if an index finds the last",
+                edges(*direction, labels)
+            ),
             Self::Path { direction, labels, named } => write!(
                 f,
                 "{} on the way to the {named} named {}, hop by hop, from both ends if possible",

@@ -132,7 +132,7 @@ fn shortest(plan: &TraversalPlan) -> Option<String> {
     let steps = all_steps(&plan.traversal);
     let step = steps.iter().find(|step| matches!(step.kind, Kind::ShortestPath(_)))?;
     Some(format!(
-        "used; {step} searches for one shortest path, from both ends where the edges can be followed backwards"
+        "used; {step} searches for one shortest path, from both ends where its end is known and the edges can be followed backwards"
     ))
 }
 

@@ -1,8 +1,8 @@
 //! Walks over a traversal and all nested ones.
 
 use super::{
-    ByArgument, Choice, Condition, Function, Group, Kind, LeadsTo, MergeMaps, OptionKey, PropertyGiven,
-    PropertyMap, RepeatEnd, Step, StepArgument, Traversal,
+    ByArgument, Choice, Condition, Function, Group, Kind, LeadsTo, MergeMaps, OptionKey, PathEnd,
+    PropertyGiven, PropertyMap, RepeatEnd, Step, StepArgument, Traversal,
 };
 
 /// The first step, of the traversal or of a nested one, for which `wanted` holds.
@@ -27,6 +27,13 @@ pub(crate) fn nested(kind: &Kind) -> Vec<&Traversal> {
         | Kind::SideEffect(traversal) => vec![traversal],
         Kind::Connective { traversals, .. } | Kind::Union(traversals) | Kind::Coalesce(traversals) => {
             traversals.iter().collect()
+        }
+        Kind::ShortestPath(search) => {
+            let tests = match &search.to {
+                PathEnd::Tested { tests, .. } => Some(tests),
+                PathEnd::Named(_) => None,
+            };
+            [tests, search.vertices.as_ref(), search.edges.as_ref()].into_iter().flatten().collect()
         }
         Kind::Has(test) => match &test.condition {
             Condition::Traversal(traversal) => vec![traversal],

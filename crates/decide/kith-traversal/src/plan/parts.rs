@@ -4,7 +4,7 @@ use super::{Label, Traversal};
 use crate::{
     error::Result,
     functions::{Template, TextFunction},
-    graph::{ElementTest, Graph, PropertyOrder},
+    graph::{ElementTest, Graph, PropertyOrder, VertexSearch},
     semantics::{Relation, Test, lists::ListFunction},
     value::{Cardinality, Column, DateUnit, Direction, ElementId, GType, Scope, Token, Value},
 };
@@ -77,15 +77,31 @@ impl NamedIds {
     }
 }
 
-/// The search for a shortest path, of at least one hop, to any of the named vertices.
+/// The search for a shortest path, of at least one hop, from any of several vertices.
 #[derive(Debug)]
 pub struct ShortestPath {
-    /// The hop that the path repeats.
+    /// The hop that the path repeats. If it ends at edges, these are part of the path.
     pub hop: Hop,
     /// The end of the path.
-    pub to: NamedIds,
+    pub to: PathEnd,
     /// Whether the path must not return to where it begins.
     pub is_simple: bool,
+    /// What each vertex of the path must have.
+    pub vertices: Option<Traversal>,
+    /// What each edge of the path must have.
+    pub edges: Option<Traversal>,
+}
+
+/// The end of a shortest path.
+#[derive(Debug)]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
+pub enum PathEnd {
+    Named(NamedIds),
+    /// A vertex that passes the tests. `sought` is what an index may be asked for.
+    Tested {
+        tests: Traversal,
+        sought: Option<VertexSearch>,
+    },
 }
 
 /// A vertex of an edge.

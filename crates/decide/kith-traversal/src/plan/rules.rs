@@ -15,22 +15,22 @@
 //! | vertices with a property | `V().has("name", "Ada")` | the same, from an index if the graph has one |
 //! | vertices of which only the edges matter | `V(1).out()` | the same, without asking whether the vertex exists |
 //! | a few passes of hops | `repeat(out()).times(2)` | `out().out()` |
-//! | one path to named vertices | `V(1).repeat(out().simplePath()).until(hasId(7)).path().limit(1)` | a shortest path, sought from both ends |
+//! | one path to certain vertices | `V(1).repeat(out().simplePath()).until(hasId(7)).path().limit(1)` | a shortest path, sought from both ends |
 //!
 //! Edges are only passed where no later step looks at paths, and vertices of which only the edges matter need a traversal without
 //! paths. The two rules about sets need traversers that nothing but the vertex itself tells apart: they are not nested, no later
 //! step looks at paths or reads labels, and there are no sacks.
 
 use super::{
-    ByArgument, Condition, EdgeEnd, HasTest, Hop, Kind, Label, LeadsTo, Reduction, Step, TestedPart,
-    Traversal, TraversalPlan, all_steps, any_step, nested,
+    ByArgument, Condition, HasTest, Hop, Kind, Label, LeadsTo, Reduction, Step, TestedPart, Traversal,
+    TraversalPlan, all_steps, any_step, nested,
     reads::Reads,
     repeats::{named_ids, shortest, unrolled},
 };
 use crate::{
     bytecode::Instruction,
     graph::{CountedLabels, ElementTest, PropertyOrder, VertexSearch},
-    value::{Direction, Order, Token, Value},
+    value::{Order, Token, Value},
 };
 use std::{collections::HashSet, sync::Arc};
 
@@ -256,9 +256,17 @@ fn sought(traversal: &Traversal) -> Option<Traversal> {
     if !matches!(&first.kind, Kind::Vertices { ids } if ids.is_empty()) {
         return None;
     }
-    let mut sought = VertexSearch { labels: Vec::new(), properties: Vec::new() };
     let filters = rest.iter().take_while(|step| !step.kind.has_tests().is_empty());
-    for HasTest { subject, condition } in filters.flat_map(|step| step.kind.has_tests()) {
+    let sought = search(filters.flat_map(|step| step.kind.has_tests()))?;
+    let (kind, labels) = (Kind::SoughtVertices(sought), first.labels.clone());
+    let begins = Arc::new(Step { kind, labels, instruction: first.instruction.clone() });
+    Some(std::iter::once(begins).chain(rest.iter().cloned()).collect())
+}
+
+/// What an index may be asked for of the vertices that pass these tests.
+pub(super) fn search<'a>(tests: impl Iterator<Item = &'a HasTest>) -> Option<VertexSearch> {
+    let mut sought = VertexSearch { labels: Vec::new(), properties: Vec::new() };
+    for HasTest { subject, condition } in tests {
         let Condition::Test(test) = condition else { continue };
         match (subject, test.equal_value()) {
             (TestedPart::Token(Token::Label), Some(Value::String(label))) => {
@@ -270,12 +278,7 @@ fn sought(traversal: &Traversal) -> Option<Traversal> {
             _ => {}
         }
     }
-    if sought.properties.is_empty() {
-        return None;
-    }
-    let (kind, labels) = (Kind::SoughtVertices(sought), first.labels.clone());
-    let begins = Arc::new(Step { kind, labels, instruction: first.instruction.clone() });
-    Some(std::iter::once(begins).chain(rest.iter().cloned()).collect())
+    (!sought.properties.is_empty()).then_some(sought)
 }
 
 /// `V(1).out()`: a vertex that does not exist has no edges. Its labels may be compared with vertices, but not be looked at.
@@ -302,12 +305,7 @@ fn passed(traversal: &Traversal) -> Vec<Arc<Step>> {
     let mut steps: Vec<Arc<Step>> = Vec::with_capacity(traversal.len());
     let without_paths = without_paths(traversal);
     for (at, step) in traversal.iter().enumerate() {
-        let passes = |hop: &Hop| match &step.kind {
-            Kind::EdgeVertex(EdgeEnd::In) => hop.direction == Direction::Out,
-            Kind::EdgeVertex(EdgeEnd::Out) => hop.direction == Direction::In,
-            Kind::EdgeVertex(EdgeEnd::Other) => true,
-            _ => false,
-        };
+        let passes = |hop: &Hop| matches!(step.kind, Kind::EdgeVertex(end) if hop.is_passed(end));
         let hop = match steps.last().map(|last| (&last.kind, last.labels.is_empty())) {
             Some((Kind::Hop(hop), true)) if hop.to_edges && without_paths <= at + 1 && passes(hop) => {
                 hop.clone()

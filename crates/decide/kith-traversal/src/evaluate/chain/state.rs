@@ -139,7 +139,6 @@ pub(crate) fn needs_all_input(kind: &Kind) -> bool {
         | Kind::Profile(None)
         | Kind::Reach(_)
         | Kind::CountReached(_)
-        | Kind::ShortestPath(_)
         | Kind::Discard => true,
         _ => false,
     }

@@ -222,7 +222,7 @@ impl Graph for LiveGraph<'_> {
     fn count_vertices(&self, labels: CountedLabels) -> GraphFuture<'_, Option<u64>> {
         async move {
             self.settled().await?;
-            self.reads.vertex_count(&labels).await.map(Some)
+            count::vertices(&self.reads, &labels).await.map(Some)
         }
         .boxed()
     }
@@ -230,7 +230,7 @@ impl Graph for LiveGraph<'_> {
     fn count_edges(&self, labels: CountedLabels) -> GraphFuture<'_, Option<u64>> {
         async move {
             self.settled().await?;
-            self.reads.edge_count(&labels).await.map(Some)
+            count::edges(&self.reads, &labels).await.map(Some)
         }
         .boxed()
     }

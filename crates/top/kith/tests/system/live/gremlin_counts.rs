@@ -1,8 +1,8 @@
 //! Numbers of all vertices and edges, which the database counts, equal those of a scan.
 
 use super::{
-    gremlin::line,
-    site::{GRAPH, Site, Talk},
+    gremlin::{GRAPH, line},
+    site::{Site, Talk},
 };
 use serde_json::{Value, json};
 

@@ -1,8 +1,8 @@
 //! Traversals that want a little of a vertex with many edges move about as many bytes as their results have.
 
 use super::{
-    gremlin::line,
-    site::{GRAPH, Site},
+    gremlin::{GRAPH, line},
+    site::Site,
 };
 use serde_json::Value;
 use std::fmt::Write as _;
