@@ -35,6 +35,10 @@ pub(crate) struct Queues<K, V> {
     /// The bytes in each list.
     bytes: [u64; 3],
     ghosts: Ghosts<K>,
+    /// Which entries are handed out when they are removed.
+    handed_out: fn(&K) -> bool,
+    /// Entries that were removed since they were last taken.
+    removed: Vec<(K, V)>,
 }
 
 impl<K: Clone + Ord, V> Queues<K, V> {
@@ -43,7 +47,19 @@ impl<K: Clone + Ord, V> Queues<K, V> {
 
     pub(crate) fn new(bytes_max: u64) -> Self {
         let ghosts = Ghosts { order: VecDeque::new(), keys: BTreeSet::new() };
-        Self { bytes_max, entries: BTreeMap::new(), lists: Lists::new(), bytes: [0; 3], ghosts }
+        let (handed_out, removed) = (|_: &K| false, Vec::new());
+        let (entries, lists) = (BTreeMap::new(), Lists::new());
+        Self { bytes_max, entries, lists, bytes: [0; 3], ghosts, handed_out, removed }
+    }
+
+    /// As [`Queues::new`]. Entries with such keys are kept for [`Queues::take_removed`] when they are removed.
+    pub(crate) fn handing_out(bytes_max: u64, handed_out: fn(&K) -> bool) -> Self {
+        Self { handed_out, ..Self::new(bytes_max) }
+    }
+
+    /// Returns the entries that were removed, evicted or replaced since the last call.
+    pub(crate) fn take_removed(&mut self) -> Vec<(K, V)> {
+        std::mem::take(&mut self.removed)
     }
 
     pub(crate) fn get(&self, key: &K) -> Option<&Entry<K, V>> {
@@ -105,7 +121,10 @@ impl<K: Clone + Ord, V> Queues<K, V> {
         match self.entries.remove(key) {
             Some(slot) => {
                 self.bytes[self.lists.list(slot)] -= self.lists.get(slot).weight;
-                self.lists.remove(slot);
+                let entry = self.lists.remove(slot);
+                if (self.handed_out)(key) {
+                    self.removed.push((entry.key, entry.value));
+                }
                 true
             }
             None => false,

@@ -83,6 +83,7 @@ impl<W> Reader<'_, W> {
             Query::Get { list, ids, high, low } => self.get(*list, ids, (*low, *high)),
             Query::Range { list, start, limit } => self.range(*list, *start, *limit),
             Query::TimeRange { list, high, low, limit } => self.time_range(*list, (*low, *high), *limit),
+            Query::Entries { index, key, after, limit } => self.entries(*index, key, *after, *limit),
         }
     }
 
@@ -94,7 +95,7 @@ impl<W> Reader<'_, W> {
                     span.add(at);
                     objects.push(match &entry.value {
                         Value::Object(object) => object.clone(),
-                        Value::Association(_) | Value::Count(_) | Value::List(_) => None,
+                        Value::Association(_) | Value::Count(_) | Value::List(_) | Value::Ids(_) => None,
                     });
                 }
                 None => missing.push(RowQuery::Object(id)),
@@ -129,13 +130,13 @@ impl<W> Reader<'_, W> {
         let applied = self.partition.applied;
         let wait = self.partition.guards.hold(Guard::WaitApplied);
         let reaches = |at: LogPoint| self.need.after <= at || !wait;
-        let current = |at: LogPoint| reaches(at.max(applied)) && self.partition.is_current(key, at);
+        let current = |entry: &Entry| reaches(entry.at.max(applied)) && self.partition.is_current(key, entry);
         let first = self.need.filled.partition_point(|filled| filled.key < key);
         let mut of_key = self.need.filled[first..].iter().take_while(|filled| filled.key == key);
-        let read = of_key.find(|filled| current(filled.entry.at));
+        let read = of_key.find(|filled| current(&filled.entry));
         let is_shorter = |filled: &FilledRows| match key {
             FillKey::Entry(key) if self.need.memory != Memory::Bypass => {
-                let kept = self.store.get((self.id, key), self.partition.epoch);
+                let kept = self.store.get((self.id, key), self.partition.epoch_of(key));
                 kept.is_some_and(|kept| reaches(kept.at.max(applied)) && kept.knows_more_than(&filled.entry))
             }
             FillKey::Entry(_) | FillKey::Page(..) => false,
@@ -148,7 +149,7 @@ impl<W> Reader<'_, W> {
         if self.need.memory == Memory::Bypass {
             return None;
         }
-        let entry = self.store.read((self.id, key), self.partition.epoch)?;
+        let entry = self.store.read((self.id, key), self.partition.epoch_of(key))?;
         let at = entry.at.max(applied);
         reaches(at).then_some((entry, at))
     }

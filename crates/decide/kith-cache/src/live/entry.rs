@@ -1,5 +1,6 @@
 //! One entry: a value, and the place in the log at which it was read.
 
+use super::indexed::IndexedIds;
 use super::key::Key;
 use super::prefix::Prefix;
 use kith_live::{Association, Effect, ListPlace, Object, RowAnswer, RowQuery};
@@ -22,10 +23,12 @@ pub(crate) enum Value {
     Count(u64),
     /// A prefix of a list, or a page. Pages are never kept.
     List(Prefix),
+    Ids(IndexedIds),
 }
 
 impl Entry {
-    /// Converts the answer of a database. Returns `None` if the answer does not match the query, or is not cached.
+    /// Converts the answer of a database. Returns `None` if the answer does not match the query, or
+    /// is not cached.
     pub(crate) fn read(at: LogPoint, query: &RowQuery, answer: &RowAnswer) -> Option<Self> {
         let value = match (query, answer) {
             (RowQuery::Object(_), RowAnswer::Object(object)) => Value::Object(object.clone()),
@@ -33,6 +36,9 @@ impl Entry {
             (RowQuery::Count(_), RowAnswer::Count(count)) => Value::Count(*count),
             (RowQuery::List { limit, .. }, RowAnswer::List(items)) => {
                 Value::List(Prefix::read(items, *limit))
+            }
+            (RowQuery::Entries { index, key, after: None, limit }, RowAnswer::Ids(ids)) => {
+                Value::Ids(IndexedIds::read(*index, key, ids, *limit)?)
             }
             _ => return None,
         };
@@ -66,8 +72,13 @@ impl Entry {
     pub(crate) fn prefix(&self) -> Option<&Prefix> {
         match &self.value {
             Value::List(prefix) => Some(prefix),
-            Value::Object(_) | Value::Association(_) | Value::Count(_) => None,
+            Value::Object(_) | Value::Association(_) | Value::Count(_) | Value::Ids(_) => None,
         }
+    }
+
+    /// Returns the objects, if the entry is of an index.
+    pub(crate) fn ids(&self) -> Option<&[u64]> {
+        if let Value::Ids(indexed) = &self.value { Some(indexed.ids()) } else { None }
     }
 
     /// Whether both entries are prefixes of a list, and this one is longer.
@@ -90,6 +101,7 @@ impl Entry {
             Value::Association(item) => item.as_ref().map_or(0, |item| item.data.bytes.len()),
             Value::Count(_) => 0,
             Value::List(prefix) => prefix.heap_bytes(),
+            Value::Ids(indexed) => indexed.heap_bytes(),
         };
         (held + size_of::<Self>() + 4 * size_of::<usize>()) as u64
     }

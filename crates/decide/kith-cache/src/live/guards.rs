@@ -31,6 +31,12 @@ pub enum Guard {
     FindInOwnLog,
     /// A place that was found in the log before a jump is looked up again after the jump.
     FindAgainAfterJump,
+    /// A changed object leaves the entries of indexes that it was in.
+    LeaveOldKeys,
+    /// A change of an object whose keys are unknown empties the entries of indexes.
+    ForgetIndexes,
+    /// A fill of an index is refused if one of its objects has changed since.
+    RefuseChangedObjects,
 }
 
 /// The rules that are in force; in production all of them.

@@ -1,7 +1,8 @@
 //! The keys of entries and of fills.
 
 use super::query::Start;
-use kith_live::{AssociationKey, Effect, ListKey, RowQuery};
+use kith_live::{AssociationKey, Effect, IndexId, ListKey, RowQuery};
+use kith_types::position_of_key;
 
 /// The key of one entry of the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -14,9 +15,18 @@ pub(crate) enum Key {
     Prefix(ListKey),
     /// One association outside of the prefix, or the proof that there is none.
     Association(AssociationKey),
+    /// The objects under a key of an index, which is given by its hash. The entry has the key itself.
+    Entries(IndexId, u64),
+    /// All entries of indexes. Only changes are remembered under it.
+    Indexes,
 }
 
 impl Key {
+    /// Returns the key of the objects under a key of an index.
+    pub(crate) fn of_entries(index: IndexId, key: &[u8]) -> Key {
+        Key::Entries(index, position_of_key(key))
+    }
+
     /// Returns the key under which changes are remembered. The length of a list changes only when the list does.
     pub(crate) fn changes_with(self) -> Key {
         match self {
@@ -25,7 +35,7 @@ impl Key {
         }
     }
 
-    /// Returns the keys whose values an effect may change.
+    /// Returns the keys whose values an effect may change, except for those of indexes.
     pub(crate) fn touched(effect: &Effect) -> Vec<Key> {
         let of_list =
             |list: ListKey, id2| vec![Key::Prefix(list), Key::Count(list), Key::Association(list.to(id2))];
@@ -61,13 +71,13 @@ impl FillKey {
             RowQuery::List { list, after: Some(after), skip: 0, limit } => {
                 FillKey::Page(*list, Start::After(*after), *limit)
             }
-            // Caches do not ask for this.
-            RowQuery::List { after: Some(_), .. } => return None,
+            RowQuery::Entries { index, key, after: None, .. } => FillKey::Entry(Key::of_entries(*index, key)),
+            // Caches do not ask for such a list.
+            RowQuery::List { after: Some(_), .. } | RowQuery::Entries { after: Some(_), .. } => return None,
             RowQuery::Intents
             | RowQuery::PairStamp(_)
             | RowQuery::Floor(_)
             | RowQuery::Outcome(_)
-            | RowQuery::Entries { .. }
             | RowQuery::ObjectCount(_)
             | RowQuery::AssociationCount { .. } => return None,
         })

@@ -1,7 +1,7 @@
 //! Caches that follow the log of a partition of a live graph (TAO §4; `docs/design/0019-live-graph.md`).
 //!
 //! [`LiveCaches`] holds the entries of all partitions of a node, with one limit in bytes: objects, the newest parts of
-//! association lists, the lengths of lists, and proofs of absence. Each partition has a [`PartitionCache`], which
+//! association lists, the lengths of lists, entries of indexes, and proofs of absence. Each partition has a [`PartitionCache`], which
 //! applies the changes of the log in order and answers queries as of a place in the log. If rows are missing, it
 //! returns the [`kith_live::RowQuery`]s to read. The rows come back with the place at which they were read, and are
 //! used only if they are not older than the applied changes. The cache answers from memory only while a proof of
@@ -36,6 +36,7 @@ mod entry;
 mod follow;
 mod freshness;
 mod guards;
+mod indexed;
 mod key;
 mod lists;
 mod partition;
@@ -61,10 +62,12 @@ pub use verifier::{Verifier, VerifyOutcome};
 
 use crate::CacheCounters;
 use freshness::Freshness;
+use kith_live::GraphTypes;
 use kith_types::{LogPoint, PartitionId};
 use partition::Partition;
 use recent::Recent;
 use std::collections::{BTreeMap, btree_map::Entry};
+use std::sync::Arc;
 use std::time::Duration;
 use store::Store;
 
@@ -111,6 +114,12 @@ impl<W> LiveCaches<W> {
     /// Returns caches without partitions.
     pub fn new(options: LiveCacheOptions) -> Self {
         Self { options, store: Store::new(options.bytes_max), partitions: BTreeMap::new() }
+    }
+
+    /// Sets the types of the graph, by which changes are applied to entries of indexes. A change of an object that the
+    /// types do not know empties these entries.
+    pub fn set_types(&mut self, types: Arc<GraphTypes>) {
+        self.store.types = Some(types);
     }
 
     /// Starts to follow the log of a partition after `at`, with an empty cache that replaces any existing one.

@@ -21,6 +21,8 @@ const TERMS_AHEAD_MAX: usize = 16;
 pub(super) struct Partition<W> {
     /// The current epoch. Entries of other epochs are ignored.
     pub(super) epoch: u64,
+    /// The epoch before which entries of indexes are ignored too.
+    pub(super) indexes_epoch: u64,
     pub(super) applied: LogPoint,
     /// The greatest place that the log is known to have reached.
     pub(super) seen: LogPoint,
@@ -49,6 +51,7 @@ impl<W> Partition<W> {
     ) -> Self {
         Self {
             epoch,
+            indexes_epoch: epoch,
             applied: at,
             seen: at,
             recent,
@@ -67,20 +70,44 @@ impl<W> Partition<W> {
         self.flights.len()
     }
 
+    /// Returns the epoch of entries with this key.
+    pub(super) fn epoch_of(&self, key: Key) -> u64 {
+        match key {
+            Key::Entries(..) => self.epoch.max(self.indexes_epoch),
+            _ => self.epoch,
+        }
+    }
+
     /// Whether no applied change has changed the value since it was read.
-    pub(super) fn is_current(&self, key: FillKey, at: LogPoint) -> bool {
+    pub(super) fn is_current(&self, key: FillKey, entry: &Entry) -> bool {
         let Partition { applied, recent, guards, .. } = self;
+        let at = entry.at;
         let known = *applied <= at || recent.reaches(at) || !guards.hold(Guard::RefuseBeforeMemory);
         let changed = recent.changed_after(key.changes_with(), at);
-        known && !(changed && guards.hold(Guard::RefuseChanged))
+        known && !(changed && guards.hold(Guard::RefuseChanged)) && self.has_same_objects(entry)
+    }
+
+    /// Whether no object of an entry of an index has changed since it was read, nor one whose keys are unknown. Changes
+    /// are also remembered under the keys that objects have got, but not under those that they had before.
+    fn has_same_objects(&self, entry: &Entry) -> bool {
+        let Partition { applied, recent, guards, .. } = self;
+        let at = entry.at;
+        let Some(ids) = entry.ids().filter(|_| at < *applied) else { return true };
+        let changed = |id: &u64| recent.changed_after(Key::Object(*id), at);
+        let has_changed = guards.hold(Guard::RefuseChangedObjects) && ids.iter().any(changed);
+        !has_changed && !recent.changed_after(Key::Indexes, at)
     }
 
     /// Applies to the entry the changes since it was read. Returns `false` if they are not known.
     fn bring_up_to_date(&self, key: FillKey, entry: &mut Entry) -> bool {
         let Partition { applied, recent, pending, .. } = self;
-        if self.is_current(key, entry.at) {
+        if self.is_current(key, entry) {
             entry.at = entry.at.max(*applied);
             return true;
+        }
+        // The changes of an index are not noted, because they do not name the keys that objects had before.
+        if entry.ids().is_some() {
+            return false;
         }
         let FillKey::Entry(of) = key else { return false };
         let noted = pending.get(&key).filter(|_| recent.reaches(entry.at));
@@ -314,8 +341,9 @@ impl<W> PartitionCache<'_, W> {
     }
 
     fn keep(&mut self, key: Key, entry: &Arc<Entry>) {
-        let Partition { epoch, applied, ahead, .. } = &mut *self.partition;
-        if let Some(held) = self.store.get((self.id, key), *epoch) {
+        let epoch = self.partition.epoch_of(key);
+        let Partition { applied, ahead, .. } = &mut *self.partition;
+        if let Some(held) = self.store.get((self.id, key), epoch) {
             let newer = entry.at.max(*applied) < held.at;
             if newer || held.knows_more_than(entry) {
                 return;
@@ -325,7 +353,7 @@ impl<W> PartitionCache<'_, W> {
             let position = ahead.entry(entry.at.term).or_default();
             *position = entry.at.position.max(*position);
         }
-        self.store.keep((self.id, key), HeldEntry { epoch: *epoch, entry: Arc::clone(entry) });
+        self.store.keep((self.id, key), HeldEntry { epoch, entry: Arc::clone(entry) });
         if TERMS_AHEAD_MAX < self.partition.ahead.len() {
             self.forget_entries();
         }
@@ -347,6 +375,7 @@ impl<W> PartitionCache<'_, W> {
                 entry.apply(key, effect)
             });
         }
+        self.touch_indexes(point, effect, now);
     }
 
     fn move_to(&mut self, point: LogPoint) {

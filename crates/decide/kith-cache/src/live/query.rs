@@ -1,8 +1,9 @@
 //! Queries of a cache, and its replies.
 
 use super::partition::FilledRows;
-use kith_live::{Association, ListKey, ListPlace, Object, RowQuery};
+use kith_live::{Association, IndexId, ListKey, ListPlace, Object, RowQuery};
 use kith_types::LogPoint;
+use std::sync::Arc;
 
 /// A read of one partition (TAO §3.4).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +20,8 @@ pub enum Query {
     Range { list: ListKey, start: Start, limit: u32 },
     /// As [`Query::Range`], but only associations with `low <= time <= high`.
     TimeRange { list: ListKey, high: u64, low: u64, limit: u32 },
+    /// At most `limit` objects after `after` that an index has under a key. The answer is [`RowsAnswer::Ids`].
+    Entries { index: IndexId, key: Arc<[u8]>, after: Option<u64>, limit: u32 },
 }
 
 /// The place in a list at which a range begins.
@@ -39,6 +42,8 @@ pub enum RowsAnswer {
     Associations(Vec<Association>),
     /// The length of a list.
     Count(u64),
+    /// Ids of objects, ascending.
+    Ids(Vec<u64>),
 }
 
 /// An answer, and the state of the partition that it reflects.

@@ -184,7 +184,7 @@ impl ElementReader {
         let mut rows = match answered.answer {
             RowsAnswer::Count(count) => return Ok((FoundRows::Count(count), partition, answered.until)),
             RowsAnswer::Associations(found) => found,
-            RowsAnswer::Objects(_) => Vec::new(),
+            RowsAnswer::Objects(_) | RowsAnswer::Ids(_) => Vec::new(),
         };
         let more = limit < rows.len();
         rows.truncate(limit);

@@ -3,6 +3,7 @@
 mod dice;
 mod examples;
 mod herd;
+mod indexes;
 mod progress;
 mod random;
 mod stale;

@@ -3,9 +3,12 @@
 use crate::live::guards::Guard;
 use crate::live::query::{Query, RowsAnswer, Start};
 use crate::live::{LiveCacheOptions, LiveCaches, PartitionCache};
-use kith_live::{Association, Change, Data, Effect, ListKey, Object, RowAnswer, RowQuery, TypeId};
+use kith_live::{
+    Association, Change, Data, Effect, GraphTypes, IndexId, ListKey, Object, RowAnswer, RowQuery, TypeId,
+};
 use kith_types::{LogPoint, PartitionId};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, LazyLock};
 
 pub(super) const P: PartitionId = PartitionId(3);
 
@@ -32,10 +35,35 @@ pub(super) fn point(term: u64, position: u64) -> LogPoint {
     LogPoint::new(term, position)
 }
 
+/// Types with indexes on two fields of one object type, whose number is 1. The second revision adds a type with an index.
+static TYPES: LazyLock<[Arc<GraphTypes>; 2]> = LazyLock::new(|| {
+    let field = "{ type = 'i64', nullable = true, index = true }";
+    let text = format!("[object.a.fields]\nx = {field}\ny = {field}\n");
+    let before = GraphTypes::new(1, &text.parse().unwrap()).unwrap();
+    let text = format!("{text}[object.b.fields]\nz = {field}\n");
+    let (after, _) = before.evolve(&text.parse().unwrap()).unwrap();
+    [Arc::new(before), Arc::new(after)]
+});
+
+/// The types, of which a node may know those of the first revision only.
+pub(super) fn types(revision: usize) -> Arc<GraphTypes> {
+    Arc::clone(&TYPES[revision])
+}
+
+/// The key of an index that most objects have one of; indexes 1 and 2 are known to all, index 3 is new.
+pub(super) fn index_key(index: u32, value: u64) -> (IndexId, Arc<[u8]>) {
+    let (kind, field) = [("a", "x"), ("a", "y"), ("b", "z")][index as usize - 1];
+    types(1).find_key(kind, field, &value.to_string()).unwrap()
+}
+
 /// The effect of one change in the test.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Op {
     Object(u64),
+    /// An object with these values in fields with an index.
+    Indexed(u64, [u64; 2]),
+    /// An object of a type that a node may not know.
+    NewType(u64, u64),
     /// An object that is too large to be part of the change.
     LargeObject(u64),
     NoObject(u64),
@@ -48,6 +76,7 @@ pub(super) enum Op {
 pub(super) struct State {
     objects: BTreeMap<u64, Object>,
     lists: BTreeMap<ListKey, Vec<Association>>,
+    entries: BTreeSet<(IndexId, Arc<[u8]>, u64)>,
 }
 
 /// A database, its log, and every state that it has ever had.
@@ -137,19 +166,40 @@ impl State {
         self.lists.get(&list).map_or(&[], Vec::as_slice)
     }
 
+    /// The effect of an object that is written or removed.
+    fn object_change(&mut self, op: Op, stamp: LogPoint) -> Option<Effect> {
+        let record = |kind, fields: String| (kind, types(1).encode(kind, Some(&fields)).unwrap());
+        let (id, written) = match op {
+            Op::Object(id) => (id, Some(record(TypeId(1), "{}".to_owned()))),
+            Op::Indexed(id, [x, y]) => (id, Some(record(TypeId(1), format!("{{\"x\":{x},\"y\":{y}}}")))),
+            Op::LargeObject(id) => {
+                (id, Some(record(TypeId(1), format!("{{\"x\":{}}}", stamp.position.0 % 3))))
+            }
+            Op::NewType(id, z) => (id, Some(record(TypeId(2), format!("{{\"z\":{z}}}")))),
+            Op::NoObject(id) => (id, None),
+            Op::Put(..) | Op::Remove(..) | Op::Nothing => return None,
+        };
+        self.entries.retain(|(.., of)| *of != id);
+        let Some((kind, data)) = written else {
+            return self.objects.remove(&id).map(|_| Effect::NoObject(id));
+        };
+        let entries = types(1).entries(kind, id, &data).unwrap();
+        self.entries.extend(entries.into_iter().map(|entry| (entry.index, entry.key, id)));
+        let object = Object { id, kind, stamp, data };
+        self.objects.insert(id, object.clone());
+        Some(if matches!(op, Op::LargeObject(_)) { Effect::LargeObject(id) } else { Effect::Object(object) })
+    }
+
+    fn ids(&self, index: IndexId, key: &[u8], after: Option<u64>, limit: u32) -> Vec<u64> {
+        let is_asked = |(of, under, id): &&(IndexId, Arc<[u8]>, u64)| {
+            *of == index && **under == *key && after.is_none_or(|after| after < *id)
+        };
+        self.entries.iter().filter(is_asked).map(|(.., id)| *id).take(limit as usize).collect()
+    }
+
     fn change(&mut self, op: Op, stamp: LogPoint) -> Option<Effect> {
         let data = |bytes: u64| Data { schema: 0, bytes: vec![7; bytes as usize].into() };
         match op {
-            Op::Nothing => None,
-            Op::Object(id) | Op::LargeObject(id) => {
-                let object = Object { id, kind: TypeId(9), stamp, data: data(stamp.position.0 % 40) };
-                self.objects.insert(id, object.clone());
-                Some(match op {
-                    Op::LargeObject(_) => Effect::LargeObject(id),
-                    _ => Effect::Object(object),
-                })
-            }
-            Op::NoObject(id) => self.objects.remove(&id).map(|_| Effect::NoObject(id)),
             Op::Put(list, id2, time) => {
                 let now = Association { id2, time, stamp, data: data(stamp.position.0 % 20) };
                 let items = self.lists.entry(list).or_default();
@@ -163,6 +213,7 @@ impl State {
                 let was = take(items, id2)?;
                 Some(Effect::NoAssociation { list, id2, was, count: items.len() as u64 })
             }
+            _ => self.object_change(op, stamp),
         }
     }
 
@@ -177,6 +228,9 @@ impl State {
                 let later =
                     self.list(*list).iter().filter(|item| after.is_none_or(|after| after < item.place()));
                 RowAnswer::List(later.skip(*skip as usize).take(*limit as usize).cloned().collect())
+            }
+            RowQuery::Entries { index, key, after, limit } => {
+                RowAnswer::Ids(self.ids(*index, key, *after, *limit))
             }
             other => panic!("caches do not ask for {other:?}"),
         }
@@ -210,6 +264,9 @@ impl State {
             Query::Range { list, start: Start::After(position), limit } => RowsAnswer::Associations(
                 all(list).filter(|item| *position < item.place()).take(*limit as usize).collect(),
             ),
+            Query::Entries { index, key, after, limit } => {
+                RowsAnswer::Ids(self.ids(*index, key, *after, *limit))
+            }
         }
     }
 }

@@ -65,7 +65,7 @@ fn fill(talk: &mut Talk) {
     for (from, to) in [("'a'", "'b>c%'"), ("'b>c%'", "-5"), ("-5", "7"), ("7", "8"), ("'a'", "8")] {
         talk.must(&line(&format!("g.V({from}).addE('links').to(__.V({to}))")));
     }
-    talk.must(&line("g.addE('links').from('a').to(-5)"));
+    talk.must(&line("g.addE('links').from(__.V('a')).to(__.V(-5))"));
 }
 
 fn shown_everywhere(talk: &mut Talk) {
