@@ -182,6 +182,8 @@ pub struct VertexSearch {
     pub labels: Vec<Arc<str>>,
     /// Properties that each vertex has: their keys, and a value that is equal to that of the vertex. At least one.
     pub properties: Vec<(Arc<str>, Value)>,
+    /// Whether the answer must show every write that was confirmed before, because the traversal adds what it does not find.
+    pub latest: bool,
 }
 
 /// The vertices, and the edges of them that are wanted.

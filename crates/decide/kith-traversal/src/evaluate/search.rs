@@ -31,7 +31,8 @@ fn sought(search: &Map) -> VertexSearch {
     let label = search.get(&Value::from(Token::Label)).and_then(Value::as_text);
     let property = |(key, value): (&Value, &Value)| Some((key.as_text()?.into(), value.clone()));
     let properties = search.iter().filter(|(_, value)| **value != Value::Null).filter_map(property);
-    VertexSearch { labels: label.map(Into::into).into_iter().collect(), properties: properties.collect() }
+    let labels = label.map(Into::into).into_iter().collect();
+    VertexSearch { labels, properties: properties.collect(), latest: true }
 }
 
 /// Whether an element has all entries of a map. Entries about the id and the ends have been looked at before.

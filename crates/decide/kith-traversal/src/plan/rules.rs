@@ -265,7 +265,7 @@ fn sought(traversal: &Traversal) -> Option<Traversal> {
 
 /// What an index may be asked for of the vertices that pass these tests.
 pub(super) fn search<'a>(tests: impl Iterator<Item = &'a HasTest>) -> Option<VertexSearch> {
-    let mut sought = VertexSearch { labels: Vec::new(), properties: Vec::new() };
+    let mut sought = VertexSearch { labels: Vec::new(), properties: Vec::new(), latest: false };
     for HasTest { subject, condition } in tests {
         let Condition::Test(test) = condition else { continue };
         match (subject, test.equal_value()) {

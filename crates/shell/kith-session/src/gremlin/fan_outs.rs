@@ -83,6 +83,19 @@ impl<'a> FanOuts<'a> {
         self.ask(FanOut { purpose, kind, scope, plan }).await
     }
 
+    /// As [`FanOuts::ask_everyone`]; the answer shows every write that was confirmed before.
+    pub async fn ask_everyone_for_latest(
+        &self,
+        purpose: &'static str,
+        plan: Operator,
+    ) -> Result<Evaluated, GremlinError> {
+        let fan_out = FanOut { purpose, kind: FanOutKind::Broadcast, scope: Scope::Partitions, plan };
+        let evaluated = self.run.lock().await.latest_round(&fan_out).await;
+        let evaluated = evaluated.map_err(|error| self.error(error))?;
+        self.meter.lend(evaluated.bytes())?;
+        Ok(evaluated)
+    }
+
     /// Sends several fan-outs at the same time. Returns their values in the same order.
     pub async fn ask_together(&self, fan_outs: &[FanOut]) -> Result<Vec<Evaluated>, GremlinError> {
         let evaluated = self.run.lock().await.ask_together(fan_outs).await;

@@ -22,7 +22,13 @@ impl LiveReads<'_> {
         let mut found = Vec::new();
         for find in finds {
             let (kind, shown): (Arc<str>, _) = (Arc::from(find.kind.as_str()), self.unread());
-            match self.fan_outs.ask_everyone("sought vertices", Operator::Find(Box::new(find))).await? {
+            let plan = Operator::Find(Box::new(find));
+            let purpose = "sought vertices";
+            let answered = match sought.latest {
+                true => self.fan_outs.ask_everyone_for_latest(purpose, plan).await?,
+                false => self.fan_outs.ask_everyone(purpose, plan).await?,
+            };
+            match answered {
                 Evaluated::Set(ids) => {
                     self.meter.lend(of_vertices(ids.len()))?;
                     found.extend(ids.into_iter().map(|id| known_vertex(id, kind.clone(), shown.clone())));
