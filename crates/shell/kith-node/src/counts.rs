@@ -8,10 +8,12 @@ use metrics::{counter, gauge};
 use tokio_util::sync::CancellationToken;
 
 /// Counters without labels.
-const OF_NODES: [&str; 18] = [
+const OF_NODES: [&str; 20] = [
     "kith_live_fills_refused_total",
     "kith_live_fills_total",
     "kith_live_follow_failures_total",
+    "kith_live_index_hits_total",
+    "kith_live_index_misses_total",
     "kith_live_jumps_total",
     "kith_node_damage_found_total",
     "kith_node_damaged_reads_total",

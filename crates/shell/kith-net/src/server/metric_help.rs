@@ -48,6 +48,8 @@ const HELP: &[(&str, &str)] = &[
     ),
     ("kith_live_fills_total", "entries read from the database because they were not in the cache"),
     ("kith_live_follow_failures_total", "failed attempts to follow the logs of a live graph"),
+    ("kith_live_index_hits_total", "values looked up in an index of a partition and answered from memory"),
+    ("kith_live_index_misses_total", "values looked up in an index of a partition in the database"),
     (
         "kith_live_jumps_total",
         "how often the cache of a partition was emptied, because the log lacked changes that the node lacked",

@@ -1,11 +1,14 @@
-//! Finds objects by their value in a field with an index. The entries of an index are read from the database, so an answer
-//! shows all writes that were acknowledged before.
+//! Finds objects by their value in a field with an index: from memory if the partition is proven to be fresh enough,
+//! otherwise from the database.
 
 use super::{
     database::GraphDatabase, errors::LiveError, logs::FollowedLogs, partitions::HeldPartitions,
     rows::ReadNeed, types::KnownTypes,
 };
-use kith_live::{CountedElements, GraphTypes, Inverse, ObjectFind, RowAnswer, RowQuery, RowsAt, TypeId};
+use kith_cache::live::{CacheReply, Memory, Need, Query, RowsAnswer, TermCheck};
+use kith_live::{
+    CountedElements, GraphTypes, IndexId, Inverse, ObjectFind, RowAnswer, RowQuery, RowsAt, TypeId,
+};
 use kith_types::{LogPoint, PartitionId};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -16,6 +19,10 @@ use std::{
 /// get a statement for each of them, in one packet.
 const LOOK_UPS_MAX: usize = 8_192;
 
+/// The fewest ids that a look-up of one value reads. Most values have fewer objects in a partition, and the answer is then
+/// known to be whole and can be kept.
+const IDS_MIN: u32 = 64;
+
 /// The number of partitions whose rows one call of the database counts: that takes long where there are many.
 const COUNTED_AT_ONCE: usize = 16;
 
@@ -25,6 +32,12 @@ pub(super) struct IndexReader {
     pub partitions: Arc<HeldPartitions>,
     pub types: Arc<KnownTypes>,
     pub logs: Arc<FollowedLogs>,
+}
+
+/// The ids that a partition has, and the point of its log at which they were read.
+struct Found {
+    ids: Vec<u64>,
+    at: LogPoint,
 }
 
 impl IndexReader {
@@ -40,24 +53,74 @@ impl IndexReader {
         let keys = find.values.iter().map(|value| types.find_key(&find.kind, &find.field, value));
         let keys: BTreeSet<_> = keys.collect::<Result<_, _>>()?;
         let limit = find.limit.unwrap_or(u64::MAX);
-        let query = |(index, key)| RowQuery::Entries {
-            index,
-            key,
+        let look_up = LookUp {
+            keys: keys.into_iter().collect(),
             after: find.after,
             limit: u32::try_from(limit).unwrap_or(u32::MAX),
         };
-        let queries: Vec<RowQuery> = keys.into_iter().map(query).collect();
-        let (mut ids, mut reached) = (BTreeSet::new(), BTreeMap::new());
-        let rows = self.entries(partitions, &queries, need).await?;
-        for (partition, RowsAt { at, answers }) in partitions.iter().zip(rows) {
-            reached.insert(*partition, at);
-            for answer in answers {
-                if let RowAnswer::Ids(found) = answer {
-                    ids.extend(found);
+        let (mut ids, mut reached, mut unknown) = (BTreeSet::new(), BTreeMap::new(), Vec::new());
+        for &partition in partitions {
+            match self.remembered(partition, &look_up, need)? {
+                Some(found) => {
+                    ids.extend(found.ids);
+                    reached.insert(partition, found.at);
                 }
+                None => unknown.push(partition),
             }
         }
+        note((partitions.len() - unknown.len(), unknown.len()), look_up.keys.len());
+        for (partition, found) in unknown.iter().zip(self.read(&unknown, &look_up, need).await?) {
+            ids.extend(found.ids);
+            reached.insert(*partition, found.at);
+        }
         Ok((ids.into_iter().take(usize::try_from(limit).unwrap_or(usize::MAX)).collect(), reached))
+    }
+
+    /// Looks up keys in the memory of a partition. Returns `None` if it does not have all of them, or does not show what the
+    /// read must show. A critical read goes to the database, which also says what is the latest: asking for the end of each
+    /// log would cost as much.
+    fn remembered(
+        &self,
+        partition: PartitionId,
+        look_up: &LookUp,
+        need: &ReadNeed,
+    ) -> Result<Option<Found>, LiveError> {
+        let after = need.after.get(&partition).copied().unwrap_or_default();
+        let now = self.partitions.now();
+        self.partitions.with(partition, |cache| {
+            let mut found = Found { ids: Vec::new(), at: cache.applied() };
+            if need.critical || found.at < after || cache.shows(after, found.at) != TermCheck::Yes {
+                return None;
+            }
+            for (index, key) in &look_up.keys {
+                let (index, key) = (*index, Arc::clone(key));
+                let query = Query::Entries { index, key, after: look_up.after, limit: look_up.limit };
+                let need = Need { after, memory: Memory::IfFresh, filled: &[] };
+                let CacheReply::Answer(answered) = cache.ask(&query, need, now) else { return None };
+                if cache.shows(after, answered.until) != TermCheck::Yes {
+                    return None;
+                }
+                let RowsAnswer::Ids(ids) = answered.answer else { return None };
+                found.at = found.at.max(answered.until);
+                found.ids.extend(ids);
+            }
+            Some(found)
+        })
+    }
+
+    /// Looks up keys in the database, of partitions that this node holds, and keeps what is found.
+    async fn read(
+        &self,
+        partitions: &[PartitionId],
+        look_up: &LookUp,
+        need: &ReadNeed,
+    ) -> Result<Vec<Found>, LiveError> {
+        let queries = look_up.queries();
+        let rows = self.rows(partitions, &queries, need).await?;
+        for (partition, rows) in partitions.iter().zip(&rows) {
+            self.keep(*partition, &queries, rows);
+        }
+        Ok(rows.into_iter().map(Found::from).collect())
     }
 
     /// Counts elements of `partitions`, without reading them. Returns their number, and by partition the point at which they were
@@ -84,8 +147,7 @@ impl IndexReader {
             return Ok((0, reached));
         }
         for some in partitions.chunks(COUNTED_AT_ONCE) {
-            for (partition, RowsAt { at, answers }) in
-                some.iter().zip(self.entries(some, &queries, need).await?)
+            for (partition, RowsAt { at, answers }) in some.iter().zip(self.rows(some, &queries, need).await?)
             {
                 reached.insert(*partition, at);
                 for answer in answers {
@@ -98,9 +160,9 @@ impl IndexReader {
         Ok((count, reached))
     }
 
-    /// Reads entries of indexes of partitions that this node holds. Reads them again if an older copy of the database has
+    /// Reads rows of partitions that this node holds. Reads them again if an older copy of the database has
     /// replaced the logs in the meantime.
-    async fn entries(
+    async fn rows(
         &self,
         partitions: &[PartitionId],
         queries: &[RowQuery],
@@ -126,6 +188,47 @@ impl IndexReader {
             }
         }
     }
+
+    /// Offers what was read to the cache, which takes what it can keep up to date.
+    fn keep(&self, partition: PartitionId, queries: &[RowQuery], rows: &RowsAt) {
+        // The partition may have been lost meanwhile.
+        let _ = self.partitions.with(partition, |cache| {
+            for (query, answer) in queries.iter().zip(&rows.answers) {
+                cache.fill(rows.at, query, answer);
+            }
+        });
+    }
+}
+
+/// The keys to look up in each partition.
+struct LookUp {
+    keys: Vec<(IndexId, Arc<[u8]>)>,
+    after: Option<u64>,
+    limit: u32,
+}
+
+impl LookUp {
+    fn queries(&self) -> Vec<RowQuery> {
+        let (after, limit) = (self.after, self.limit.max(IDS_MIN));
+        let query = |(index, key): &(IndexId, Arc<[u8]>)| {
+            let (index, key) = (*index, Arc::clone(key));
+            RowQuery::Entries { index, key, after, limit }
+        };
+        self.keys.iter().map(query).collect()
+    }
+}
+
+impl From<RowsAt> for Found {
+    fn from(rows: RowsAt) -> Self {
+        let ids = |answer| if let RowAnswer::Ids(ids) = answer { ids } else { Vec::new() };
+        Self { ids: rows.answers.into_iter().flat_map(ids).collect(), at: rows.at }
+    }
+}
+
+/// Notes values that were looked up: those of partitions that answered from memory, and the others.
+fn note((held, read): (usize, usize), values: usize) {
+    metrics::counter!("kith_live_index_hits_total").increment((held * values) as u64);
+    metrics::counter!("kith_live_index_misses_total").increment((read * values) as u64);
 }
 
 /// Whether a name is that of no type which this node knows, in an open graph.

@@ -73,6 +73,7 @@ impl LiveGraph {
         let database = Arc::new(GraphDatabase::new(database));
         let (shared, held) = (|| Arc::clone(&database), || Arc::clone(&partitions));
         let lists = Arc::new(LiveLists::new(count, &types, shared(), held()));
+        partitions.set_types(Arc::clone(&types));
         let types = Arc::new(KnownTypes::new(types));
         let known = || Arc::clone(&types);
         let logs = Arc::new(FollowedLogs {
@@ -138,6 +139,7 @@ impl LiveGraph {
         if !Arc::ptr_eq(&types, &known) && types != known {
             // Reads that find a type here also find its lists.
             self.lists.set_types(&types);
+            self.partitions.set_types(Arc::clone(&types));
             self.types.set(Arc::clone(&types));
             let _ = self.lead.send(LeadMessage::Types(types));
         }

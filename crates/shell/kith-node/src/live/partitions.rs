@@ -3,6 +3,7 @@
 use super::errors::LiveError;
 use kith_cache::live::{FilledRows, LiveCacheOptions, LiveCaches, PartitionCache};
 use kith_database::DatabaseError;
+use kith_live::GraphTypes;
 use kith_types::{LogPoint, PartitionId, Timestamp};
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use rustix::time::{ClockId, clock_gettime};
@@ -37,6 +38,11 @@ impl HeldPartitions {
             log_turns: RwLock::default(),
             started: boot_time(),
         }
+    }
+
+    /// Sets the types by which the caches follow indexes.
+    pub fn set_types(&self, types: Arc<GraphTypes>) {
+        self.caches.lock().set_types(types);
     }
 
     /// Opens the caches of partitions that this node has got, and closes those of partitions that it has lost. Returns the

@@ -44,11 +44,24 @@ pub(super) fn graph(database: Arc<dyn Database>) -> LiveGraph {
 
 fn graph_of(database: Arc<dyn Database>, partitions: Arc<HeldPartitions>) -> LiveGraph {
     let types = GraphTypes::new(7, &"[object.person]\n[association.follows]".parse().unwrap()).unwrap();
+    graph_from(&Arc::new(types), database, partitions)
+}
+
+/// As [`graph`], with other types.
+pub(super) fn graph_with(types: &Arc<GraphTypes>, database: Arc<dyn Database>) -> LiveGraph {
+    graph_from(types, database, held())
+}
+
+fn graph_from(
+    types: &Arc<GraphTypes>,
+    database: Arc<dyn Database>,
+    partitions: Arc<HeldPartitions>,
+) -> LiveGraph {
     let parts = LiveGraphParts {
         name: "social".to_owned(),
         node: NodeId(0),
         count: PartitionCount::new(1).unwrap(),
-        types: Arc::new(types),
+        types: Arc::clone(types),
         database,
         partitions,
     };

@@ -42,10 +42,12 @@ const fn deep(start: Start) -> Query {
 /// How many statements that read or write rows the database carries out at a time.
 const PROCESSORS: usize = 4;
 
-/// A database that counts the reads of pages, and holds them and the reads of ends of logs back while it is closed.
-struct Gated {
+/// A database that counts the reads of rows and those of pages, and holds reads of pages and of ends of logs back while it is
+/// closed.
+pub(super) struct Gated {
     inner: SqliteDatabase,
     processors: Semaphore,
+    pub(super) reads: AtomicUsize,
     pages: AtomicUsize,
     ends: AtomicUsize,
     is_open: watch::Sender<bool>,
@@ -53,7 +55,7 @@ struct Gated {
 
 impl Gated {
     /// A database with one list. The association to each id has this id as its time.
-    async fn create(folder: &Path) -> Arc<Self> {
+    pub(super) async fn create(folder: &Path) -> Arc<Self> {
         let identity = GraphIdentity { graph: 7, partitions: PartitionCount::new(1).unwrap() };
         let file = folder.join("graph.sqlite");
         let inner = SqliteDatabase::create(&file, identity, SqliteOptions::default()).unwrap();
@@ -66,9 +68,9 @@ impl Gated {
         let changes = vec![LoggedChange { change: Change { effects: Vec::new() }, rows }];
         let parts = vec![BatchPart { partition: P, expected, changes }];
         inner.commit(Batch { parts, ..Default::default() }).await.unwrap();
-        let (pages, ends) = (AtomicUsize::default(), AtomicUsize::default());
+        let [reads, pages, ends] = [(); 3].map(|()| AtomicUsize::default());
         let processors = Semaphore::new(PROCESSORS);
-        Arc::new(Self { inner, processors, pages, ends, is_open: watch::Sender::new(true) })
+        Arc::new(Self { inner, processors, reads, pages, ends, is_open: watch::Sender::new(true) })
     }
 
     /// Adds an association to the list, as a node does that leads the partition. Returns the end of the log after it.
@@ -108,6 +110,7 @@ impl Database for Gated {
     fn read_many(&self, parts: Vec<PartitionQueries>) -> DatabaseFuture<'_, Vec<RowsAt>> {
         async move {
             let _processor = self.processors.acquire().await.unwrap();
+            self.reads.fetch_add(1, SeqCst);
             let is_page = |query: &RowQuery| {
                 matches!(query, RowQuery::List { after: Some(_), .. } | RowQuery::List { skip: 1.., .. })
             };

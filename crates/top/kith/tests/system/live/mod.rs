@@ -14,6 +14,7 @@ mod gremlin_races;
 mod gremlin_twin;
 mod handover;
 mod import;
+mod indexes;
 mod ldbc;
 mod model;
 mod older_copy;
