@@ -136,6 +136,10 @@ impl LiveReads<'_> {
         let types = self.types_with(&expansion.labels);
         let lists = labels::lists(&types, expansion.direction, &expansion.labels);
         let lists = lists.map_err(|error| self.fan_outs.error(error))?;
+        // Nodes know the types of lists, and an inverse type has another name than its label.
+        let (of_labels, of_fields): (Vec<_>, Vec<_>) =
+            expansion.tests.iter().cloned().partition(|test| test.key.is_none());
+        let lists = with_labels(lists, &of_labels)?;
         let own = self.numbers(&expansion.vertices).await?;
         if lists.is_empty() {
             return Ok(vec![EdgeList::default(); own.len()]);
@@ -144,7 +148,7 @@ impl LiveReads<'_> {
             return self.all_edges(expansion, &lists, own).await;
         }
         let (with_properties, limit) = (expansion.with_properties, expansion.part.limit);
-        let (tests, top) = (element_tests(&expansion.tests), expansion.top.as_ref().map(field_order));
+        let (tests, top) = (element_tests(&of_fields), expansion.top.as_ref().map(field_order));
         let (tests, top) = (tests.as_deref().unwrap_or_default(), top.filter(|_| tests.is_some()));
         let wanted = PartRead { lists: &lists, with_properties, tests, top: top.as_ref(), limit };
         let known =
@@ -301,6 +305,23 @@ impl LiveReads<'_> {
         }
         Ok(())
     }
+}
+
+/// The lists of edges whose labels pass all tests.
+fn with_labels<'t>(
+    lists: Vec<List<'t>>,
+    tests: &[graph::ElementTest],
+) -> Result<Vec<List<'t>>, GremlinError> {
+    let mut passing = Vec::with_capacity(lists.len());
+    for list in lists {
+        let label = Value::text(list.label);
+        let mut holds = true;
+        for test in tests {
+            holds = holds && test.test.holds(&label)?;
+        }
+        passing.extend(holds.then_some(list));
+    }
+    Ok(passing)
 }
 
 /// Tests as nodes make them; `None` if one of them cannot be sent.

@@ -41,7 +41,7 @@ fn draw(random: &mut impl Rng) -> String {
     let (a, b, c) = (id(), id(), id());
     let label = *["follows", "visits"].choose(random).expect("not empty");
     let hop = *["out", "in", "both"].choose(random).expect("not empty");
-    match random.random_range(0..35) {
+    match random.random_range(0..37) {
         0..3 => format!("g.addV('person').property(id, {a}).property('name', 'p{b}').property('age', {c})"),
         3 => format!("g.addV('place').property(id, {a}).property('name', 'q{b}')"),
         4..7 => format!("g.V({a}).as('a').V({b}).addE('follows').from('a').property('since', {c})"),
@@ -83,6 +83,8 @@ fn draw(random: &mut impl Rng) -> String {
         31 => "g.union(__.V(), __.E()).count()".to_owned(),
         32 => "g.V().count()".to_owned(),
         33 => "g.E().count()".to_owned(),
+        34 => format!("g.V().{hop}E().hasLabel('{label}').id().order().fold()"),
+        35 => format!("g.V({a}, {b}).{hop}E().hasLabel('{label}').has('since', gte({c})).limit({a}).count()"),
         _ => "g.V().elementMap().order().by(id).fold()".to_owned(),
     }
 }

@@ -1,8 +1,8 @@
 //! Look-ups of values in indexes are answered from memory, and show the writes that they must show.
 
 use super::{
-    gremlin::line,
-    site::{GRAPH, Site, Talk},
+    gremlin::{GRAPH, line},
+    site::{Site, Talk},
     support::{cluster::metric_at, in_time},
 };
 use serde_json::{Value, json};
