@@ -92,49 +92,52 @@ impl<W> Reader<'_, W> {
     }
 }
 
-impl<W> PartitionCache<'_, W> {
-    /// Applies to the entries of indexes a change of an object.
-    pub(super) fn touch_indexes(&mut self, point: LogPoint, effect: &Effect, now: Timestamp) {
-        let guards = self.partition.guards;
-        let (id, entries) = match effect {
-            Effect::Object(object) => {
-                let types = self.store.types.as_ref();
-                let entries = types.and_then(|it| it.entries(object.kind, object.id, &object.data).ok());
-                (object.id, entries)
+/// Applies to the entries of indexes a change of an object.
+pub(super) fn touch_indexes<W>(
+    cache: &mut PartitionCache<'_, W>,
+    point: LogPoint,
+    effect: &Effect,
+    now: Timestamp,
+) {
+    let guards = cache.partition.guards;
+    let (id, entries) = match effect {
+        Effect::Object(object) => {
+            let types = cache.store.types.as_ref();
+            let entries = types.and_then(|it| it.entries(object.kind, object.id, &object.data).ok());
+            (object.id, entries)
+        }
+        Effect::LargeObject(id) => (*id, None),
+        Effect::NoObject(id) => (*id, Some(Vec::new())),
+        Effect::Association { .. } | Effect::NoAssociation { .. } => return,
+    };
+    let Some(entries) = entries else {
+        // The object may be in any entry now.
+        if guards.hold(Guard::ForgetIndexes) {
+            cache.partition.recent.note(Key::Indexes, point, now);
+            cache.partition.indexes_epoch = cache.store.next_epoch();
+        }
+        return;
+    };
+    let mut keys: BTreeSet<Key> =
+        entries.iter().map(|entry| Key::of_entries(entry.index, &entry.key)).collect();
+    for key in &keys {
+        cache.partition.recent.note(*key, point, now);
+    }
+    if guards.hold(Guard::LeaveOldKeys) {
+        keys.extend(cache.store.entries_with(cache.id, id));
+    }
+    for key in keys {
+        let epoch = cache.partition.epoch_of(key);
+        cache.store.update((cache.id, key), epoch, |entry| {
+            if guards.hold(Guard::IgnoreOlderChanges) && point <= entry.at {
+                return true;
             }
-            Effect::LargeObject(id) => (*id, None),
-            Effect::NoObject(id) => (*id, Some(Vec::new())),
-            Effect::Association { .. } | Effect::NoAssociation { .. } => return,
-        };
-        let Some(entries) = entries else {
-            // The object may be in any entry now.
-            if guards.hold(Guard::ForgetIndexes) {
-                self.partition.recent.note(Key::Indexes, point, now);
-                self.partition.indexes_epoch = self.store.next_epoch();
+            match &mut entry.value {
+                Value::Ids(ids) => ids.change(id, &entries),
+                _ => false,
             }
-            return;
-        };
-        let mut keys: BTreeSet<Key> =
-            entries.iter().map(|entry| Key::of_entries(entry.index, &entry.key)).collect();
-        for key in &keys {
-            self.partition.recent.note(*key, point, now);
-        }
-        if guards.hold(Guard::LeaveOldKeys) {
-            keys.extend(self.store.entries_with(self.id, id));
-        }
-        for key in keys {
-            let epoch = self.partition.epoch_of(key);
-            self.store.update((self.id, key), epoch, |entry| {
-                if guards.hold(Guard::IgnoreOlderChanges) && point <= entry.at {
-                    return true;
-                }
-                match &mut entry.value {
-                    Value::Ids(ids) => ids.change(id, &entries),
-                    _ => false,
-                }
-            });
-            self.store.refer((self.id, key), epoch, id);
-        }
+        });
+        cache.store.refer((cache.id, key), epoch, id);
     }
 }
 

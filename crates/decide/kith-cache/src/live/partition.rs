@@ -3,6 +3,7 @@
 use super::entry::Entry;
 use super::freshness::{Freshness, Nonce};
 use super::guards::{Guard, Guards};
+use super::indexed::touch_indexes;
 use super::key::{FillKey, Key};
 use super::pending::PendingChanges;
 use super::recent::Recent;
@@ -375,7 +376,7 @@ impl<W> PartitionCache<'_, W> {
                 entry.apply(key, effect)
             });
         }
-        self.touch_indexes(point, effect, now);
+        touch_indexes(self, point, effect, now);
     }
 
     fn move_to(&mut self, point: LogPoint) {

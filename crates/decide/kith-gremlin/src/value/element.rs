@@ -96,8 +96,8 @@ impl Vertex {
     }
 }
 
-/// The id of an edge as users see it: `OUT>LABEL>IN`. In the ends, `%25` stands for `%`, and `%3E` for `>`, so that the ends can
-/// be told from the label.
+/// The id of an edge as users see it: `OUT>LABEL>IN`. In the ends, `%25` stands for `%`, and `%3E` for `>`, so that the label is
+/// what stands between the only two `>`.
 pub fn shown_edge_id(out_vertex: &ElementId, label: &str, in_vertex: &ElementId) -> ElementId {
     let end = |id: &ElementId| match id {
         Value::String(text) => text.replace('%', "%25").replace('>', "%3E"),

@@ -2,14 +2,14 @@
 
 use super::{
     by,
-    chain::{Chain, Upstream, is_stateless},
+    chain::{Chain, Upstream},
     context::Context,
     nested,
     traverser::{Batch, Traverser},
 };
 use crate::{
     error::{GremlinError, Result},
-    plan::{Choice, ChooseParts, Kind, OptionKey, Traversal},
+    plan::{Choice, ChooseParts, Kind, OptionKey, Traversal, is_stateless},
     semantics::Test,
     value::Value,
 };

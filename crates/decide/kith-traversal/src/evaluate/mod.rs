@@ -45,9 +45,8 @@ mod weight;
 mod wheres;
 mod work;
 
-pub(crate) use chain::{is_stateless, needs_all_input};
 pub use meter::{Meter, SharedMemory};
-pub(crate) use nested::{added_by, reads_own_side_effects};
+pub(crate) use nested::reads_own_side_effects;
 pub use tally::Clock;
 pub use weight::{of_edges, of_json, of_properties, of_vertices};
 pub use work::Limits;

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     error::Result,
-    plan::{Kind, Label, Step, StepArgument, Traversal, any_step},
+    plan::{Kind, Label, Step, StepArgument, Traversal, any_step, side_effect_of},
     value::Value,
 };
 use std::{collections::HashMap, sync::Arc};
@@ -75,27 +75,6 @@ pub(super) fn side_effects(traversal: &Traversal) -> HashMap<Label, Value> {
         empty.extend(side_effect_of(&step.kind).map(|key| (key.clone(), value)));
     }
     empty
-}
-
-/// The side effect that a step adds to.
-fn side_effect_of(kind: &Kind) -> Option<&Label> {
-    match kind {
-        Kind::Aggregate { key, .. } => Some(key),
-        Kind::Group(group) => group.key.as_ref(),
-        Kind::GroupCount { key, .. } => key.as_ref(),
-        _ => None,
-    }
-}
-
-/// The side effects to which a step adds as traversers come, not only once all have come.
-pub(crate) fn added_by(step: &Step) -> Vec<&Label> {
-    let inner = crate::plan::nested(&step.kind).into_iter().flat_map(crate::plan::all_steps);
-    let is_late = matches!(step.kind, Kind::Aggregate { is_local: false, .. });
-    std::iter::once(step)
-        .filter(|_| !is_late)
-        .chain(inner)
-        .filter_map(|step| side_effect_of(&step.kind))
-        .collect()
 }
 
 /// Whether a traversal may read the side effects that it adds to.

@@ -2,14 +2,14 @@
 
 use super::{
     bulk::merged,
-    chain::{Chain, Demand, Passes, RunningPass, Upstream, is_stateless},
+    chain::{Chain, Demand, Passes, RunningPass, Upstream},
     context::Context,
     nested,
     traverser::Batch,
 };
 use crate::{
     error::Result,
-    plan::{Repeat, RepeatEnd},
+    plan::{Repeat, RepeatEnd, is_stateless},
 };
 
 /// The most traversers that make a pass at a time if fewer are wanted. What they reach is kept, and may not be needed.

@@ -2,8 +2,8 @@
 
 use super::asks::{is_test, properties};
 use crate::{
-    evaluate::{needs_all_input, reads_own_side_effects},
-    plan::{EdgeEnd, Kind, Label, Step, Traversal, TraversalPlan, all_steps, nested},
+    evaluate::reads_own_side_effects,
+    plan::{EdgeEnd, Kind, Label, Step, Traversal, TraversalPlan, all_steps, needs_all_input, nested},
     value::Direction,
 };
 use std::collections::BTreeSet;

@@ -2,7 +2,7 @@
 
 use super::{
     ByArgument, Condition, EdgeEnd, HasTest, Hop, Kind, NamedIds, PathEnd, PathPart, Reduction, Repeat,
-    RepeatEnd, ShortestPath, Step, TestedPart, Traversal, rules::search, step::traversal,
+    RepeatEnd, ShortestPath, Step, TestedPart, Traversal, sought::search, step::traversal,
 };
 use crate::{
     semantics::Test,

@@ -26,10 +26,11 @@ use super::{
     TraversalPlan, all_steps, any_step, nested,
     reads::Reads,
     repeats::{named_ids, shortest, unrolled},
+    sought::search,
 };
 use crate::{
     bytecode::Instruction,
-    graph::{CountedLabels, ElementTest, PropertyOrder, VertexSearch},
+    graph::{CountedLabels, ElementTest, PropertyOrder},
     value::{Order, Token, Value},
 };
 use std::{collections::HashSet, sync::Arc};
@@ -261,24 +262,6 @@ fn sought(traversal: &Traversal) -> Option<Traversal> {
     let (kind, labels) = (Kind::SoughtVertices(sought), first.labels.clone());
     let begins = Arc::new(Step { kind, labels, instruction: first.instruction.clone() });
     Some(std::iter::once(begins).chain(rest.iter().cloned()).collect())
-}
-
-/// What an index may be asked for of the vertices that pass these tests.
-pub(super) fn search<'a>(tests: impl Iterator<Item = &'a HasTest>) -> Option<VertexSearch> {
-    let mut sought = VertexSearch { labels: Vec::new(), properties: Vec::new(), latest: false };
-    for HasTest { subject, condition } in tests {
-        let Condition::Test(test) = condition else { continue };
-        match (subject, test.equal_value()) {
-            (TestedPart::Token(Token::Label), Some(Value::String(label))) => {
-                sought.labels = vec![Arc::clone(label)];
-            }
-            (TestedPart::Property(key), Some(value)) if *value != Value::Null => {
-                sought.properties.push((Arc::clone(key), value.clone()));
-            }
-            _ => {}
-        }
-    }
-    (!sought.properties.is_empty()).then_some(sought)
 }
 
 /// `V(1).out()`: a vertex that does not exist has no edges. Its labels may be compared with vertices, but not be looked at.

@@ -1,10 +1,13 @@
 //! Steps that read a side effect to which a later step adds, such as `where(without("a")).local(aggregate("a"))`. Each traverser
 //! must see what those before it have put aside, so these steps become a nested traversal, which traversers enter one by one.
 
-use super::{Kind, Step, reads::Reads};
+use super::{
+    Kind, Step,
+    flow::{added_by, is_stateless},
+    reads::Reads,
+};
 use crate::{
     bytecode::{Bytecode, Instruction},
-    evaluate::{added_by, is_stateless},
     value::Value,
 };
 use std::sync::Arc;

@@ -3,12 +3,11 @@
 use super::{
     fan_outs::FanOuts,
     ids::MEMBER,
-    loaded::LoadedGraph,
     rows::{selector, unexpected},
 };
 use kith_gremlin::GremlinError;
 use kith_operators::{Operator, Value as Evaluated};
-use kith_schema::{KindRole, KindSchema};
+use kith_schema::{GraphSchema, KindRole, KindSchema};
 use kith_traversal::graph::CountedLabels;
 use kith_types::Direction as Side;
 
@@ -24,35 +23,37 @@ pub(super) async fn sum(
     }
 }
 
-impl LoadedGraph<'_> {
-    /// The number of members, which alone `V()` returns.
-    pub(super) async fn vertex_count(&self, labels: &CountedLabels) -> Result<u64, GremlinError> {
-        if !labels.contain(MEMBER) {
-            return Ok(0);
-        }
-        let plan = Operator::Count(Box::new(Operator::ALL_MEMBERS));
-        sum(&self.fan_outs, "the number of vertices", plan).await
+/// The number of members, which alone `V()` returns.
+pub(super) async fn vertices(fan_outs: &FanOuts<'_>, labels: &CountedLabels) -> Result<u64, GremlinError> {
+    if !labels.contain(MEMBER) {
+        return Ok(0);
     }
+    let plan = Operator::Count(Box::new(Operator::ALL_MEMBERS));
+    sum(fan_outs, "the number of vertices", plan).await
+}
 
-    /// The number of edges that begin at members. The files of a partition have the lengths of its lists; an edge without a
-    /// direction is in the lists of both ends.
-    pub(super) async fn edge_count(&self, labels: &CountedLabels) -> Result<u64, GremlinError> {
-        let is_counted = |kind: &&KindSchema| labels.contain(&kind.name);
-        let (mut directed, mut undirected) = (Vec::new(), Vec::new());
-        for kind in self.schema().kinds.iter().filter(is_counted) {
-            match kind.role {
-                KindRole::Directed | KindRole::Entity => directed.push(selector(&kind.name, Side::Out)),
-                KindRole::Undirected => undirected.push(selector(&kind.name, Side::Both)),
-                KindRole::MembersOnly => {}
-            }
+/// The number of edges that begin at members. The files of a partition have the lengths of its lists; an edge without a
+/// direction is in the lists of both ends.
+pub(super) async fn edges(
+    fan_outs: &FanOuts<'_>,
+    schema: &GraphSchema,
+    labels: &CountedLabels,
+) -> Result<u64, GremlinError> {
+    let is_counted = |kind: &&KindSchema| labels.contain(&kind.name);
+    let (mut directed, mut undirected) = (Vec::new(), Vec::new());
+    for kind in schema.kinds.iter().filter(is_counted) {
+        match kind.role {
+            KindRole::Directed | KindRole::Entity => directed.push(selector(&kind.name, Side::Out)),
+            KindRole::Undirected => undirected.push(selector(&kind.name, Side::Both)),
+            KindRole::MembersOnly => {}
         }
-        let mut count = 0_u64;
-        for (lists, ends) in [(directed, 1), (undirected, 2)] {
-            if !lists.is_empty() {
-                let plan = Operator::Total(lists);
-                count += sum(&self.fan_outs, "the number of edges", plan).await? / ends;
-            }
-        }
-        Ok(count)
     }
+    let mut count = 0_u64;
+    for (lists, ends) in [(directed, 1), (undirected, 2)] {
+        if !lists.is_empty() {
+            let plan = Operator::Total(lists);
+            count += sum(fan_outs, "the number of edges", plan).await? / ends;
+        }
+    }
+    Ok(count)
 }

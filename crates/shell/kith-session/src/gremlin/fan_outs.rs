@@ -1,7 +1,7 @@
 //! The fan-outs of a traversal.
 
 use super::{notes, to_gremlin_error};
-use crate::session::Run;
+use crate::session::{Run, latest_round};
 use kith_gremlin::GremlinError;
 use kith_operators::{Operator, Value as Evaluated};
 use kith_query::{FanOut, QueryError, Scope, ServedGraph};
@@ -90,7 +90,7 @@ impl<'a> FanOuts<'a> {
         plan: Operator,
     ) -> Result<Evaluated, GremlinError> {
         let fan_out = FanOut { purpose, kind: FanOutKind::Broadcast, scope: Scope::Partitions, plan };
-        let evaluated = self.run.lock().await.latest_round(&fan_out).await;
+        let evaluated = latest_round(&mut *self.run.lock().await, &fan_out).await;
         let evaluated = evaluated.map_err(|error| self.error(error))?;
         self.meter.lend(evaluated.bytes())?;
         Ok(evaluated)

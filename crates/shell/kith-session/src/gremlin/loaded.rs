@@ -2,6 +2,7 @@
 //! edges, whose properties are columns.
 
 use super::{
+    count,
     edge_scan::EdgeScan,
     fan_outs::{FanOuts, of_keys, union_of_keys},
     id_pages::{IdPage, IdPages},
@@ -298,11 +299,11 @@ impl Graph for LoadedGraph<'_> {
     }
 
     fn count_vertices(&self, labels: CountedLabels) -> GraphFuture<'_, Option<u64>> {
-        async move { self.vertex_count(&labels).await.map(Some) }.boxed()
+        async move { count::vertices(&self.fan_outs, &labels).await.map(Some) }.boxed()
     }
 
     fn count_edges(&self, labels: CountedLabels) -> GraphFuture<'_, Option<u64>> {
-        async move { self.edge_count(&labels).await.map(Some) }.boxed()
+        async move { count::edges(&self.fan_outs, self.schema(), &labels).await.map(Some) }.boxed()
     }
 
     fn expand(&self, expansion: Expansion) -> GraphFuture<'_, Vec<EdgeList>> {

@@ -5,7 +5,7 @@ mod own_writes;
 mod run;
 mod write;
 
-pub(crate) use run::Run;
+pub(crate) use run::{Run, latest_round};
 pub(crate) use write::{LiveWrite, new_name};
 
 use crate::{

@@ -3,6 +3,8 @@
 mod ask;
 mod cached;
 
+pub(crate) use cached::latest_round;
+
 use super::Session;
 use crate::{executor::ReachedPoints, profile::Trace};
 use kith_live::Ticket;

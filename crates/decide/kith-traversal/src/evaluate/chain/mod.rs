@@ -4,7 +4,6 @@ mod demand;
 mod state;
 
 pub(super) use demand::Demand;
-pub(crate) use state::needs_all_input;
 pub(super) use state::{Passes, RangeProgress, RunningPass, ScanProgress, StepState, is_writing_beginning};
 
 use super::{
@@ -13,7 +12,7 @@ use super::{
 };
 use crate::{
     error::Result,
-    plan::{Kind, Step, Traversal, TraversalPlan},
+    plan::{Step, Traversal, TraversalPlan},
     value::Value,
 };
 use futures::future::BoxFuture;
@@ -224,12 +223,4 @@ fn links(traversal: &Traversal) -> Vec<Link> {
         Link { step: Arc::clone(step), state, forgets_labels: false, left }
     };
     traversal.iter().map(link).collect()
-}
-
-/// Whether the steps treat each traverser by itself, so that it makes no difference in which batches they come.
-pub(crate) fn is_stateless(traversal: &[Arc<Step>]) -> bool {
-    traversal.iter().all(|step| {
-        matches!(state::begin(&step.kind), StepState::Stateless | StepState::Hop(_) | StepState::Entered(_))
-            && !matches!(step.kind, Kind::Barrier { .. })
-    })
 }

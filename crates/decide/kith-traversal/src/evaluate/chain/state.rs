@@ -4,7 +4,7 @@ use super::Chain;
 use crate::{
     evaluate::{hop::HopProgress, singly::EnteredProgress, traverser::Batch},
     graph::ScanPlace,
-    plan::{Kind, Label},
+    plan::{Kind, Label, needs_all_input},
     value::{ElementId, Value},
 };
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -121,25 +121,4 @@ pub(in crate::evaluate) fn can_begin(kind: &Kind) -> bool {
 /// Whether a step changes the graph and can begin a traversal: `g.addV()`.
 pub(in crate::evaluate) fn is_writing_beginning(kind: &Kind) -> bool {
     matches!(kind, Kind::AddVertex { .. } | Kind::AddEdge { .. } | Kind::MergeVertex(_) | Kind::MergeEdge(_))
-}
-
-/// Whether a step needs all its input before it returns anything.
-pub(crate) fn needs_all_input(kind: &Kind) -> bool {
-    match kind {
-        Kind::Aggregate { is_local, .. } => !is_local,
-        Kind::Group(group) => group.key.is_none(),
-        Kind::GroupCount { key, .. } => key.is_none(),
-        Kind::Tail(_)
-        | Kind::Sample { .. }
-        | Kind::Fold(_)
-        | Kind::Reduce(_)
-        | Kind::Order(_)
-        | Kind::Cap(_)
-        | Kind::Barrier { .. }
-        | Kind::Profile(None)
-        | Kind::Reach(_)
-        | Kind::CountReached(_)
-        | Kind::Discard => true,
-        _ => false,
-    }
 }

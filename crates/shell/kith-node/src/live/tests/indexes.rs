@@ -2,7 +2,7 @@
 
 use super::{
     replaced::{P, graph_with},
-    shared::Gated,
+    shared::GatedDatabase,
 };
 use crate::live::graph::LiveGraph;
 use kith_database::Database;
@@ -19,7 +19,7 @@ const ACCOUNT: TypeId = TypeId(1);
 
 /// A node with a fresh cache, and the database that it reads. Writes go to the database alone, as if another node led.
 struct Scene {
-    database: Arc<Gated>,
+    database: Arc<GatedDatabase>,
     graph: LiveGraph,
     types: Arc<GraphTypes>,
     _folder: tempfile::TempDir,
@@ -28,7 +28,7 @@ struct Scene {
 impl Scene {
     async fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let database = Gated::create(folder.path()).await;
+        let database = GatedDatabase::create(folder.path()).await;
         let declared = "[object.account]\nfields = { email = { type = 'text', index = true } }";
         let types = Arc::new(GraphTypes::new(7, &declared.parse().unwrap()).unwrap());
         let graph = graph_with(&types, Arc::clone(&database) as _);

@@ -44,7 +44,7 @@ const PROCESSORS: usize = 4;
 
 /// A database that counts the reads of rows and those of pages, and holds reads of pages and of ends of logs back while it is
 /// closed.
-pub(super) struct Gated {
+pub(super) struct GatedDatabase {
     inner: SqliteDatabase,
     processors: Semaphore,
     pub(super) reads: AtomicUsize,
@@ -53,7 +53,7 @@ pub(super) struct Gated {
     is_open: watch::Sender<bool>,
 }
 
-impl Gated {
+impl GatedDatabase {
     /// A database with one list. The association to each id has this id as its time.
     pub(super) async fn create(folder: &Path) -> Arc<Self> {
         let identity = GraphIdentity { graph: 7, partitions: PartitionCount::new(1).unwrap() };
@@ -90,7 +90,7 @@ impl Gated {
     }
 }
 
-impl Database for Gated {
+impl Database for GatedDatabase {
     fn identity(&self) -> GraphIdentity {
         self.inner.identity()
     }
@@ -164,7 +164,7 @@ impl Database for Gated {
 }
 
 /// A graph over the database, whose cache is fresh and knows the newest part of the list.
-async fn warm(database: &Arc<Gated>) -> Arc<LiveGraph> {
+async fn warm(database: &Arc<GatedDatabase>) -> Arc<LiveGraph> {
     let graph = Arc::new(graph(Arc::clone(database) as _));
     graph.freshener.freshen(vec![P]).await.unwrap();
     let newest = Query::Range { list: LIST, start: Start::Index(0), limit: 10 };
@@ -196,7 +196,7 @@ async fn all_who_wait_for_one_page_by_its_index_share_one_read_and_keep_no_turn(
 async fn share(page: Query) {
     const CALLERS: usize = 300;
     let folder = tempfile::tempdir().unwrap();
-    let database = Gated::create(folder.path()).await;
+    let database = GatedDatabase::create(folder.path()).await;
     let graph = warm(&database).await;
     database.is_open.send_replace(false);
     let begun = Arc::new(AtomicUsize::default());
@@ -241,7 +241,7 @@ fn free_turns(graph: &LiveGraph) -> usize {
 #[tokio::test]
 async fn a_read_that_waits_for_something_else_gives_its_turn_back() {
     let folder = tempfile::tempdir().unwrap();
-    let database = Gated::create(folder.path()).await;
+    let database = GatedDatabase::create(folder.path()).await;
     let graph = warm(&database).await;
     let mut turns: Vec<_> = std::iter::from_fn(|| graph.evaluator.elements.rows.turns.now(false)).collect();
     let reading = tokio::spawn({
@@ -281,7 +281,7 @@ fn cold(deadline: Duration) -> v1::EvaluateRequest {
 #[tokio::test]
 async fn a_read_that_waits_for_its_turn_ends_at_its_deadline() {
     let folder = tempfile::tempdir().unwrap();
-    let database = Gated::create(folder.path()).await;
+    let database = GatedDatabase::create(folder.path()).await;
     let graph = warm(&database).await;
     let turns: Vec<_> = std::iter::from_fn(|| graph.evaluator.elements.rows.turns.now(false)).collect();
     let late = graph.evaluate(&cold(Duration::from_millis(20))).await.err().expect("no turn comes");
@@ -302,7 +302,7 @@ async fn a_read_that_waits_for_its_turn_ends_at_its_deadline() {
 async fn many_readers_far_into_a_list_leave_statements_to_others_and_writes_go_on() {
     const READERS: u32 = 16;
     let folder = tempfile::tempdir().unwrap();
-    let database = Gated::create(folder.path()).await;
+    let database = GatedDatabase::create(folder.path()).await;
     let graph = warm(&database).await;
     database.is_open.send_replace(false);
     let readers: Vec<_> = (0..READERS)

@@ -11,19 +11,19 @@ pub(super) struct Changes(Mutex<Made>);
 
 #[derive(Debug, Default)]
 struct Made {
-    made: Named,
+    made: NamedChanges,
     /// The changes whose outcome is unknown. They were sent at the same time, and the traversal ends with them.
-    unknown: Named,
+    unknown: NamedChanges,
 }
 
 /// Changes of which the first ones are named, such as `added vertex 7`.
 #[derive(Debug, Default)]
-struct Named {
+struct NamedChanges {
     first: Vec<String>,
     count: u64,
 }
 
-impl Named {
+impl NamedChanges {
     fn add(&mut self, what: String) {
         self.count += 1;
         if self.first.len() < NAMED_MAX {

@@ -1,27 +1,23 @@
 //! Ids of vertices that their creators gave them: texts, UUIDs, and whole numbers without 64 bits or below 0. The graph computes a
 //! number from each, or one of two, which the object at that number tells apart (`docs/formats/graph-types.md`).
 
-use super::reads::LiveReads;
-use crate::gremlin::ids::{number, number_id};
-use kith_gremlin::{
-    GremlinError,
-    value::{ElementId, ShownId, Value},
-};
-use kith_live::{NotATextId, ObjectAnswer, ObjectFields, TextId, TextIdForm, text_id_numbers};
+use crate::gremlin::ids::number;
+use kith_gremlin::value::{ElementId, ShownId, Value};
+use kith_live::{NotATextId, ObjectAnswer, TextId, TextIdForm, text_id_numbers};
 use kith_types::PartitionCount;
 use num_bigint::BigInt;
 use std::{collections::HashMap, sync::Arc};
 
 /// What an id in a traversal names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Named {
+pub(super) enum VertexName {
     /// The object with this number.
     Number(u64),
     /// The object with this text.
     Text(TextId),
 }
 
-impl Named {
+impl VertexName {
     /// What an id names in a graph; `None` if no vertex can have it. `keeps_texts` says whether the graph has ids that are texts.
     pub fn of(id: &ElementId, keeps_texts: bool) -> Option<Self> {
         if !keeps_texts {
@@ -109,48 +105,6 @@ pub(super) fn shown(text_id: Option<&TextId>) -> ShownId {
     text_id.map_or(ShownId::Same, |text_id| ShownId::Given(given(text_id)))
 }
 
-impl LiveReads<'_> {
-    /// The id that users see of an object which has not been read.
-    pub(super) fn unread(&self) -> ShownId {
-        if self.types().take_text_ids() { ShownId::Unknown } else { ShownId::Same }
-    }
-
-    /// What ids name.
-    pub(super) fn named(&self, ids: &[ElementId]) -> Vec<Option<Named>> {
-        let keeps_texts = self.types().take_text_ids();
-        ids.iter().map(|id| Named::of(id, keeps_texts)).collect()
-    }
-
-    /// The objects that these may name, in one fan-out, by their numbers. Those that are known are not looked up.
-    pub(super) async fn candidates(
-        &self,
-        named: &[Option<Named>],
-        is_known: impl Fn(u64) -> bool,
-        fields: ObjectFields,
-    ) -> Result<HashMap<u64, ObjectAnswer>, GremlinError> {
-        let numbers = named.iter().flatten().flat_map(|named| named.numbers(self.count));
-        self.objects(numbers.filter(|number| !is_known(*number)), fields).await
-    }
-
-    /// The numbers of the vertices with these ids. Objects are only looked up, in one fan-out, for ids that are texts.
-    pub(super) async fn numbers(&self, ids: &[ElementId]) -> Result<Vec<Option<u64>>, GremlinError> {
-        let named = self.named(ids);
-        let is_text = |named: &Option<Named>| matches!(named, Some(Named::Text(_)));
-        let texts: Vec<Option<Named>> = named.iter().filter(|named| is_text(named)).cloned().collect();
-        let objects = self.candidates(&texts, |_| false, ObjectFields::None).await?;
-        let number = |named: Option<Named>| match named? {
-            Named::Number(number) => Some(number),
-            text @ Named::Text(_) => text.object(&objects, self.count).map(|object| object.id),
-        };
-        Ok(named.into_iter().map(number).collect())
-    }
-
-    /// As [`LiveReads::numbers`], as ids with which a traversal calculates.
-    pub(super) async fn canonical(&self, ids: &[ElementId]) -> Result<Vec<Option<ElementId>>, GremlinError> {
-        Ok(self.numbers(ids).await?.into_iter().map(|number| number.map(number_id)).collect())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -172,10 +126,10 @@ mod tests {
 
     #[test]
     fn the_usual_digits_are_a_number_and_other_texts_are_not() {
-        let of = |id: Value, keeps_texts| Named::of(&id, keeps_texts).map(|named| named.text());
+        let of = |id: Value, keeps_texts| VertexName::of(&id, keeps_texts).map(|named| named.text());
         for keeps_texts in [false, true] {
             assert_eq!(of(Value::Short(7), keeps_texts).as_deref(), Some("7"));
-            assert_eq!(Named::of(&Value::text("7"), keeps_texts), Some(Named::Number(7)));
+            assert_eq!(VertexName::of(&Value::text("7"), keeps_texts), Some(VertexName::Number(7)));
         }
         assert_eq!((of(Value::text("x"), false), of(Value::Int(-1), false)), (None, None));
         assert_eq!(of(Value::text("x"), true).as_deref(), Some("x"));

@@ -26,7 +26,7 @@ pub(super) use explain::{described, first};
 use super::{deadline::Deadline, fan_outs::FanOuts, ids::number_id};
 use crate::{Session, session::Run};
 use futures::{FutureExt, future::BoxFuture};
-use ids::Named;
+use ids::VertexName;
 use kith_gremlin::{
     GremlinError,
     value::{Direction, Edge, ElementId, Value, Vertex},
@@ -149,15 +149,15 @@ impl<'a> LiveGraph<'a> {
 
 impl Graph for LiveGraph<'_> {
     fn canonical(&self, id: &ElementId) -> Option<ElementId> {
-        match Named::of(id, self.reads.types().take_text_ids())? {
-            Named::Number(number) => Some(number_id(number)),
-            Named::Text(_) => None,
+        match VertexName::of(id, self.reads.types().take_text_ids())? {
+            VertexName::Number(number) => Some(number_id(number)),
+            VertexName::Text(_) => None,
         }
     }
 
     fn named(&self, ids: Vec<ElementId>) -> GraphFuture<'_, Vec<Option<ElementId>>> {
         async move {
-            self.showing(&ids, false).await?;
+            settle::showing(self, &ids, false).await?;
             self.reads.canonical(&ids).await
         }
         .boxed()
@@ -174,7 +174,7 @@ impl Graph for LiveGraph<'_> {
         wanted: WantedProperties,
     ) -> GraphFuture<'_, Vec<Option<Arc<Vertex>>>> {
         async move {
-            self.showing(&ids, false).await?;
+            settle::showing(self, &ids, false).await?;
             self.reads.found_vertices(&ids, &wanted).await
         }
         .boxed()
@@ -182,7 +182,7 @@ impl Graph for LiveGraph<'_> {
 
     fn passing(&self, ids: Vec<ElementId>, tests: Arc<[ElementTest]>) -> GraphFuture<'_, Vec<bool>> {
         async move {
-            self.showing(&ids, false).await?;
+            settle::showing(self, &ids, false).await?;
             match self.reads.passing(&ids, &tests).await? {
                 Some(passing) => Ok(passing),
                 None => {
@@ -197,7 +197,7 @@ impl Graph for LiveGraph<'_> {
 
     fn edges(&self, ids: Vec<ElementId>) -> GraphFuture<'_, Vec<Option<Arc<Edge>>>> {
         async move {
-            self.settled().await?;
+            settle::settled(self).await?;
             self.reads.found_edges(&ids).await
         }
         .boxed()
@@ -205,7 +205,7 @@ impl Graph for LiveGraph<'_> {
 
     fn scan_vertices(&self, after: Option<ElementId>, limit: usize) -> GraphFuture<'_, Vec<Arc<Vertex>>> {
         async move {
-            self.settled().await?;
+            settle::settled(self).await?;
             self.scan.vertices(&self.reads, after, limit).await
         }
         .boxed()
@@ -213,7 +213,7 @@ impl Graph for LiveGraph<'_> {
 
     fn find_vertices(&self, sought: VertexSearch) -> GraphFuture<'_, Option<Vec<Arc<Vertex>>>> {
         async move {
-            self.settled().await?;
+            settle::settled(self).await?;
             self.reads.sought_vertices(&sought).await
         }
         .boxed()
@@ -221,7 +221,7 @@ impl Graph for LiveGraph<'_> {
 
     fn count_vertices(&self, labels: CountedLabels) -> GraphFuture<'_, Option<u64>> {
         async move {
-            self.settled().await?;
+            settle::settled(self).await?;
             count::vertices(&self.reads, &labels).await.map(Some)
         }
         .boxed()
@@ -229,7 +229,7 @@ impl Graph for LiveGraph<'_> {
 
     fn count_edges(&self, labels: CountedLabels) -> GraphFuture<'_, Option<u64>> {
         async move {
-            self.settled().await?;
+            settle::settled(self).await?;
             count::edges(&self.reads, &labels).await.map(Some)
         }
         .boxed()
@@ -245,7 +245,7 @@ impl Graph for LiveGraph<'_> {
 
     fn scan_edges(&self, after: Option<ScanPlace>, limit: usize) -> GraphFuture<'_, ScannedEdges> {
         async move {
-            self.settled().await?;
+            settle::settled(self).await?;
             self.scan.edges(&self.reads, after, limit).await
         }
         .boxed()
@@ -253,7 +253,7 @@ impl Graph for LiveGraph<'_> {
 
     fn expand(&self, expansion: Expansion) -> GraphFuture<'_, Vec<EdgeList>> {
         async move {
-            self.showing(&expansion.vertices, true).await?;
+            settle::showing(self, &expansion.vertices, true).await?;
             self.reads.expanded(&expansion).await
         }
         .boxed()
@@ -261,7 +261,7 @@ impl Graph for LiveGraph<'_> {
 
     fn degrees(&self, expansion: Expansion) -> GraphFuture<'_, Vec<u64>> {
         async move {
-            self.showing(&expansion.vertices, true).await?;
+            settle::showing(self, &expansion.vertices, true).await?;
             self.reads.counted(&expansion).await
         }
         .boxed()
@@ -269,7 +269,7 @@ impl Graph for LiveGraph<'_> {
 
     fn reach(&self, expansion: Expansion) -> GraphFuture<'_, Vec<Arc<Vertex>>> {
         async move {
-            self.showing(&expansion.vertices, true).await?;
+            settle::showing(self, &expansion.vertices, true).await?;
             match self.reads.reached(&expansion).await? {
                 Some(ids) => {
                     self.reads.meter.lend(of_vertices(ids.len()))?;
@@ -288,7 +288,7 @@ impl Graph for LiveGraph<'_> {
 
     fn count_reached(&self, expansion: Expansion) -> GraphFuture<'_, u64> {
         async move {
-            self.showing(&expansion.vertices, true).await?;
+            settle::showing(self, &expansion.vertices, true).await?;
             match self.reads.reached(&expansion).await? {
                 Some(ids) => Ok(ids.len() as u64),
                 None => Ok(self.reach(expansion).await?.len() as u64),
@@ -310,6 +310,6 @@ impl Graph for LiveGraph<'_> {
     }
 
     fn settle(&self) -> GraphFuture<'_, ()> {
-        async move { self.settled().await }.boxed()
+        async move { settle::settled(self).await }.boxed()
     }
 }

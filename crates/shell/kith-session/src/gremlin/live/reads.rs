@@ -1,16 +1,20 @@
 //! The reads of traversals on live graphs.
 
 use super::{
-    ids::Named,
+    ids::VertexName,
     labels::{self, List},
     pages::{WholeRead, associations, counts, whole_lists},
     parts::PartRead,
     rows::{edge_in, unknown_vertex, vertex_of},
 };
-use crate::gremlin::{fan_outs::FanOuts, ids::split_edge, rows::unexpected};
+use crate::gremlin::{
+    fan_outs::FanOuts,
+    ids::{number_id, split_edge},
+    rows::unexpected,
+};
 use kith_gremlin::{
     GremlinError,
-    value::{Edge, ElementId, Value, Vertex, end_of_edge_id},
+    value::{Edge, ElementId, ShownId, Value, Vertex, end_of_edge_id},
 };
 use kith_live::{
     AssociationRead, AssociationsPlan, ElementPart, ElementTest, FieldOrder, GraphTypes, ListedAssociation,
@@ -61,6 +65,46 @@ impl LiveReads<'_> {
         result.map_err(|error| self.fan_outs.error(error))
     }
 
+    /// The id that users see of an object which has not been read.
+    pub(super) fn unread(&self) -> ShownId {
+        if self.types().take_text_ids() { ShownId::Unknown } else { ShownId::Same }
+    }
+
+    /// What ids name.
+    pub(super) fn named(&self, ids: &[ElementId]) -> Vec<Option<VertexName>> {
+        let keeps_texts = self.types().take_text_ids();
+        ids.iter().map(|id| VertexName::of(id, keeps_texts)).collect()
+    }
+
+    /// The objects that these may name, in one fan-out, by their numbers. Those that are known are not looked up.
+    pub(super) async fn candidates(
+        &self,
+        named: &[Option<VertexName>],
+        is_known: impl Fn(u64) -> bool,
+        fields: ObjectFields,
+    ) -> Result<HashMap<u64, ObjectAnswer>, GremlinError> {
+        let numbers = named.iter().flatten().flat_map(|named| named.numbers(self.count));
+        self.objects(numbers.filter(|number| !is_known(*number)), fields).await
+    }
+
+    /// The numbers of the vertices with these ids. Objects are only looked up, in one fan-out, for ids that are texts.
+    pub(super) async fn numbers(&self, ids: &[ElementId]) -> Result<Vec<Option<u64>>, GremlinError> {
+        let named = self.named(ids);
+        let is_text = |named: &Option<VertexName>| matches!(named, Some(VertexName::Text(_)));
+        let texts: Vec<Option<VertexName>> = named.iter().filter(|named| is_text(named)).cloned().collect();
+        let objects = self.candidates(&texts, |_| false, ObjectFields::None).await?;
+        let number = |named: Option<VertexName>| match named? {
+            VertexName::Number(number) => Some(number),
+            text @ VertexName::Text(_) => text.object(&objects, self.count).map(|object| object.id),
+        };
+        Ok(named.into_iter().map(number).collect())
+    }
+
+    /// As [`LiveReads::numbers`], as ids with which a traversal calculates.
+    pub(super) async fn canonical(&self, ids: &[ElementId]) -> Result<Vec<Option<ElementId>>, GremlinError> {
+        Ok(self.numbers(ids).await?.into_iter().map(|number| number.map(number_id)).collect())
+    }
+
     /// Returns the vertices with these ids. Objects are vertices; ids that only associations name are not.
     pub(super) async fn found_vertices(
         &self,
@@ -80,7 +124,7 @@ impl LiveReads<'_> {
         let data = objects.values().map(|object| of_json(&object.data));
         let data = if *wanted == WantedProperties::None { 0 } else { data.sum() };
         self.meter.lend(of_vertices(objects.len()).saturating_add(data))?;
-        let object = |named: &Option<Named>| named.as_ref()?.object(&objects, self.count);
+        let object = |named: &Option<VertexName>| named.as_ref()?.object(&objects, self.count);
         let vertex = |named| object(named).map(|object| vertex_of(&types, object, wanted));
         Ok(named.iter().map(vertex).collect())
     }

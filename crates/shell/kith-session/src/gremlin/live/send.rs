@@ -116,3 +116,10 @@ fn with_help(error: QueryError) -> QueryError {
     };
     QueryError::Remote { code: error.code(), message: error.to_string(), help: help.to_owned() }
 }
+
+/// The error that an edge exists already.
+pub(super) fn edge_exists(message: String) -> QueryError {
+    let help = "use mergeE to add an edge only if it does not exist, property() to change one, or \
+                g.with(\"kith.replace\", true) to replace it with all of its properties";
+    QueryError::Remote { code: ErrorCode::ObjectExists, message, help: help.to_owned() }
+}

@@ -2,9 +2,9 @@
 
 use super::{
     LiveGraph,
-    ids::Named,
+    ids::VertexName,
     queue::{QueuedChange, QueuedWrite},
-    writes::edge_exists,
+    send::edge_exists,
 };
 use futures::future::join_all;
 use kith_gremlin::{GremlinError, value::ElementId};
@@ -15,76 +15,80 @@ use std::collections::HashMap;
 /// The number of writes that are sent at the same time.
 const SENT_AT_ONCE: usize = 64;
 
-impl LiveGraph<'_> {
-    /// Puts a write off.
-    pub(super) async fn put_off(&self, queued: QueuedWrite) -> Result<(), GremlinError> {
-        if self.queue.lock().is_full() {
-            self.settled().await?;
-        }
-        self.queue.lock().push(queued);
-        Ok(())
+/// Puts a write off.
+pub(super) async fn put_off(graph: &LiveGraph<'_>, queued: QueuedWrite) -> Result<(), GremlinError> {
+    if graph.queue.lock().is_full() {
+        settled(graph).await?;
     }
+    graph.queue.lock().push(queued);
+    Ok(())
+}
 
-    /// The new objects among those that are named and have not been sent, without their fields.
-    pub(super) fn queued_objects(&self, named: &[Option<Named>]) -> HashMap<u64, ObjectAnswer> {
-        let added = self.added.lock();
-        let numbers = named.iter().flatten().flat_map(|named| named.numbers(self.reads.count));
-        numbers.filter_map(|number| Some((number, added.get(&number)?.clone()))).collect()
+/// The new objects among those that are named and have not been sent, without their fields.
+pub(super) fn queued_objects(
+    graph: &LiveGraph<'_>,
+    named: &[Option<VertexName>],
+) -> HashMap<u64, ObjectAnswer> {
+    let added = graph.added.lock();
+    let numbers = named.iter().flatten().flat_map(|named| named.numbers(graph.reads.count));
+    numbers.filter_map(|number| Some((number, added.get(&number)?.clone()))).collect()
+}
+
+/// Sends what was put off, if an answer about these vertices has to show it; `with_edges` if it is about their edges too.
+pub(super) async fn showing(
+    graph: &LiveGraph<'_>,
+    ids: &[ElementId],
+    with_edges: bool,
+) -> Result<(), GremlinError> {
+    if graph.queue.lock().is_empty() {
+        return Ok(());
     }
+    let is_concerned = {
+        let queue = graph.queue.lock();
+        let concerns = |number| queue.changes_vertex(number) || (with_edges && queue.adds_edge_at(number));
+        let named = graph.reads.named(ids);
+        named.iter().flatten().flat_map(|named| named.numbers(graph.reads.count)).any(concerns)
+    };
+    if is_concerned { settled(graph).await } else { Ok(()) }
+}
 
-    /// Sends what was put off, if an answer about these vertices has to show it; `with_edges` if it is about their edges too.
-    pub(super) async fn showing(&self, ids: &[ElementId], with_edges: bool) -> Result<(), GremlinError> {
-        if self.queue.lock().is_empty() {
-            return Ok(());
-        }
-        let is_concerned = {
-            let queue = self.queue.lock();
-            let concerns =
-                |number| queue.changes_vertex(number) || (with_edges && queue.adds_edge_at(number));
-            let named = self.reads.named(ids);
-            named.iter().flatten().flat_map(|named| named.numbers(self.reads.count)).any(concerns)
-        };
-        if is_concerned { self.settled().await } else { Ok(()) }
+/// Sends all writes that were put off, wave by wave.
+///
+/// # Errors
+/// A write failed. All writes of its wave that were sent have an outcome; those of later waves are not sent.
+pub(super) async fn settled(graph: &LiveGraph<'_>) -> Result<(), GremlinError> {
+    let waves = graph.queue.lock().take();
+    if waves.is_empty() {
+        return Ok(());
     }
-
-    /// Sends all writes that were put off, wave by wave.
-    ///
-    /// # Errors
-    /// A write failed. All writes of its wave that were sent have an outcome; those of later waves are not sent.
-    pub(super) async fn settled(&self) -> Result<(), GremlinError> {
-        let waves = self.queue.lock().take();
-        if waves.is_empty() {
-            return Ok(());
+    let mut sent = Ok(());
+    for writes in waves.iter().flat_map(|wave| wave.chunks(SENT_AT_ONCE)) {
+        sent = first_error(join_all(writes.iter().map(|queued| send_queued(graph, queued))).await);
+        if sent.is_err() {
+            break;
         }
-        let mut sent = Ok(());
-        for writes in waves.iter().flat_map(|wave| wave.chunks(SENT_AT_ONCE)) {
-            sent = first_error(join_all(writes.iter().map(|queued| self.send_queued(queued))).await);
-            if sent.is_err() {
-                break;
-            }
-        }
-        self.added.lock().clear();
-        self.scan.forget().await;
-        sent
     }
+    graph.added.lock().clear();
+    graph.scan.forget().await;
+    sent
+}
 
-    async fn send_queued(&self, queued: &QueuedWrite) -> Result<(), GremlinError> {
-        let sent = self.writes.send(&self.reads, &queued.write, &queued.what).await;
-        match (&queued.change, sent) {
-            (QueuedChange::Edge { name, .. }, Err(error)) if error.code == ErrorCode::ConditionFailed => {
-                Err(self.reads.fan_outs.error(edge_exists(format!("edge {name} exists already"))))
-            }
-            (QueuedChange::Property { .. }, Ok(done)) if !done.existed => {
-                Err(GremlinError::bad("the element does not exist, so it cannot be changed"))
-            }
-            (QueuedChange::Vertex { number }, Ok(done)) if done.id != *number => {
-                // Two ids with one hash were added at the same time. Kith chooses the number of the second one only when it
-                // writes, so what depends on it cannot be written.
-                let message = format!("another caller added a vertex while this traversal {}", queued.what);
-                Err(GremlinError::new(ErrorCode::ConditionFailed, message))
-            }
-            (_, sent) => sent.map(drop),
+async fn send_queued(graph: &LiveGraph<'_>, queued: &QueuedWrite) -> Result<(), GremlinError> {
+    let sent = graph.writes.send(&graph.reads, &queued.write, &queued.what).await;
+    match (&queued.change, sent) {
+        (QueuedChange::Edge { name, .. }, Err(error)) if error.code == ErrorCode::ConditionFailed => {
+            Err(graph.reads.fan_outs.error(edge_exists(format!("edge {name} exists already"))))
         }
+        (QueuedChange::Property { .. }, Ok(done)) if !done.existed => {
+            Err(GremlinError::bad("the element does not exist, so it cannot be changed"))
+        }
+        (QueuedChange::Vertex { number }, Ok(done)) if done.id != *number => {
+            // Two ids with one hash were added at the same time. Kith chooses the number of the second one only when it
+            // writes, so what depends on it cannot be written.
+            let message = format!("another caller added a vertex while this traversal {}", queued.what);
+            Err(GremlinError::new(ErrorCode::ConditionFailed, message))
+        }
+        (_, sent) => sent.map(drop),
     }
 }
 

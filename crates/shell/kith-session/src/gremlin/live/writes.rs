@@ -4,12 +4,13 @@
 use super::{
     LiveGraph,
     fields::{WrittenType, object_text},
-    ids::{Named, shown, text_id},
+    ids::{VertexName, shown, text_id},
     labels,
     queue::{QueuedChange, QueuedWrite},
     reads::named_edge,
     rows::vertex_of,
-    send::VERTEX_EXISTS,
+    send::{VERTEX_EXISTS, edge_exists},
+    settle,
 };
 use crate::gremlin::{
     ids::{number, number_id},
@@ -49,12 +50,13 @@ impl LiveGraph<'_> {
         let named = self.reads.named(&ids);
         let new = self.new_texts(mutations)?;
         let sought = named.iter().cloned().chain(new.iter().map(|(_, named)| Some(named.clone())));
-        let sought: Vec<Option<Named>> = sought.collect();
-        let mut objects = self.queued_objects(&sought);
+        let sought: Vec<Option<VertexName>> = sought.collect();
+        let mut objects = settle::queued_objects(self, &sought);
         let (is_queued, count) = (|number: u64| objects.contains_key(&number), self.reads.count);
         let found = self.reads.candidates(&sought, is_queued, ObjectFields::None).await?;
         objects.extend(found);
-        let found = |(id, named): (ElementId, Option<Named>)| Some((id, named?.object(&objects, count)?.id));
+        let found =
+            |(id, named): (ElementId, Option<VertexName>)| Some((id, named?.object(&objects, count)?.id));
         let mut numbers: HashMap<ElementId, u64> = ids.into_iter().zip(named).filter_map(found).collect();
         let mut taken: HashMap<u64, Option<String>> = objects
             .values()
@@ -73,13 +75,13 @@ impl LiveGraph<'_> {
     }
 
     /// The ids of new vertices that are texts, and what they name.
-    fn new_texts(&self, mutations: &[Mutation]) -> Result<Vec<(ElementId, Named)>, GremlinError> {
+    fn new_texts(&self, mutations: &[Mutation]) -> Result<Vec<(ElementId, VertexName)>, GremlinError> {
         let mut new = Vec::new();
         for mutation in mutations {
             if let Mutation::AddVertex { id: Some(id), label, .. } = mutation
                 && let NewId::Text(text_id) = self.new_id(label, id)?
             {
-                new.push((id.clone(), Named::Text(text_id)));
+                new.push((id.clone(), VertexName::Text(text_id)));
             }
         }
         Ok(new)
@@ -114,13 +116,13 @@ impl LiveGraph<'_> {
         for mutation in mutations {
             let twice = match mutation {
                 Mutation::AddVertex { id: Some(id), .. } => {
-                    let named = Named::of(id, types.take_text_ids());
+                    let named = VertexName::of(id, types.take_text_ids());
                     let is_new = named.is_none_or(|named| vertices.insert(named.text()));
                     (!is_new).then(|| vertex_exists(format!("one step adds vertex {id} twice")))
                 }
                 Mutation::AddEdge { label, out_vertex, in_vertex, replaces: false, .. } => {
                     let keeps_texts = types.take_text_ids();
-                    let [from, to] = [out_vertex, in_vertex].map(|id| Named::of(id, keeps_texts));
+                    let [from, to] = [out_vertex, in_vertex].map(|id| VertexName::of(id, keeps_texts));
                     let ends = from.zip(to).map(|(from, to)| (from.text(), to.text()));
                     let is_new = ends.is_none_or(|ends| edges.insert(one_edge(&types, label, ends)));
                     let twice = || format!("one step adds edge {out_vertex}>{label}>{in_vertex} twice");
@@ -162,7 +164,7 @@ impl LiveGraph<'_> {
                 | Mutation::RemoveProperty { element: Value::Vertex(_), .. }
         );
         if !is_put_off {
-            self.settled().await?;
+            settle::settled(self).await?;
         }
         match mutation {
             Mutation::AddVertex { id, label, properties } => {
@@ -218,7 +220,7 @@ impl LiveGraph<'_> {
         let shown = shown(text_id.as_ref());
         let vertex = Vertex { shown, ..Vertex::reference(number_id(number), Arc::clone(label)) };
         let what = format!("added vertex {}", vertex.known_id());
-        self.put_off(QueuedWrite { write, what, change: QueuedChange::Vertex { number } }).await?;
+        settle::put_off(self, QueuedWrite { write, what, change: QueuedChange::Vertex { number } }).await?;
         let object =
             ObjectAnswer { id: number, kind: label.to_string(), version: 0, data: String::new(), text_id };
         self.added.lock().insert(number, object);
@@ -242,7 +244,7 @@ impl LiveGraph<'_> {
         let what = format!("added edge {name}");
         let change =
             QueuedChange::Edge { ends: [id1, id2], label: Arc::clone(label), name: name.to_string() };
-        self.put_off(QueuedWrite { write, what, change }).await?;
+        settle::put_off(self, QueuedWrite { write, what, change }).await?;
         Ok(Value::Edge(edge_of(label, from, to, properties)))
     }
 
@@ -262,11 +264,11 @@ impl LiveGraph<'_> {
             types.object_named(&vertex.label).is_ok_and(|(_, kind)| kind.index_of(key).is_some());
         // A later write may need the unique value that this one replaces, so it is sent alone.
         if is_indexed {
-            self.settled().await?;
+            settle::settled(self).await?;
         }
-        self.put_off(queued).await?;
+        settle::put_off(self, queued).await?;
         if is_indexed {
-            self.settled().await?;
+            settle::settled(self).await?;
         }
         Ok(Some(Value::Vertex(vertex)))
     }
@@ -301,9 +303,9 @@ impl LiveGraph<'_> {
 
     /// The number of a vertex that a change under way names.
     pub(super) fn number(&self, id: &ElementId) -> Option<u64> {
-        match Named::of(id, self.reads.types().take_text_ids())? {
-            Named::Number(number) => Some(number),
-            Named::Text(_) => self.numbers.lock().get(id).copied(),
+        match VertexName::of(id, self.reads.types().take_text_ids())? {
+            VertexName::Number(number) => Some(number),
+            VertexName::Text(_) => self.numbers.lock().get(id).copied(),
         }
     }
 
@@ -378,12 +380,6 @@ fn one_edge<'a>(
 ) -> (&'a str, String, String) {
     let is_symmetric = types.association(label).is_some_and(|(_, kind)| kind.inverse == Inverse::Symmetric);
     if is_symmetric && id2 < id1 { (label, id2, id1) } else { (label, id1, id2) }
-}
-
-pub(super) fn edge_exists(message: String) -> QueryError {
-    let help = "use mergeE to add an edge only if it does not exist, property() to change one, or \
-                g.with(\"kith.replace\", true) to replace it with all of its properties";
-    QueryError::Remote { code: ErrorCode::ObjectExists, message, help: help.to_owned() }
 }
 
 fn vertex_exists(message: String) -> QueryError {

@@ -13,17 +13,17 @@ use kith_topology::PinnedState;
 use kith_types::OperationName;
 use std::sync::Arc;
 
-impl Run<'_> {
-    /// As [`Run::round`]; the answer shows every write that was confirmed before. Further rounds are as they were.
-    pub(crate) async fn latest_round(&mut self, fan_out: &FanOut) -> Result<Value, QueryError> {
-        let before = (self.options.critical, self.options.partial);
-        self.read_latest();
-        let answered = self.round(fan_out).await;
-        let options = self.options.to_mut();
-        (options.critical, options.partial) = before;
-        answered
-    }
+/// As [`Run::round`]; the answer shows every write that was confirmed before. Further rounds are as they were.
+pub(crate) async fn latest_round(run: &mut Run<'_>, fan_out: &FanOut) -> Result<Value, QueryError> {
+    let before = (run.options.critical, run.options.partial);
+    run.read_latest();
+    let answered = run.round(fan_out).await;
+    let options = run.options.to_mut();
+    (options.critical, options.partial) = before;
+    answered
+}
 
+impl Run<'_> {
     /// Runs one fan-out. What caches know of its result is not fetched.
     pub(crate) async fn round(&mut self, fan_out: &FanOut) -> Result<Value, QueryError> {
         let at = CacheUse { pinned: &self.pinned, mode: self.options.cache_mode() };
