@@ -9,7 +9,7 @@ use crate::component::{ComponentReader, ListReader, PartitionReader};
 use crate::errors::{OpenError, ReadError};
 use kith_schema::{
     EachEdges, EachLength, EachList, EdgeSelector, GraphSchema, KindRole, NeighbourSource, SourceError,
-    SourceResult,
+    SourceResult, sum_of_lengths,
 };
 use kith_types::{Direction, PartitionCount, PartitionId, partition_of_id};
 use std::ops::ControlFlow;
@@ -286,13 +286,7 @@ impl NeighbourSource for GraphReader {
         {
             return Ok(files_of(selection.component, partition)?.kept_list(list).postings.pairs());
         }
-        let (mut members, mut total) = (Vec::new(), 0_u64);
-        self.members(partition, &mut members)?;
-        self.lengths(edge, &members, &mut |_, length| {
-            total = total.saturating_add(length.unwrap_or_default());
-            ControlFlow::Continue(())
-        })?;
-        Ok(total)
+        sum_of_lengths(self, edge, partition)
     }
 
     fn edges(

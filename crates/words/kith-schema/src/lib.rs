@@ -70,7 +70,7 @@ pub use record::{
 pub use schema::{FIELDS_MAX, Schema, SchemaError, SchemaId, SchemaIdError};
 pub use source::{
     EachEdges, EachLength, EachList, EdgeList, LookupKeys, NeighbourSource, SourceError, SourceResult,
-    SourceValue, ValueSource,
+    SourceValue, ValueSource, sum_of_lengths,
 };
 pub use time::{TimeUnit, text_of_time, time_of_text};
 pub use types::{DIMENSIONS_MAX, ElementType, FieldType, ScalarType};

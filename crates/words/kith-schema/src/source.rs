@@ -55,13 +55,7 @@ pub trait NeighbourSource {
     /// # Errors
     /// Those of [`NeighbourSource::members`] and [`NeighbourSource::lists`].
     fn total(&self, edge: &EdgeSelector, partition: PartitionId) -> Result<u64, SourceError> {
-        let (mut members, mut total) = (Vec::new(), 0_u64);
-        self.members(partition, &mut members)?;
-        self.lengths(edge, &members, &mut |_, length| {
-            total = total.saturating_add(length.unwrap_or_default());
-            ControlFlow::Continue(())
-        })?;
-        Ok(total)
+        sum_of_lengths(self, edge, partition)
     }
 
     /// Appends to `out` those of `keys` that have an edge to themselves, in any order. No list has such an edge. Graphs without
@@ -102,6 +96,24 @@ pub trait NeighbourSource {
     /// # Errors
     /// [`SourceError`] if the members cannot be read.
     fn members(&self, partition: PartitionId, out: &mut Vec<u64>) -> SourceResult;
+}
+
+/// The sum of the lengths of the lists under `edge` of all members of `partition`, read list by list.
+///
+/// # Errors
+/// Those of [`NeighbourSource::members`] and [`NeighbourSource::lists`].
+pub fn sum_of_lengths(
+    source: &(impl NeighbourSource + ?Sized),
+    edge: &EdgeSelector,
+    partition: PartitionId,
+) -> Result<u64, SourceError> {
+    let (mut members, mut sum) = (Vec::new(), 0_u64);
+    source.members(partition, &mut members)?;
+    source.lengths(edge, &members, &mut |_, length| {
+        sum = sum.saturating_add(length.unwrap_or_default());
+        ControlFlow::Continue(())
+    })?;
+    Ok(sum)
 }
 
 /// A version of a store on one node.

@@ -17,8 +17,9 @@ use std::sync::Arc;
 /// The most ids of an entry that is kept.
 pub(super) const IDS_MAX: usize = 4_096;
 
-/// The fewest ids that are read at a time. Most values have fewer objects in a partition, and are then known as a whole.
-pub(super) const IDS_MIN: u32 = 64;
+/// The fewest ids that a look-up of one value reads from a database. Most values have fewer objects in a partition, so the answer
+/// is known to be whole, and can be kept.
+pub const IDS_MIN: u32 = 64;
 
 /// The memory of one id in bytes, with the reference from the object to the entry.
 const ID_BYTES: usize = 96;
@@ -28,7 +29,7 @@ const ID_BYTES: usize = 96;
 pub(crate) struct IndexedIds {
     index: IndexId,
     key: Arc<[u8]>,
-    /// Ascending.
+    /// The ids of the objects, in ascending order.
     ids: Vec<u64>,
 }
 

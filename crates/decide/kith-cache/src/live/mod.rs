@@ -55,6 +55,7 @@ pub use follow::{FollowStep, Search, TermCheck};
 pub use freshness::Nonce;
 #[doc(hidden)]
 pub use guards::Guard;
+pub use indexed::IDS_MIN;
 pub use partition::{FilledRows, FlightOutcome, MissDecision, PartitionCache, Progress};
 pub use query::{CacheReply, DatedAnswer, Memory, Need, Query, Readiness, RowsAnswer, Start};
 pub use reading::{LiveRead, LiveReadStep};

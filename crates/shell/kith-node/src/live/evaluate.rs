@@ -1,8 +1,8 @@
 //! Evaluates operators over a live graph.
 
 use super::{
-    errors::LiveError, find::IndexReader, freshness::Freshener, lists::LiveLists, logs::FollowedLogs,
-    partitions::HeldPartitions, read::ElementReader, rows::ReadNeed, types::KnownTypes,
+    count::count, errors::LiveError, find::IndexReader, freshness::Freshener, lists::LiveLists,
+    logs::FollowedLogs, partitions::HeldPartitions, read::ElementReader, rows::ReadNeed, types::KnownTypes,
 };
 use crate::{serve::evaluator::status_of, serve::job::with_scratch, threads::evaluate_aside};
 use kith_cache::adjacency::AdjacencyReader;
@@ -107,7 +107,7 @@ impl LiveEvaluator {
             }
             Operator::CountElements(counted) => {
                 let partitions: Vec<_> = request.partitions.iter().copied().map(PartitionId).collect();
-                let counted = self.indexes.count(&counted, &partitions, need).await;
+                let counted = count(&self.indexes, &counted, &partitions, need).await;
                 let (count, reached) = counted.map_err(|error| error.to_status())?;
                 (Value::Count(count), reached)
             }

@@ -5,10 +5,8 @@ use super::{
     database::GraphDatabase, errors::LiveError, logs::FollowedLogs, partitions::HeldPartitions,
     rows::ReadNeed, types::KnownTypes,
 };
-use kith_cache::live::{CacheReply, Memory, Need, Query, RowsAnswer, TermCheck};
-use kith_live::{
-    CountedElements, GraphTypes, IndexId, Inverse, ObjectFind, RowAnswer, RowQuery, RowsAt, TypeId,
-};
+use kith_cache::live::{CacheReply, IDS_MIN, Memory, Need, Query, RowsAnswer, TermCheck};
+use kith_live::{IndexId, ObjectFind, RowAnswer, RowQuery, RowsAt};
 use kith_types::{LogPoint, PartitionId};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,13 +16,6 @@ use std::{
 /// The most values of all partitions together that one call of the database looks up, unless one partition has more. Servers
 /// get a statement for each of them, in one packet.
 const LOOK_UPS_MAX: usize = 8_192;
-
-/// The fewest ids that a look-up of one value reads. Most values have fewer objects in a partition, and the answer is then
-/// known to be whole and can be kept.
-const IDS_MIN: u32 = 64;
-
-/// The number of partitions whose rows one call of the database counts: that takes long where there are many.
-const COUNTED_AT_ONCE: usize = 16;
 
 /// Reads the indexes of one graph.
 pub(super) struct IndexReader {
@@ -68,7 +59,7 @@ impl IndexReader {
                 None => unknown.push(partition),
             }
         }
-        note((partitions.len() - unknown.len(), unknown.len()), look_up.keys.len());
+        count_values((partitions.len() - unknown.len(), unknown.len()), look_up.keys.len());
         for (partition, found) in unknown.iter().zip(self.read(&unknown, &look_up, need).await?) {
             ids.extend(found.ids);
             reached.insert(*partition, found.at);
@@ -123,46 +114,9 @@ impl IndexReader {
         Ok(rows.into_iter().map(Found::from).collect())
     }
 
-    /// Counts elements of `partitions`, without reading them. Returns their number, and by partition the point at which they were
-    /// counted.
-    pub async fn count(
-        &self,
-        counted: &CountedElements,
-        partitions: &[PartitionId],
-        need: &ReadNeed,
-    ) -> Result<(u64, BTreeMap<PartitionId, LogPoint>), LiveError> {
-        let mut types = self.types.get();
-        if unknown(&types, counted) {
-            // There are no elements of a type unless the log that the answer must show names one that is unknown here.
-            for partition in partitions {
-                self.logs
-                    .catch_up(*partition, need.after.get(partition).copied().unwrap_or_default())
-                    .await?;
-            }
-            types = self.types.of_log().await?;
-        }
-        let queries = count_queries(&types, counted)?;
-        let (mut count, mut reached) = (0_u64, BTreeMap::new());
-        if queries.is_empty() {
-            return Ok((0, reached));
-        }
-        for some in partitions.chunks(COUNTED_AT_ONCE) {
-            for (partition, RowsAt { at, answers }) in some.iter().zip(self.rows(some, &queries, need).await?)
-            {
-                reached.insert(*partition, at);
-                for answer in answers {
-                    if let RowAnswer::Count(more) = answer {
-                        count = count.saturating_add(more);
-                    }
-                }
-            }
-        }
-        Ok((count, reached))
-    }
-
     /// Reads rows of partitions that this node holds. Reads them again if an older copy of the database has
     /// replaced the logs in the meantime.
-    async fn rows(
+    pub async fn rows(
         &self,
         partitions: &[PartitionId],
         queries: &[RowQuery],
@@ -225,50 +179,8 @@ impl From<RowsAt> for Found {
     }
 }
 
-/// Notes values that were looked up: those of partitions that answered from memory, and the others.
-fn note((held, read): (usize, usize), values: usize) {
+/// Counts values that were looked up: those of partitions that answered from memory, and the others.
+fn count_values((held, read): (usize, usize), values: usize) {
     metrics::counter!("kith_live_index_hits_total").increment((held * values) as u64);
     metrics::counter!("kith_live_index_misses_total").increment((read * values) as u64);
-}
-
-/// Whether a name is that of no type which this node knows, in an open graph.
-fn unknown(types: &GraphTypes, counted: &CountedElements) -> bool {
-    types.open
-        && match counted {
-            CountedElements::Objects(names) => names.iter().any(|name| types.object(name).is_none()),
-            CountedElements::Associations(names) => {
-                names.iter().any(|name| types.association(name).is_none())
-            }
-        }
-}
-
-/// The queries that count elements of one partition. Types that an open graph does not have yet have none.
-fn count_queries(types: &GraphTypes, counted: &CountedElements) -> Result<Vec<RowQuery>, LiveError> {
-    let mut queries = Vec::new();
-    match counted {
-        CountedElements::Objects(names) => {
-            let known = names.iter().filter(|name| !types.open || types.object(name).is_some());
-            let kinds = known.map(|name| Ok::<_, LiveError>(types.object_named(name)?.0));
-            let kinds: Vec<TypeId> = kinds.collect::<Result<_, _>>()?;
-            if names.is_empty() || !kinds.is_empty() {
-                queries.push(RowQuery::ObjectCount(kinds));
-            }
-        }
-        CountedElements::Associations(names) => {
-            let (mut whole, mut symmetric) = (Vec::new(), Vec::new());
-            for name in names.iter().filter(|name| !types.open || types.association(name).is_some()) {
-                let (number, kind) = types.association_named(name)?;
-                match kind.inverse {
-                    Inverse::Symmetric => symmetric.push(number),
-                    _ => whole.push(number),
-                }
-            }
-            for (kinds, ascending) in [(whole, false), (symmetric, true)] {
-                if !kinds.is_empty() {
-                    queries.push(RowQuery::AssociationCount { kinds, ascending });
-                }
-            }
-        }
-    }
-    Ok(queries)
 }

@@ -3,6 +3,7 @@
 //! of each.
 
 mod answer;
+mod count;
 mod database;
 mod ends;
 mod errors;

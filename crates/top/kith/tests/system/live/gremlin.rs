@@ -467,3 +467,39 @@ fn a_traversal_that_wrote_says_so_if_there_is_no_memory_for_its_results() {
     let count = json!({"op": "gremlin", "graph": GRAPH, "gremlin": "g.V().hasLabel(\"page\").count()"});
     assert_eq!(talk.must(&count), json!({"result": [1]}));
 }
+
+#[test]
+fn writes_wait_until_a_read_must_show_them_or_the_traversal_ends() {
+    let site = Site::start_empty(&["--groups", "1", "--nodes", "1", "--partitions", "4"]);
+    let created = site.apply(GRAPH, "open = true\n", &[]);
+    assert!(created.status.success(), "{}", text(&created));
+    let mut talk = site.talk(1);
+    // Nothing has been sent when the traversal fails.
+    let (code, message) = talk.refused(&line("g.addV('page').property(id, 1).fail('no')"));
+    assert_eq!(code, "traversal_failed", "{message}");
+    assert_eq!(talk.must(&line("g.V().count()"))["result"], json!([0]));
+    for (gremlin, expected) in [
+        ("g.addV('page').property(id, 1).V(1).label()", json!(["page"])),
+        ("g.addV('page').property(id, 2).V().count()", json!([2])),
+        ("g.V(1).as('a').V(2).addE('links').from('a').V(1).out('links').id()", json!([2])),
+        ("g.V(2).property('name', 'two').V(2).values('name')", json!(["two"])),
+        ("g.V(2).property('name', 'zwei').V().has('name', 'zwei').id()", json!([2])),
+        // Vertices, an edge between them, and a property.
+        (
+            "g.addV('page').as('a').addV('page').as('b').addE('links').from('a').to('b').select('a').property('name', 'a')\
+             .select('b').in('links').values('name')",
+            json!(["a"]),
+        ),
+        // More than wait at a time.
+        ("g.inject(1).repeat(union(identity(), identity())).times(9).addV('page').count()", json!([512])),
+        ("g.V().count()", json!([516])),
+    ] {
+        assert_eq!(talk.must(&line(gremlin))["result"], expected, "{gremlin}");
+    }
+    // A write that fails does not keep back those that are sent with it, but those that depend on it.
+    let failing = "g.addV('page').property(id, 1).as('a').addV('page').property(id, 9).addE('links').to('a')";
+    let (code, message) = talk.refused(&line(failing));
+    assert!(code == "partly_written" && message.contains("object 1 exists already"), "{code}: {message}");
+    assert!(message.contains("added vertex 9") && !message.contains("added edge"), "{message}");
+    assert_eq!(talk.must(&line("g.V(9).out().count()"))["result"], json!([0]));
+}
